@@ -1,0 +1,97 @@
+"""Encodings: which integers a value may be, and how many bits store it.
+
+=========  ============================  =====================================
+kind       values                        stored
+=========  ============================  =====================================
+bipolar    -k, -k + 2, ..., k            k thermometer bits, bit 1 = +1 (spec A)
+ternary    -1, 0, 1                      2 bits, two's complement
+signed     -2^(n-1) ... 2^(n-1) - 1      n bits, two's complement
+unsigned   0 ... 2^n - 1                 n bits
+=========  ============================  =====================================
+
+A bipolar value of k bits is the sum of k values of +-1: what k comparators give, one per threshold.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+KINDS = ("bipolar", "ternary", "signed", "unsigned")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A set of integers. ``bits`` is the number of stored bits (bipolar: of thermometer bits)."""
+
+    kind: str
+    bits: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"encoding: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
+        if not isinstance(self.bits, int) or not 1 <= self.bits <= 62:
+            raise ValueError(f"encoding {self.kind}: bits must be 1..62, got {self.bits!r}")
+        if self.kind == "ternary" and self.bits != 2:
+            raise ValueError(f"encoding ternary: bits must be 2, got {self.bits}")
+
+    @property
+    def low(self) -> int:
+        """Smallest value."""
+        if self.kind == "bipolar":
+            return -self.bits
+        if self.kind == "ternary":
+            return -1
+        return -(1 << (self.bits - 1)) if self.kind == "signed" else 0
+
+    @property
+    def high(self) -> int:
+        """Largest value."""
+        if self.kind == "bipolar":
+            return self.bits
+        if self.kind == "ternary":
+            return 1
+        return (1 << (self.bits - 1)) - 1 if self.kind == "signed" else (1 << self.bits) - 1
+
+    @property
+    def step(self) -> int:
+        """Distance between neighbouring values: 2 for bipolar, else 1."""
+        return 2 if self.kind == "bipolar" else 1
+
+    def check(self, name: str, values: np.ndarray) -> None:
+        """Raise ValueError, naming ``name``, unless every value of the integer array is legal."""
+        if not np.issubdtype(values.dtype, np.integer):
+            raise ValueError(f"{name}: values must be integers, got dtype {values.dtype}")
+        if values.size == 0:
+            return
+        wide = values.astype(np.int64)
+        bad = (wide < self.low) | (wide > self.high) | ((wide - self.low) % self.step != 0)
+        if bad.any():
+            raise ValueError(f"{name}: values must be {self}, got {wide[bad].flat[0]}")
+
+    def __str__(self) -> str:
+        steps = " in steps of 2" if self.step == 2 else ""
+        return f"{self.kind} {self.bits} bit ({self.low}..{self.high}{steps})"
+
+
+BIPOLAR = Encoding("bipolar", 1)
+TERNARY = Encoding("ternary", 2)
+
+
+def signed(bits: int) -> Encoding:
+    """Two's complement of ``bits`` bits."""
+    return Encoding("signed", bits)
+
+
+def unsigned(bits: int) -> Encoding:
+    """0 ... 2^bits - 1."""
+    return Encoding("unsigned", bits)
+
+
+def bipolar(bits: int) -> Encoding:
+    """Sum of ``bits`` values of +-1."""
+    return Encoding("bipolar", bits)
+
+
+def signed_bits(low: int, high: int) -> int:
+    """Smallest width in bits of a two's complement number that holds ``low`` and ``high``."""
+    return 1 + max(high if high >= 0 else ~high, low if low >= 0 else ~low).bit_length()

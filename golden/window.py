@@ -1,0 +1,67 @@
+"""Windows: the positions of a map that one output position reads (spec B, words and B3).
+
+Taps outside the map are invalid: they are never computed, so a padded tap adds exactly 0 to a sum, takes
+no part in a maximum, and is not counted by an average.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Pair = tuple[int, int]
+Sides = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """A kernel that slides over an H x W map.
+
+    kernel, stride : (rows, columns), each >= 1.
+    padding : (top, left, bottom, right), each >= 0 and smaller than the kernel in that direction, so that
+        every window has a valid tap.
+    """
+
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Sides = (0, 0, 0, 0)
+
+    def check(self, name: str) -> None:
+        """Raise ValueError, naming ``name``, if a parameter is out of range."""
+        for what, size, least, value in (
+            ("kernel", 2, 1, self.kernel),
+            ("stride", 2, 1, self.stride),
+            ("padding", 4, 0, self.padding),
+        ):
+            if len(value) != size or any(not isinstance(v, int) for v in value):
+                raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
+            if min(value) < least:
+                raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
+        (kh, kw), (top, left, bottom, right) = self.kernel, self.padding
+        if max(top, bottom) >= kh or max(left, right) >= kw:
+            raise ValueError(
+                f"{name}: padding (top, left, bottom, right) must be smaller than the kernel "
+                f"{self.kernel}, got {self.padding}"
+            )
+
+    @property
+    def taps(self) -> int:
+        """Taps of a whole window, valid or not."""
+        return self.kernel[0] * self.kernel[1]
+
+    def output_size(self, height: int, width: int) -> Pair:
+        """(rows, columns) of the output; (0, ...) or less if the window does not fit."""
+        (kh, kw), (sy, sx), (top, left, bottom, right) = self.kernel, self.stride, self.padding
+        return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
+
+    def positions(self, height: int, width: int) -> np.ndarray:
+        """(outputs, taps) row-major positions of the input that each output reads; -1 where invalid.
+
+        Outputs and taps are row-major. Source: spec B, "position", "window", "tap".
+        """
+        rows, columns = self.output_size(height, width)
+        y = np.arange(rows)[:, None] * self.stride[0] + np.arange(self.kernel[0]) - self.padding[0]
+        x = np.arange(columns)[:, None] * self.stride[1] + np.arange(self.kernel[1]) - self.padding[1]
+        y = y[:, None, :, None]  # (rows, 1, kh, 1)
+        x = x[None, :, None, :]  # (1, columns, 1, kw)
+        inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+        return np.where(inside, y * width + x, -1).reshape(rows * columns, self.taps)

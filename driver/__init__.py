@@ -1,0 +1,1 @@
+"""Runs on the board: sends programs and images to the accelerator, reads results. Needs numpy; pynq for the device."""

@@ -55,6 +55,8 @@ class Weighted(Layer):
                 f"on {source.height} x {source.width}"
             )
         bits = signed_bits(*self.accumulator_range(source))
+        if bits > 62:
+            raise ValueError(f"{self.name}: accumulators must fit 62 bits, got {bits} for fan-in {self.fan_in(source)}")
         return Map(height=rows, width=columns, channels=self.out_channels, encoding=signed(bits))
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:

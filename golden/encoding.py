@@ -63,10 +63,10 @@ class Encoding:
             raise ValueError(f"{name}: values must be integers, got dtype {values.dtype}")
         if values.size == 0:
             return
-        wide = values.astype(np.int64)
-        bad = (wide < self.low) | (wide > self.high) | ((wide - self.low) % self.step != 0)
+        wide = values.astype(np.int64)  # uint64 may wrap to below 0, but then fails the first test
+        bad = (values > self.high) | (wide < self.low) | ((wide - self.low) % self.step != 0)
         if bad.any():
-            raise ValueError(f"{name}: values must be {self}, got {wide[bad].flat[0]}")
+            raise ValueError(f"{name}: values must be {self}, got {values[bad].flat[0]}")
 
     def __str__(self) -> str:
         steps = " in steps of 2" if self.step == 2 else ""

@@ -53,7 +53,7 @@ class Layer(ABC):
 
     def __post_init__(self) -> None:
         word = self.name.replace("_", "a") if isinstance(self.name, str) else ""
-        if not (word.isascii() and word.isalnum() and word == word.lower() and word[:1].isalpha()):
+        if not (word.isascii() and word.isalnum() and word == word.lower() and self.name[:1].isalpha()):
             raise ValueError(f"layer: name must be lower_snake_case, got {self.name!r}")
 
     @abstractmethod

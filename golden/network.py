@@ -66,7 +66,7 @@ class Network:
             source = Map(**{**data["input"], "encoding": Encoding(**data["input"]["encoding"])})
             layers = tuple(_layer(entry) for entry in data["layers"])
             return cls(name=data["name"], input=source, layers=layers, classes=tuple(data["classes"]))
-        except (KeyError, TypeError) as e:
+        except (KeyError, TypeError, AttributeError) as e:  # AttributeError: a list where a mapping should be
             raise ValueError(f"network description: a field is missing or unknown: {e}") from e
 
 
@@ -113,12 +113,14 @@ def _plain(item: Any) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for f in fields(item):
         value = getattr(item, f.name)
-        out[f.name] = _plain(value) if isinstance(value, Encoding) else list(value) if isinstance(value, tuple) else value
+        if isinstance(value, Encoding):
+            value = _plain(value)
+        out[f.name] = list(value) if isinstance(value, tuple) else value
     return out
 
 
 def _layer(entry: Mapping[str, Any]) -> Layer:
-    data = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
+    data: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
     kind = data.pop("kind")
     if kind not in LAYER_KINDS:
         raise ValueError(f"network description: layer kind must be one of {', '.join(LAYER_KINDS)}, got {kind!r}")

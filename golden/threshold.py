@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .encoding import bipolar
+from .encoding import bipolar, signed
 from .layer import Layer, Map
 
 
@@ -44,8 +44,7 @@ class Threshold(Layer):
     def check_arrays(self, arrays: Mapping[str, np.ndarray], source: Map) -> None:
         super().check_arrays(arrays, source)
         t, d = arrays["threshold"], arrays["direction"]
-        if (np.abs(t.astype(np.int64)) >= 1 << 31).any():
-            raise ValueError(f"{self.name}.threshold: values must fit 32 bits, got {np.abs(t).max()}")
+        signed(32).check(f"{self.name}.threshold", t)
         if not np.isin(d, (-1, 1)).all():
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 

@@ -1,0 +1,219 @@
+"""The accelerator: images in, integers out. Public pynq API only, so the same code runs on a board and in simulation.
+
+    with Accelerator("cnv.bit") as accelerator:          # cnv.manifest.json lies beside it
+        accelerator.load(Program.load("cnv.npz"))
+        classes = accelerator.classify(images)
+
+After an error, or an interrupted call, the device is in an unknown state. The error leaves it so, to be looked at
+(``registers.dump()``); the next ``predict`` or ``load`` resets it first.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pynq
+from numpy.typing import NDArray
+
+from .errors import DeviceError, DigestMismatch
+from .link import Link
+from .manifest import Manifest
+from .packets import HEADER_WORDS, frame_header, packets, transfers
+from .program import Program
+from .registers import Registers
+
+Array = NDArray[Any]
+Progress = Callable[[int, int], None]
+
+BATCH_BYTES = 1 << 20
+"""A batch is at most this long by default, in either direction: enough to hide the start of a transfer."""
+
+
+class Accelerator:
+    """A design on a device.
+
+    overlay : a pynq Overlay, or the path of a .bit file, which is then downloaded.
+    manifest : Manifest or path; by default ``<stem>.manifest.json`` beside the .bit file.
+    core, dma : names in the overlay's ip_dict, needed only if there are several (``axi_dma_0`` goes first).
+    device : pynq Device for a path; by default the active one.
+    timeout : seconds without any progress (words, frames, beats) after which a transfer is given up.
+
+    Raises ValueError or FileNotFoundError for the manifest, DesignMismatch or DigestMismatch for the overlay.
+    Not for several threads at a time.
+    """
+
+    def __init__(
+        self,
+        overlay: Any,
+        *,
+        manifest: Manifest | str | Path | None = None,
+        core: str | None = None,
+        dma: str | None = None,
+        device: Any = None,
+        timeout: float = 10.0,
+    ) -> None:
+        if isinstance(overlay, (str, Path)):
+            overlay = pynq.Overlay(str(overlay), device=device)
+        path = Path(overlay.bitfile_name)
+        if not isinstance(manifest, Manifest):
+            manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))
+        self.name, self.overlay, self.manifest = path.stem, overlay, manifest
+        self.program: Program | None = None
+        """The loaded program."""
+        self._link = Link(overlay, manifest, self.name, core, dma, timeout)
+
+    @property
+    def registers(self) -> Registers:
+        """The core's registers by name."""
+        return self._link.registers
+
+    def load(self, program: Program) -> None:
+        """Send a program's parameters; frames are computed with them from now on.
+
+        DigestMismatch if it was compiled for another design, ValueError if it can't be sent, else as ``predict``.
+        """
+        parts, self.program = self._transfers(program), None
+        self._send(program, parts)
+        self.program = program
+
+    def predict(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+        """The network's output for (N, H, W, C) integer images: (N, H', W', C') int64, equal to golden's.
+
+        batch : frames a transfer; by default as many as BATCH_BYTES hold. The next batch is packed meanwhile.
+        progress : called with (frames done, N) after each batch.
+        ValueError for wrong images; PacketError, TransferError or Timeout, after which the next call resets first.
+        """
+        program = self._need_program()
+        program.check_images(images)
+        size = self._batch(program, batch)
+        outputs = np.empty((len(images), *program.output_shape), np.int64)
+        if not len(images):
+            return outputs
+        if not self._link.clean:
+            self.reset()
+        with self._link.transferring():
+            self._fill(program, 0, images[:size])
+            self._start(program, 0, len(images[:size]))
+            for number, begin in enumerate(range(0, len(images), size)):
+                now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
+                this, other = number % 2, (number + 1) % 2
+                if len(after):
+                    self._fill(program, other, after)
+                words = len(now) * program.result_words
+                self._link.finish(words, f"{program.name}: {len(now)} frames must be computed")
+                if len(after):
+                    self._start(program, other, len(after))
+                results = self._link.buffer(f"receive{this}", words)[:words]
+                outputs[begin : begin + len(now)] = program.unpack_results(results)
+                if progress is not None:
+                    progress(begin + len(now), len(images))
+        return outputs
+
+    def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+        """Index of the largest output of each image, (N,); the first where several are equal. As ``predict``."""
+        return self._need_program().classify(self.predict(images, batch, progress))
+
+    def counters(self) -> dict[str, int]:
+        """Totals over all ``predict`` transfers since ``clear_counters``; names as the registers, in lower case."""
+        return dict(self._link.counters.totals)
+
+    def clear_counters(self) -> None:
+        """Set all counters to 0, here and in the device."""
+        self.registers.set("CONTROL", CLEAR_COUNTERS=1)
+        self._link.counters.clear()
+
+    @property
+    def utilisation(self) -> tuple[float, ...]:
+        """Per NPU: share of the transfers' cycles in which its array was fed, 0..1."""
+        totals = self._link.counters.totals
+        return tuple(totals[f"npu{i}_beats"] / max(1, totals["cycles"]) for i in range(len(self.manifest.npus)))
+
+    def reset(self) -> None:
+        """Abort everything in device and DMA and load the program again: the next frame is right."""
+        if self.program is None:
+            self._link.restart()
+        else:
+            self._send(self.program, self._transfers(self.program))
+
+    def close(self) -> None:
+        """Free the buffers; the program must be loaded again after this."""
+        self._link.close()
+        self.program = None
+
+    def __enter__(self) -> "Accelerator":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _need_program(self) -> Program:
+        if self.program is None:
+            raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
+        return self.program
+
+    def _transfers(self, program: Program) -> list[Array]:
+        """The program's parameters as transfers, everything checked that can be without the device."""
+        if program.design_digest != self.manifest.digest:
+            raise DigestMismatch(
+                f"{program.name}: the program must be for the design {self.manifest.digest[:32]} "
+                f"({self.manifest.name}), got one for {program.design_digest[:32]}",
+                self.manifest.digest, program.design_digest,
+            )  # fmt: skip
+        payload, limit = self.manifest.frame_payload(program.frame_words), self._link.dma.limit_bytes
+        if program.payload_words != payload:
+            raise ValueError(f"{program.name}: a frame's payload must be {payload} words, got {program.payload_words}")
+        if program.result_words % self.manifest.stream_words:
+            raise ValueError(f"{program.name}: result_words must fill stream words of {self.manifest.stream_bits} "
+                             f"bits, got {program.result_words}")  # fmt: skip
+        for what, count in (("frame", HEADER_WORDS + payload), ("result", program.result_words)):
+            if 4 * count > limit:
+                raise ValueError(f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
+                                 f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
+        if not any(m.name == "network" for _, m, _ in packets(self.manifest, program.parameters, program.name)):
+            raise ValueError(f"{program.name}: parameters must load memory network, got packets for others only")
+        return list(transfers(self.manifest, program.parameters, limit // 4, program.name))
+
+    def _send(self, program: Program, parts: list[Array]) -> None:
+        """Reset, send the parameters and see them arrive."""
+        link = self._link
+        link.restart()
+        with link.transferring():
+            total = 0
+            for part in parts:
+                link.buffer("send0", len(part))[: len(part)] = part
+                link.send("send0", len(part), f"{program.name}: parameters must be taken")
+                total += len(part) // self.manifest.stream_words
+            link.wait(
+                lambda: link.registers.read("WORDS_IN") == total & 0xFFFFFFFF
+                and link.registers.field("STATUS", "LOADED") == 1,
+                f"{program.name}: {total} stream words must be taken and set LOADED",
+            )
+            link.check_error()
+
+    def _batch(self, program: Program, batch: int | None) -> int:
+        """Frames a transfer."""
+        longest = 4 * max(HEADER_WORDS + program.payload_words, program.result_words)
+        most = self._link.dma.limit_bytes // longest
+        if batch is None:
+            return max(1, min(most, BATCH_BYTES // longest))
+        if not 1 <= batch <= most:
+            raise ValueError(f"{program.name}: batch must be 1..{most} (DMA transfers), got {batch}")
+        return batch
+
+    def _fill(self, program: Program, number: int, images: Array) -> None:
+        """Write frames of ``images`` to a send buffer and make room for their results."""
+        words = HEADER_WORDS + program.payload_words
+        self._link.buffer(f"receive{number}", len(images) * program.result_words)
+        host = self._link.buffer(f"send{number}", len(images) * words)[: len(images) * words]
+        frames = host.reshape(len(images), words)
+        frames[:, :HEADER_WORDS] = frame_header(self.manifest, program.frame_words)
+        frames[-1, :HEADER_WORDS] = frame_header(self.manifest, program.frame_words, last=True)
+        program.pack_images(images, out=frames[:, HEADER_WORDS:], check=False)
+
+    def _start(self, program: Program, number: int, count: int) -> None:
+        sent = count * (HEADER_WORDS + program.payload_words)
+        self._link.start(f"send{number}", sent, f"receive{number}", count * program.result_words)

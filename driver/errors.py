@@ -1,0 +1,60 @@
+"""What can go wrong with a device. Every message is one line: the thing, the rule, the value.
+
+Wrong files and wrong images are ValueErrors, as in golden; these here need a device to happen.
+"""
+
+from collections.abc import Mapping
+
+from .manifest import ErrorCode
+
+
+class DeviceError(Exception):
+    """Base of everything that an accelerator raises."""
+
+
+class DesignMismatch(DeviceError):
+    """The overlay isn't what the manifest or the program describes: no such core, another IDENT, VERSION or DMA."""
+
+
+class DigestMismatch(DesignMismatch):
+    """Hardware, manifest and program come from different builds. ``expected`` and ``found`` are the digests."""
+
+    def __init__(self, message: str, expected: str, found: str) -> None:
+        super().__init__(message)
+        self.expected, self.found = expected, found
+
+
+class PacketError(DeviceError):
+    """The device refused a packet.
+
+    code, name, rule : from the manifest's table of error codes.
+    header : words 0 to 2 of the packet at fault, as the device kept them.
+    """
+
+    def __init__(self, thing: str, error: ErrorCode, header: tuple[int, int, int], description: str) -> None:
+        super().__init__(f"{thing}: {error.name}: the device needs that {error.rule}, got {description}")
+        self.code, self.name, self.rule, self.header = error.code, error.name, error.rule, header
+
+
+class TransferError(DeviceError):
+    """The DMA reported an error, or moved another number of bytes than was due."""
+
+
+class Timeout(DeviceError):
+    """Nothing moved for the allowed time.
+
+    registers : name -> value of every register that can be read, at that moment.
+    state : "npu0.field" -> value, the fields of the STATE registers.
+    The message names STATUS and STATE; ``report`` lists all.
+    """
+
+    def __init__(self, message: str, registers: Mapping[str, int], state: Mapping[str, int]) -> None:
+        status = f"STATUS 0x{registers['STATUS']:08X}" if "STATUS" in registers else "no STATUS"
+        where = ", ".join(f"{name} {value}" for name, value in state.items())
+        super().__init__(f"{message} ({status}{'; ' + where if where else ''})")
+        self.registers, self.state = dict(registers), dict(state)
+
+    def report(self) -> str:
+        """The message and one line per register."""
+        width = max((len(name) for name in self.registers), default=0)
+        return "\n".join([str(self), *(f"  {n:{width}}  0x{v:08X}  {v}" for n, v in self.registers.items())])

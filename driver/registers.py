@@ -1,0 +1,90 @@
+"""The design's registers by name, and its counters, which wrap at 2^32, as totals that don't."""
+
+import re
+from typing import Any
+
+from .manifest import Manifest
+
+COUNTER = re.compile(r"CYCLES|FRAMES|WORDS_IN|WORDS_OUT|NPU\d+_(BEATS|WAIT_\w+)")
+STATE = re.compile(r"NPU(\d+)_STATE")
+
+
+class Registers:
+    """Registers of one core. ``core`` has ``read(offset)`` and ``write(offset, value)``, as pynq's DefaultIP."""
+
+    def __init__(self, core: Any, manifest: Manifest) -> None:
+        self._core, self.manifest = core, manifest
+
+    def read(self, name: str) -> int:
+        """The register's 32 bits. KeyError if the manifest has no such register."""
+        return int(self._core.read(self.manifest.register(name).offset))
+
+    def field(self, name: str, field: str) -> int:
+        """One field of a register."""
+        return self.manifest.register(name).field(field).of(self.read(name))
+
+    def write(self, name: str, value: int) -> None:
+        """Write 32 bits. ValueError if the register is read-only."""
+        register = self.manifest.register(name)
+        if register.access == "RO":
+            raise ValueError(f"register {name}: access must be RW or RW1C to write it, got RO")
+        self._core.write(register.offset, int(value) & 0xFFFFFFFF)
+
+    def set(self, name: str, **fields: int) -> None:
+        """Write the register with these fields changed and the others as they are read."""
+        register, value = self.manifest.register(name), self.read(name)
+        for key, content in fields.items():
+            target = register.field(key)
+            value = value & ~target.at(-1) | target.at(content)
+        self.write(name, value)
+
+    def dump(self) -> dict[str, int]:
+        """Every register by name."""
+        return {register.name: self.read(register.name) for register in self.manifest.registers}
+
+    def state(self, dump: dict[str, int]) -> "dict[str, int]":
+        """Fields of the STATE registers of a dump: "npu0.field" -> value ("npu0.state" where there are none)."""
+        out: dict[str, int] = {}
+        for register in self.manifest.registers:
+            match = STATE.fullmatch(register.name)
+            if match and register.name in dump:
+                npu, value = f"npu{match.group(1)}", dump[register.name]
+                out |= {f"{npu}.{field.name}": field.of(value) for field in register.fields} or {f"{npu}.state": value}
+        return out
+
+
+class Counters:
+    """Totals of the counters while transfers run. ``rebase`` as one begins, ``update`` at least every 2^32 cycles."""
+
+    def __init__(self, registers: Registers) -> None:
+        self._registers = registers
+        self._names = [r.name for r in registers.manifest.registers if COUNTER.fullmatch(r.name)]
+        self.totals: dict[str, int] = {}
+        """Register name in lower case -> total since ``clear``."""
+        self._seen: dict[str, int] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Set the totals to 0 and start from the counters as they stand."""
+        self.totals = {name.lower(): 0 for name in self._names}
+        self.rebase()
+
+    def rebase(self) -> None:
+        """Take the counters as they stand as the new beginning; the totals stay."""
+        self._seen = self._read()
+
+    def update(self, count: bool = True) -> bool:
+        """Look at what was counted since the last look, and add it if ``count``.
+
+        True if something moved: a word, a frame or a beat.
+        """
+        now, moved = self._read(), False
+        for name, value in now.items():
+            difference = (value - self._seen[name]) & 0xFFFFFFFF
+            self.totals[name.lower()] += difference if count else 0
+            moved |= difference > 0 and not (name == "CYCLES" or "_WAIT_" in name)
+        self._seen = now
+        return moved
+
+    def _read(self) -> dict[str, int]:
+        return {name: self._registers.read(name) for name in self._names}

@@ -1,0 +1,156 @@
+"""One file for a network and its arrays: ``name.npz``, a plain zip that numpy and unzip can read.
+
+Members, stored without compression, in this order:
+
+* ``bitloom.json``: {"format": "bitloom model", "version": 1, "digest": "...", "network": Network.to_dict()}
+* ``<layer>.<array>.npy`` for each array, in the order of the layers: npy format 1.0, row-major, in the smallest
+  little-endian integer dtype that holds its values.
+
+The same model gives the same bytes, on every machine and with every version of numpy and zlib: therefore there is no
+compression, no date, and the npy headers are written here (numpy's own padding changed with 1.23). The digest
+depends on the model alone, not on the dtypes that its arrays happen to have in memory.
+"""
+
+import hashlib
+import io
+import json
+import math
+import os
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .network import Model, Network
+
+FORMAT = "bitloom model"
+VERSION = 1
+HEADER = "bitloom.json"
+DTYPES = tuple(np.dtype(t) for t in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"))
+"""Dtypes of stored arrays, in the order in which they are tried."""
+
+
+def model_digest(model: Model) -> str:
+    """SHA-256, 64 hexadecimal digits: of the network's canonical JSON, and of each array's name, dtype, shape, bytes."""
+    digest = hashlib.sha256(_canonical_json(model.network.to_dict()))
+    for name, array in _stored_arrays(model):
+        digest.update(_canonical_json([name, array.dtype.str, list(array.shape)]))
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def save(model: Model, path: str | os.PathLike[str]) -> None:
+    """Write the model; an existing file is replaced."""
+    header = {"format": FORMAT, "version": VERSION, "digest": model_digest(model), "network": model.network.to_dict()}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
+        _add(archive, HEADER, _canonical_json(header))
+        for name, array in _stored_arrays(model):
+            _add(archive, f"{name}.npy", _npy(array))
+    Path(path).write_bytes(out.getvalue())
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model that `save` wrote. OSError if there is no file; ValueError, one line ``path: rule, got value``,
+    if it is cut off, foreign, of another version, or if its content is not what was saved."""
+    data = io.BytesIO(Path(path).read_bytes())
+    try:
+        with zipfile.ZipFile(data) as archive:
+            return _model(archive)
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as e:  # the last: a feature that zipfile has not
+        raise ValueError(f"{path}: must be a whole, unchanged zip archive, got: {str(e) or type(e).__name__}") from e
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from e
+
+
+def _model(archive: zipfile.ZipFile) -> Model:
+    for info in archive.infolist():
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            raise ValueError(f"members must be stored without compression and encryption, got {info.filename!r}")
+    names = archive.namelist()
+    if HEADER not in names:
+        raise ValueError(f"must hold {HEADER}, got {_some(names)}")
+    header = _header(archive.read(HEADER))
+    network = Network.from_dict(header["network"])
+    shapes = {
+        f"{layer.name}.{array}": shape
+        for layer, source in network
+        for array, shape in sorted(layer.array_shapes(source).items())
+    }
+    expected = [HEADER, *(f"{name}.npy" for name in shapes)]
+    if names != expected:
+        raise ValueError(f"members must be {_some(expected)}, got {_some(names)}")
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    for name, shape in shapes.items():
+        layer_name, array_name = name.split(".")
+        arrays.setdefault(layer_name, {})[array_name] = _array(name, shape, archive.read(f"{name}.npy"))
+    model = Model(network, arrays)
+    if model_digest(model) != header["digest"]:
+        raise ValueError(f"the content's digest must be {header['digest']!r}, got {model_digest(model)!r}")
+    return model
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    """The checked content of the member HEADER."""
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"{HEADER} must be JSON, got: {e}") from e
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        got = header.get("format") if isinstance(header, dict) else header
+        raise ValueError(f"{HEADER}: format must be {FORMAT!r}, got {got!r}")
+    if header.get("version") != VERSION:
+        raise ValueError(f"{HEADER}: version must be {VERSION}, got {header.get('version')!r}")
+    if set(header) != {"format", "version", "digest", "network"}:
+        raise ValueError(f"{HEADER}: keys must be digest, format, network, version, got {', '.join(sorted(header))}")
+    return header
+
+
+def _array(name: str, shape: tuple[int, ...], data: bytes) -> np.ndarray:
+    """The array in an npy member, which must be one that `save` writes, of this shape."""
+    for dtype in DTYPES:
+        head = _npy_header(dtype, shape)
+        if data.startswith(head):
+            size, needed = len(data) - len(head), dtype.itemsize * math.prod(shape)
+            if size != needed:
+                raise ValueError(f"{name}: an array of shape {shape} needs {needed} bytes, got {size}")
+            return np.frombuffer(data, dtype, offset=len(head)).reshape(shape)
+    raise ValueError(f"{name}: must be an npy array of integers of shape {shape}, got header {data[:128]!r}")
+
+
+def _stored_arrays(model: Model) -> Iterator[tuple[str, np.ndarray]]:
+    """("layer.array", array in the dtype in which it is stored) in the order of the file."""
+    for layer, source in model.network:
+        for key in sorted(layer.array_shapes(source)):
+            array = model.arrays[layer.name][key]
+            low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+            dtype = next(d for d in DTYPES if np.iinfo(d).min <= low and high <= np.iinfo(d).max)
+            yield f"{layer.name}.{key}", np.ascontiguousarray(array.astype(dtype))
+
+
+def _npy(array: np.ndarray) -> bytes:
+    return _npy_header(array.dtype, array.shape) + array.tobytes()
+
+
+def _npy_header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+    """Header of npy format 1.0: magic, length, a Python literal, padded with blanks to a multiple of 64 bytes."""
+    text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    length = -(-(10 + len(text) + 1) // 64) * 64 - 10
+    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + text.encode().ljust(length - 1) + b"\n"
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.create_system = 3  # else it says on which system the file was made
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, data)
+
+
+def _canonical_json(data: Any) -> bytes:
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "no member"

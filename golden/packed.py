@@ -1,0 +1,159 @@
+"""The fast forward pass: each layer as one matrix product over whole windows. Equal to `Model.trace` by test.
+
+All taps of a window are packed into one row; a layer is then (windows, taps * C) @ (taps * C, O), in float32 or
+float64 of a BLAS. That is exact, whatever the order in which BLAS adds: products and sums are integers, and with
+|x| <= X and |w| <= W no partial sum exceeds fan-in * X * W. Float32 holds every integer up to 2^24 and float64 up to
+2^53, so nothing is ever rounded. A map that is not below 2^53, and an average, go the plain way.
+
+Why not XNOR and popcount of packed words: measured on 1024 x 1024 weights, 512 rows, 2 cores of an AVX2 server with
+OpenBLAS 0.3.23, in products per second: float32 BLAS 15 to 30 G, float64 BLAS 9 G, popcount of uint64 words by shifts
+and adds 3.0 G, by a table of 2^16 bytes 1.9 G (numpy 1.21 has no popcount; each word makes several passes over
+memory), int64 matmul, which the definition uses, 0.5 G. Float32 is also the simplest.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from .conv import Weighted
+from .layer import Layer, Map
+from .network import Model
+from .pool import MaxPool
+from .threshold import Threshold
+
+COLUMNS = 1 << 23
+"""Values (of 4 or 8 bytes) in the largest matrix of windows that a default batch makes."""
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def forward(
+    model: Model,
+    images: np.ndarray,
+    *,
+    batch: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """`Model.forward`, fast: (N, H, W, C) integers -> (N, H', W', C') int64.
+
+    batch : images at a time, >= 1; by default as many as 32 MiB of windows hold.
+    progress : called with (images done, N) after each batch.
+    """
+    parts = [np.empty((0, *model.network.output.shape), np.int64)]
+    done = 0
+    for x, steps in _batches(model, images, batch):
+        for step in steps:
+            x = step(x)
+        parts.append(x.astype(np.int64))
+        done += len(x)
+        if progress is not None:
+            progress(done, len(images))
+    return np.concatenate(parts)
+
+
+def trace(model: Model, images: np.ndarray, *, batch: int | None = None) -> list[np.ndarray]:
+    """`Model.trace`, fast: every layer's output, each (N, H', W', C') int64."""
+    parts = [[np.empty((0, *m.shape), np.int64)] for m in model.network.maps[1:]]
+    for x, steps in _batches(model, images, batch):
+        for part, step in zip(parts, steps):
+            x = step(x)
+            part.append(x.astype(np.int64))
+    return [np.concatenate(part) for part in parts]
+
+
+def default_batch(model: Model) -> int:
+    """Images whose largest matrix of windows has at most `COLUMNS` values; at least 1."""
+    values = [
+        target.positions * layer.fan_in(source) if isinstance(layer, Weighted) else target.size
+        for (layer, source), target in zip(model.network, model.network.maps[1:])
+    ]
+    return max(1, COLUMNS // max(values))
+
+
+def value_dtype(m: Map) -> np.dtype:
+    """The dtype that holds each value of the map, and one more on each side, exactly; int64 if no float does."""
+    largest = max(-m.encoding.low, m.encoding.high)
+    return np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
+
+
+Step = Callable[[np.ndarray], np.ndarray]
+"""A layer as a function of a batch: value_dtype of its source in, value_dtype of its target out."""
+
+
+def _batches(model: Model, images: np.ndarray, batch: int | None) -> Iterator[tuple[np.ndarray, list[Step]]]:
+    """(input of the first layer, the layers) of each batch."""
+    model.check_images(images)
+    if batch is not None and batch < 1:
+        raise ValueError(f"{model.network.name}: batch must be >= 1, got {batch}")
+    size = default_batch(model) if batch is None else batch
+    maps = model.network.maps
+    steps = [
+        _step(layer, source, target, model.arrays.get(layer.name, {}))
+        for layer, source, target in zip(model.network.layers, maps, maps[1:])
+    ]
+    for start in range(0, len(images), size):
+        yield images[start : start + size].astype(value_dtype(model.network.input)), steps
+
+
+def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
+    exact = np.int64 not in (value_dtype(source), value_dtype(target))
+    if isinstance(layer, Weighted) and exact:
+        return _weighted(layer, source, target, arrays)
+    if isinstance(layer, Threshold) and exact:
+        return _threshold(source, arrays)
+    if isinstance(layer, MaxPool):
+        return _max_pool(layer, source, target)
+    return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
+
+
+def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step:
+    # The target's encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
+    dtype = value_dtype(target)
+    weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
+    positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
+    whole_map = np.array_equal(positions, np.arange(source.positions)[None])
+
+    def run(x: np.ndarray) -> np.ndarray:
+        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype, copy=False)  # (N, H*W, C)
+        if whole_map:
+            columns = flat
+        else:
+            padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
+            columns = padded[:, positions]  # (N, outputs, taps, C)
+        total = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
+        return total.reshape(len(x), *target.shape)
+
+    return run
+
+
+def _threshold(source: Map, arrays: Arrays) -> Step:
+    # Thresholds out of reach are clipped to just out of reach, where the dtype still holds them exactly.
+    direction = arrays["direction"].astype(np.int64)
+    low, high = source.encoding.low, source.encoding.high
+    threshold = np.clip(arrays["threshold"].astype(np.int64), low - 1, high + 1)  # (C, levels)
+    dtype = value_dtype(source)
+    sign, limits = direction.astype(dtype), (threshold * direction[:, None]).T.astype(dtype)  # (C,), (levels, C)
+
+    def run(x: np.ndarray) -> np.ndarray:
+        turned = x if (direction == 1).all() else x * sign
+        ones = np.zeros(x.shape, np.float32)
+        for limit in limits:
+            ones += turned >= limit
+        return 2 * ones - np.float32(len(limits))
+
+    return run
+
+
+def _max_pool(layer: MaxPool, source: Map, target: Map) -> Step:
+    positions = layer.window.positions(source.height, source.width)  # (outputs, taps)
+    filler = source.encoding.low  # never larger than a valid tap, and each window has one
+
+    def run(x: np.ndarray) -> np.ndarray:
+        flat = x.reshape(len(x), source.positions, source.channels)
+        padded = np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)
+        largest = padded[:, positions[:, 0]]  # (N, outputs, C)
+        for tap in range(1, layer.window.taps):
+            np.maximum(largest, padded[:, positions[:, tap]], out=largest)
+        return largest.reshape(len(x), *target.shape)
+
+    return run

@@ -1,0 +1,104 @@
+"""Bit order and packing: the one definition.
+
+* Bit 1 means +1, bit 0 means -1 (spec A).
+* Element 0 of a row is the least significant bit of word 0; element i is bit i % n of word i // n (n bits a word).
+* The last axis varies fastest: in a map (..., H, W, C) and in a kernel (O, rows, columns, C) that is the channel
+  (spec A4, A5). A value of several bits takes neighbouring elements, its least significant (or first
+  thermometer) bit first.
+
+Words are numbers: how their bytes lie in memory is the business of whoever writes them out.
+"""
+
+import numpy as np
+
+from .encoding import Encoding
+
+
+def word_count(elements: int, word_bits: int) -> int:
+    """Words of ``word_bits`` bits that hold a row of ``elements`` bits."""
+    return -(-elements // word_bits)
+
+
+def pack(bits: np.ndarray, word_bits: int = 64, filler: int = 0) -> np.ndarray:
+    """(..., n) of 0 and 1 -> (..., word_count(n, word_bits)) of uint32 or uint64; unused bits are ``filler``.
+
+    ValueError where ``bits`` or ``filler`` is something else than 0 and 1, or ``word_bits`` than 32 and 64.
+    """
+    dtype = _word_dtype(word_bits)
+    bits = np.asarray(bits)
+    if bits.ndim < 1:
+        raise ValueError("pack: bits must have an axis, got a scalar")
+    _check_bits("pack", bits)
+    if filler not in (0, 1):
+        raise ValueError(f"pack: filler must be 0 or 1, got {filler!r}")
+    words = word_count(bits.shape[-1], word_bits)
+    full = np.full((*bits.shape[:-1], words * word_bits), filler, np.uint8)
+    full[..., : bits.shape[-1]] = bits
+    octets = np.packbits(full, axis=-1, bitorder="little")  # (..., words * bytes)
+    return octets.view(dtype).astype(dtype.newbyteorder("="))
+
+
+def unpack(words: np.ndarray, elements: int) -> np.ndarray:
+    """Inverse of ``pack``: (..., w) of uint32 or uint64 -> (..., elements) uint8 of 0 and 1; unused bits are dropped.
+
+    ValueError unless w is the number of words that ``elements`` bits need.
+    """
+    if words.dtype not in (np.uint32, np.uint64):
+        raise ValueError(f"unpack: words must be uint32 or uint64, got {words.dtype}")
+    word_bits = 8 * words.dtype.itemsize
+    if words.ndim < 1 or words.shape[-1] != word_count(elements, word_bits):
+        raise ValueError(
+            f"unpack: {elements} elements need {word_count(elements, word_bits)} words of {word_bits} bits, "
+            f"got shape {words.shape}"
+        )
+    octets = np.ascontiguousarray(words.astype(_word_dtype(word_bits))).view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=elements, bitorder="little")
+
+
+def to_bits(values: np.ndarray, encoding: Encoding) -> np.ndarray:
+    """(...) integers of ``encoding`` -> (..., encoding.bits) uint8 of 0 and 1, as they are stored.
+
+    Bipolar: thermometer, the first (value + k) / 2 of the k bits are 1. Others: two's complement, least significant
+    bit first. ValueError where a value is not of the encoding.
+    """
+    encoding.check("to_bits", values)
+    wide = values.astype(np.int64)[..., None]
+    index = np.arange(encoding.bits)
+    if encoding.kind == "bipolar":
+        return (2 * index < wide + encoding.bits).astype(np.uint8)
+    return ((wide >> index) & 1).astype(np.uint8)
+
+
+def from_bits(bits: np.ndarray, encoding: Encoding) -> np.ndarray:
+    """(..., encoding.bits) of 0 and 1 -> (...) int64. Inverse of ``to_bits``.
+
+    Bipolar: the bits may be in any order, as k comparators give them; the value is their sum as +-1.
+    ValueError where the bits stand for no value of the encoding (ternary has no -2).
+    """
+    if bits.shape[-1:] != (encoding.bits,):
+        raise ValueError(f"from_bits: {encoding} needs {encoding.bits} bits on the last axis, got shape {bits.shape}")
+    _check_bits("from_bits", bits)
+    wide = bits.astype(np.int64)
+    if encoding.kind == "bipolar":
+        values: np.ndarray = 2 * wide.sum(axis=-1) - encoding.bits
+    else:
+        weights = np.left_shift(np.int64(1), np.arange(encoding.bits))
+        if encoding.kind != "unsigned":
+            weights[-1] = -weights[-1]
+        values = wide @ weights
+    encoding.check("from_bits", values)
+    return values
+
+
+def _check_bits(name: str, bits: np.ndarray) -> None:
+    """Raise ValueError, naming ``name``, unless all elements are 0 or 1."""
+    bad = ~((bits == 0) | (bits == 1))
+    if bad.any():
+        raise ValueError(f"{name}: bits must be 0 or 1, got {bits[bad].flat[0]}")
+
+
+def _word_dtype(word_bits: int) -> np.dtype:
+    """Little-endian dtype of a word."""
+    if word_bits not in (32, 64):
+        raise ValueError(f"pack: word_bits must be 32 or 64, got {word_bits!r}")
+    return np.dtype(f"<u{word_bits // 8}")

@@ -1,0 +1,207 @@
+"""Tables of one stage: what its sequencer does at every valid tap of a frame (spec B3, B4, B6)."""
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .stage import Stage
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Array = TypeVar("Array", Ints, Flags)
+
+
+def frozen(array: Array) -> Array:
+    """``array``, read-only from now on."""
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableBits:
+    """Bits of one stage's tables, one field per memory (B3, B4)."""
+
+    flag: int
+    """1 per valid tap: new or old."""
+    early_end: int
+    """1 per valid tap."""
+    old_address: int
+    """One address per flag-0 tap."""
+    advance: int
+    """advance - 1 per flag-1 tap; 0 in pull order, where it is always 1."""
+    jump_mark: int
+    """1 per valid tap; 0 in a pool."""
+    jump_target: int
+    """One place in the kernel per mark; 0 in a pool."""
+
+    @property
+    def total(self) -> int:
+        """Sum over the memories."""
+        return sum(getattr(self, f.name) for f in fields(self))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableImage:
+    """What hardware is given for one stage, and all that ``sequencer.reads`` looks at."""
+
+    taps: int
+    """Taps of a whole window; one that runs through all of them ends without a mark."""
+    tuples: int
+    """Tuples that a frame takes from the stream."""
+    capacity: int
+    """Slots of the cyclic tuple memory."""
+    flag: Flags
+    """(valid taps) bool: 1 = new."""
+    advance: Ints
+    """(flag-1 taps): tuples that it takes, >= 1; it reads the newest of them."""
+    old_address: Ints
+    """(flag-0 taps): slot, for a frame whose tuple 0 is in slot 0 (B6)."""
+    early_end: Flags
+    """(valid taps) bool."""
+    jump_mark: Flags
+    """(valid taps) bool."""
+    jump_target: Ints
+    """(marks): place in the kernel of the next valid tap."""
+    leading_jump: int | None
+    """Place of a frame's first valid tap if that is not 0 (mark -1)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StageTables:
+    """All valid taps of a frame in visiting order, and what follows from them. Arrays are read-only.
+
+    Meaning, the same for both orders: wait until sum(advance[: t + 1]) tuples of the frame have been stored, then tap
+    t reads tuple ``index[t]``. Every tuple of ``input_order`` is read by some tap, and sum(advance) is their number:
+    nothing is sent that no window reads, so nothing is left over at the end of a frame.
+    """
+
+    stage: Stage
+    order: str
+    """"pull" or "raster"."""
+    input_order: Ints
+    """(tuples read) row-major positions of the input map, in the order wanted."""
+    output_order: Ints
+    """(windows) row-major positions of the output map, in the order made."""
+    window: Ints
+    """(valid taps) number of the window, 0, 1, ...; the output position is output_order[window]."""
+    tap: Ints
+    """(valid taps) place in the kernel, 0..taps - 1, row-major."""
+    index: Ints
+    """(valid taps) which tuple is read: index in input_order."""
+
+    @cached_property
+    def advance(self) -> Ints:
+        """(valid taps) tuples that must have arrived beyond those required so far.
+
+        Pull: 0 or 1. Raster: also more, where the window's next row begins before all of it has been needed.
+        """
+        return frozen(np.diff(np.maximum.accumulate(self.index), prepend=-1))
+
+    @cached_property
+    def new(self) -> Flags:
+        """(valid taps) the new/old flag (B3): it reads the newest tuple, which nobody needed before.
+
+        Pull: the first visit of the position. Raster: some first visits are old reads, since the tuple has arrived
+        together with one that was needed earlier.
+        """
+        return frozen(self.advance > 0)
+
+    @property
+    def old(self) -> Ints:
+        """(valid taps) index in input_order of the tuple read; an old address where ``new`` is False."""
+        return self.index
+
+    @property
+    def old_addresses(self) -> Ints:
+        """(flag-0 taps) ``old`` of the flag-0 taps in order, not yet modulo a capacity (B3)."""
+        return frozen(self.index[~self.new])
+
+    @cached_property
+    def newest(self) -> Ints:
+        """(valid taps) index of the newest tuple that a first pass over the window has needed."""
+        return frozen(np.cumsum(self.advance) - 1)
+
+    @cached_property
+    def last(self) -> Flags:
+        """(valid taps) bool: last valid tap of its window."""
+        return frozen(np.append(self.window[1:] != self.window[:-1], True))
+
+    @cached_property
+    def early_end(self) -> Flags:
+        """(valid taps) bool: last valid tap of a window that has any invalid tap (B4)."""
+        cut = np.bincount(self.window) < self.stage.window.taps
+        return frozen(self.last & cut[self.window])
+
+    @cached_property
+    def jump_mark(self) -> Flags:
+        """(valid taps) bool: right before a run of invalid taps, which may cross a window boundary (B4).
+
+        A run at the very end of a frame has no mark: no tap follows; a frame begins at ``leading_jump`` or 0.
+        Hardware that passes a window several times goes back to the window's own first tap (a register), and
+        obeys a mark on a window's last tap in the last pass only. A pool needs no marks: its taps have no weights.
+        """
+        place = self.window * self.stage.window.taps + self.tap
+        return frozen(np.append(np.diff(place) > 1, False))
+
+    @property
+    def jump_target(self) -> Ints:
+        """(marks) place in the kernel of the valid tap after the run, in order of the marks (B4)."""
+        return frozen(self.tap[1:][self.jump_mark[:-1]])
+
+    @property
+    def leading_jump(self) -> int | None:
+        """Target of a run before the first valid tap of a frame (mark -1 of B4); None if there is none."""
+        return int(self.tap[0]) or None
+
+    def capacity(self, reread: bool) -> int:
+        """Smallest legal capacity in tuples (B6): largest distance from newest stored to read, plus one.
+
+        reread : a window is passed several times (more than one group of kernels in order "output"), so its taps
+            are read again when its last tuple is in.
+
+        B7 gives 335 and 190 tuples for the first convolution of B20, without re-reading. 335 is pull order; 190 is pull
+        order of that convolution alone (row-major outputs, inputs by first visit). Row-major inputs need 132.
+        """
+        newest = self.newest[self.last][self.window] if reread else self.newest
+        return int((newest - self.index).max()) + 1
+
+    def image(self, capacity: int, reread: bool) -> TableImage:
+        """Contents of the tables for a tuple memory of ``capacity`` tuples; ValueError if it is too small (B6)."""
+        least = self.capacity(reread)
+        if capacity < least:
+            raise ValueError(f"{self.stage.name}: tuple memory must hold >= {least} tuples, got {capacity}")
+        return TableImage(
+            taps=self.stage.window.taps,
+            tuples=len(self.input_order),
+            capacity=capacity,
+            flag=self.new,
+            advance=frozen(self.advance[self.new]),
+            old_address=frozen(self.old_addresses % capacity),
+            early_end=self.early_end,
+            jump_mark=self.jump_mark,
+            jump_target=self.jump_target,
+            leading_jump=self.leading_jump,
+        )
+
+    def bits(self, capacity: int) -> TableBits:
+        """Sizes of the tables for a tuple memory of ``capacity`` tuples; widths as narrow as the contents."""
+        taps, olds, conv = len(self.index), int((~self.new).sum()), self.stage.kind == "conv"
+        return TableBits(
+            flag=taps,
+            early_end=taps,
+            old_address=olds * (capacity - 1).bit_length(),
+            advance=(taps - olds) * (int(self.advance.max()) - 1).bit_length(),
+            jump_mark=taps if conv else 0,
+            jump_target=int(self.jump_mark.sum()) * (self.stage.window.taps - 1).bit_length() if conv else 0,
+        )
+
+
+def ideal_cycles(
+    tables: StageTables, in_channels: int, out_channels: int, kfp: int, kgp: int, *, padding_filter: bool = True
+) -> int:
+    """Beats a frame of a convolver of kgp x kfp lanes: valid taps (or all) x input words x kernel groups (B20)."""
+    taps = len(tables.index) if padding_filter else len(tables.output_order) * tables.stage.window.taps
+    return taps * -(-in_channels // kfp) * -(-out_channels // kgp)

@@ -1,0 +1,167 @@
+"""Forward and backward step of each layer kind, for training (golden/train.py).
+
+Maps are (N, positions, C) float64 that hold integers; positions are row-major. Errors (derivatives of the loss by a
+map) come in on the grid of golden/exact.py and go out as exact sums, to be put on the grid again. Forward equals the golden layer; backward is its derivative, with two
+straight-through estimators: the sign of a weight counts as the weight (BinaryConnect), the sign of a normalised
+accumulator z counts as z where |z| <= 1 and as a constant elsewhere (hard tanh).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .conv import Weighted
+from .encoding import BIPOLAR
+from .exact import check_terms, random_signs
+from .layer import Layer, Map
+from .pool import MaxPool
+from .threshold import Threshold
+
+Params = Mapping[str, np.ndarray]
+EPSILON = 2.0**-10
+"""Added to the variance of an accumulator, an integer: it matters only where a channel is constant."""
+
+
+class Statistics(NamedTuple):
+    """Mean and variance of the accumulators of each channel, (C,) float64."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+def statistics(x: np.ndarray) -> Statistics:
+    """Of integers (..., C), over all axes but the last. The sums are exact."""
+    flat = x.reshape(-1, x.shape[-1]).astype(np.float64)
+    mean = flat.sum(axis=0) / len(flat)
+    variance = (flat * flat).sum(axis=0) / len(flat) - mean * mean
+    return Statistics(mean, np.maximum(variance, 0.0))
+
+
+class Block(ABC):
+    """How one layer, which reads ``source``, is trained. It has no state: parameters come and go as arguments."""
+
+    def __init__(self, layer: Layer, source: Map, batch: int) -> None:
+        self.source, self.target = source, layer.output(source)
+        magnitude = max(-source.encoding.low, source.encoding.high)
+        check_terms(layer.name, batch * max(source.positions, self.target.positions), magnitude)
+
+    def initial(self, *key: int) -> dict[str, np.ndarray]:
+        """Parameters before training, drawn from the random stream ``key``."""
+        return {}
+
+    @abstractmethod
+    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Map of ``source`` -> map of ``target``, and what ``backward`` needs to know about it."""
+
+    @abstractmethod
+    def backward(self, params: Params, tape: Any, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Error of ``target`` -> error of ``source``, and the derivatives by the parameters."""
+
+
+class WeightedBlock(Block):
+    """Conv, Dense. Parameter ``weight``: like the layer's array, real, in [-1, 1]; its sign is the weight."""
+
+    def __init__(self, layer: Weighted, source: Map, batch: int) -> None:
+        if layer.weight != BIPOLAR:
+            raise ValueError(f"{layer.name}: training knows weights of {BIPOLAR}, got {layer.weight}")
+        super().__init__(layer, source, batch)
+        self.shape = layer.array_shapes(source)["weight"]
+        self.positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps), -1 invalid
+
+    def initial(self, *key: int) -> dict[str, np.ndarray]:
+        return {"weight": random_signs(self.shape, *key)}
+
+    def matrix(self, params: Params) -> np.ndarray:
+        """(O, taps * C) of +-1."""
+        return signs(params["weight"]).reshape(self.target.channels, -1)
+
+    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        runs = gather(x, self.positions, 0.0).reshape(-1, self.positions.shape[1] * self.source.channels)
+        return (runs @ self.matrix(params).T).reshape(len(x), -1, self.target.channels), runs
+
+    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        flat = error.reshape(-1, self.target.channels)  # (N * outputs, O)
+        slope = (flat.T @ tape).reshape(self.shape)
+        taps = (flat @ self.matrix(params)).reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
+        return scatter(taps, self.positions, self.source.positions), {"weight": slope}
+
+
+class MaxPoolBlock(Block):
+    """MaxPool. The error goes to the first tap that holds the maximum."""
+
+    def __init__(self, layer: MaxPool, source: Map, batch: int) -> None:
+        super().__init__(layer, source, batch)
+        self.positions = layer.window.positions(source.height, source.width)
+
+    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values = gather(x, self.positions, -np.inf)  # (N, outputs, taps, C)
+        return values.max(axis=2), values.argmax(axis=2)
+
+    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        taps = np.arange(self.positions.shape[1])[:, None]
+        shares = np.where(tape[:, :, None] == taps, error[:, :, None], 0.0)
+        return scatter(shares, self.positions, self.source.positions), {}
+
+
+class ThresholdBlock(Block):
+    """Threshold with one level: batch normalisation z = gamma * (x - mean) / sqrt(variance + EPSILON) + beta, then
+    +1 where z >= 0, else -1. Parameters ``gamma``, ``beta``: (C,)."""
+
+    def __init__(self, layer: Threshold, source: Map, batch: int) -> None:
+        if layer.levels != 1:
+            raise ValueError(f"{layer.name}: training knows thresholds of 1 level, got {layer.levels}")
+        super().__init__(layer, source, batch)
+
+    def initial(self, *key: int) -> dict[str, np.ndarray]:
+        return {"gamma": np.ones(self.source.channels), "beta": np.zeros(self.source.channels)}
+
+    @staticmethod
+    def normalise(params: Params, x: np.ndarray, of: Statistics) -> np.ndarray:
+        """z of integers (..., C)."""
+        return (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON)) + params["beta"]
+
+    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, Statistics]]:
+        of = statistics(x)
+        z = self.normalise(params, x, of)
+        return signs(z), (x, z, of)
+
+    def backward(
+        self, params: Params, tape: tuple[np.ndarray, np.ndarray, Statistics], error: np.ndarray
+    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        x, z, (mean, variance) = tape
+        inverse = 1 / np.sqrt(variance + EPSILON)
+        dz = error * (np.abs(z) <= 1.0)
+        beta = dz.sum(axis=(0, 1))  # exact: multiples of STEP
+        gamma = ((dz * x).sum(axis=(0, 1)) - mean * beta) * inverse  # exact sum: multiples of STEP times integers
+        count = x.shape[0] * x.shape[1]
+        dx = dz - beta / count - (x - mean) * (inverse * gamma / count)
+        return dx * (params["gamma"] * inverse), {"gamma": gamma, "beta": beta}
+
+
+def block(layer: Layer, source: Map, batch: int) -> Block:
+    """The block of a layer; ValueError for a kind that can't be trained here."""
+    for kind, make in ((Weighted, WeightedBlock), (MaxPool, MaxPoolBlock), (Threshold, ThresholdBlock)):
+        if isinstance(layer, kind):
+            return make(layer, source, batch)
+    raise ValueError(f"{layer.name}: training knows conv, dense, max_pool and threshold layers, got {layer.kind}")
+
+
+def signs(x: np.ndarray) -> np.ndarray:
+    """+1.0 where x >= 0, else -1.0."""
+    return np.where(x >= 0, 1.0, -1.0)
+
+
+def gather(x: np.ndarray, positions: np.ndarray, filler: float) -> np.ndarray:
+    """(N, P, C) -> (N, outputs, taps, C), ``filler`` at taps of position -1."""
+    padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
+    return padded[:, positions]
+
+
+def scatter(taps: np.ndarray, positions: np.ndarray, size: int) -> np.ndarray:
+    """(N, outputs, taps, C) -> (N, size, C): the sum of what goes to each position. The reverse of ``gather``."""
+    total = np.zeros((len(taps), size + 1, taps.shape[-1]))
+    for tap in range(positions.shape[1]):  # the positions of one tap differ, but for -1, which is dropped
+        total[:, positions[:, tap]] += taps[:, :, tap]
+    return total[:, :size]

@@ -1,0 +1,22 @@
+"""What the check reports."""
+
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """One broken rule: the module, the signal or instance in it ("" for the module as a whole), and the rule."""
+
+    module: str
+    signal: str
+    rule: str
+
+    def __str__(self) -> str:
+        return ": ".join([".".join(part for part in self[:2] if part), self.rule])
+
+
+class DesignError(ValueError):
+    """Generated Verilog breaks rules; the message has a line for each finding."""
+
+    def __init__(self, findings: list[Finding]):
+        self.findings = tuple(findings)
+        super().__init__("\n".join(map(str, findings)))

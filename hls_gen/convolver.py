@@ -1,0 +1,74 @@
+"""Convolver: KGP PEs on the same features, each with the weights of its own kernel (spec B10, B11).
+
+    beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
+    feature word, a cycle later -----------------------------^
+
+One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + pe_latency cycles after the last beat of a window; the
+results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the upper one.
+"""
+
+from veriloggen import Cat
+
+from .design import Npu
+from .memory import Library, LoadBus
+from .pe import pe, pe_latency
+from .rtl import Block, Signal, bits
+
+LATENCY = 1
+"""Cycles from a beat to its row and word at the outputs of the memories."""
+
+
+def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: int | None = None) -> list[Signal]:
+    """[signal, signal one cycle later, ...]: ``cycles`` registers."""
+    line = [signal]
+    for k in range(1, cycles + 1):
+        step = b.reg(f"{name}_{k}", w, init=init)
+        b.on(None, (step, line[-1]))
+        line.append(step)
+    return line
+
+
+def convolver(library: Library, npu: Npu) -> Block:
+    """The PE array of ``npu`` with its kernel memory."""
+    b = Block("convolver")
+    memory = npu.memory("kernels")
+    bus = LoadBus.ports(b, library.stream_bits, [memory])
+    beat, first, last = b.input("beat"), b.input("first"), b.input("last")
+    row = b.input("kernel_row", npu_row_bits(npu))
+    offset = b.input("offset", npu.acc_bits)
+    features = b.input("features", npu.kfp)
+    result_valid = b.output("result_valid")
+    result_offset = b.output("result_offset", npu.acc_bits)
+    results = b.output("results", npu.kgp * npu.acc_bits)
+
+    # # #
+
+    part = library.loadable(b, memory, bus, row, read=beat)
+    latency = pe_latency(npu)
+    at_total = LATENCY + latency - 1
+    valid_line = delayed(b, beat, "beat", at_total, init=0)
+    first_line = delayed(b, first, "first", at_total)
+    last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
+    offset_line = delayed(b, offset, "offset", at_total + 1, npu.acc_bits)
+    code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
+    block = library.get(pe, library, npu)
+    outputs = []
+    for k in range(npu.kgp):
+        out = b.wire(f"result_{k}", npu.acc_bits)
+        ports = {
+            "features": features, "weights": bits(part["weights"], k * npu.kfp, npu.kfp), "valid": valid_line[at_total],
+            "first": first_line[at_total], "last": last_line[at_total], "result": out,
+        }
+        if code is not None:
+            ports["code"] = code
+        b.instance(block, f"pe_{k}", **ports)
+        outputs.append(out)
+    results.assign(Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0])
+    result_valid.assign(last_line[-1])
+    result_offset.assign(offset_line[-1])
+    return b
+
+
+def npu_row_bits(npu: Npu) -> int:
+    """Width of a kernel row's address."""
+    return dict(npu.sequencer_fields(pool=False)[1])["kernel_base"]

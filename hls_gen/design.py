@@ -1,0 +1,205 @@
+"""A design: the parallelism and the memories of every NPU, and what follows from them. Networks are not in it: they are data.
+
+Folding is how parallel, memory depths are how large; both are free. The memory map made here goes into the manifest, by
+which the driver writes rows (docs/reference/device.md).
+"""
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from .rtl import bits_for
+
+Fields = list[tuple[str, int]]
+
+WINDOW_BITS = 20
+TAP_BITS = 16
+GROUP_BITS = 16
+MAP_BITS = 24
+MEMORY_BITS = 8
+TAIL_BITS = 6
+"""Widths of counters: windows of a layer, taps of a table-free window, kernel groups, words of a map; of a memory's id;
+words of the input in the last stream word of a frame."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One loadable memory of an NPU: rows of ``width`` bits; ``fields`` are its parts, low bits first."""
+
+    name: str
+    id: int
+    depth: int
+    width: int
+    fields: Fields = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Npu:
+    """Parameters of one NPU.
+
+    kfp : input lanes, channels that a PE takes in a cycle, >= 1 (spec B, KFP).
+    kgp : PEs, kernels that work in parallel, >= 1 (KGP).
+    pfp : channels that the pool unit takes in a cycle, >= 1 (PFP).
+    ol : results that leave the array in a cycle, 1..kgp.
+    acc_bits : width of the accumulators, 4..32.
+    planes : 0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1.
+    shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1.
+    layers : layers that a network may have.
+    tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp bits, powers of two.
+    taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
+    kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
+    threshold_rows : rows of ol thresholds.
+    map_words : words of kfp bits in the map store that feeds the NPU's output back to its input.
+    """
+
+    kfp: int = 8
+    kgp: int = 8
+    pfp: int = 8
+    ol: int = 1
+    acc_bits: int = 16
+    planes: int = 0
+    shift_bits: int = 3
+    layers: int = 8
+    tuple_words: int = 256
+    pool_words: int = 256
+    taps: int = 1024
+    olds: int = 1024
+    jumps: int = 256
+    pool_taps: int = 256
+    pool_olds: int = 256
+    kernel_rows: int = 1024
+    threshold_rows: int = 256
+    map_words: int = 256
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            least = 0 if f.name in ("planes", "shift_bits") else 1
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"npu: {f.name} must be an integer >= {least}, got {value!r}")
+        for name in ("tuple_words", "pool_words"):
+            value = getattr(self, name)
+            if value < 2 or value & (value - 1):
+                raise ValueError(f"npu: {name} must be a power of two >= 2, got {value}")
+        for name in ("taps", "olds", "jumps", "pool_taps", "pool_olds", "kernel_rows", "threshold_rows", "map_words", "layers"):
+            if getattr(self, name) < 2:
+                raise ValueError(f"npu: {name} must be >= 2, got {getattr(self, name)}")
+        if self.ol > self.kgp:
+            raise ValueError(f"npu: ol must be <= kgp = {self.kgp}, got {self.ol}")
+        if not 4 <= self.acc_bits <= 32:
+            raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
+        if self.acc_bits < bits_for(self.kfp) + 1:
+            raise ValueError(f"npu: acc_bits must be >= {bits_for(self.kfp) + 1} for kfp = {self.kfp}, got {self.acc_bits}")
+        if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
+            raise ValueError(f"npu: planes must be 0 or 2..8 and below kfp = {self.kfp}, got {self.planes}")
+        if self.shift_bits > 3:
+            raise ValueError(f"npu: shift_bits must be 0..3, got {self.shift_bits}")
+        if self.layers > 256:
+            raise ValueError(f"npu: layers must be <= 256, got {self.layers}")
+
+    @property
+    def units(self) -> int:
+        """Steps in which the results of kgp PEs leave, ol at a time."""
+        return -(-self.kgp // self.ol)
+
+    @property
+    def code_bits(self) -> int:
+        """Bits beside the weights in a kernel row: 1 for plane groups; sign and shift for planes one after another."""
+        if self.planes:
+            return 1
+        return 1 + self.shift_bits if self.shift_bits else 0
+
+    @property
+    def plane_lanes(self) -> int:
+        """Channels of an integer input in a word: kfp // (planes + 1) beside each other, else kfp."""
+        return self.kfp // (self.planes + 1) if self.planes else self.kfp
+
+    @property
+    def pool_index_bits(self) -> int:
+        """Width of the number of a word in its tuple, in the pool unit."""
+        return bits_for(self.pool_words - 1)
+
+    def sequencer_fields(self, pool: bool) -> tuple[Fields, Fields]:
+        """Fields of the rows that describe a layer to the writing and to the reading side of a tuple memory."""
+        ring = bits_for((self.pool_words if pool else self.tuple_words) - 1)
+        taps, olds = (self.pool_taps, self.pool_olds) if pool else (self.taps, self.olds)
+        row = bits_for(self.kernel_rows - 1)
+        reading: Fields = [
+            ("words_minus_1", ring), ("hold", ring + 1), ("tail", ring + 1), ("direct", 1), ("window_taps_minus_1", TAP_BITS),
+            ("windows_minus_1", WINDOW_BITS), ("flags_base", bits_for(taps - 1)), ("old_base", bits_for(olds - 1)),
+        ]
+        if pool:
+            return [("words", MAP_BITS)], [*reading, ("to_host", 1)]
+        reading += [
+            ("jump_base", bits_for(self.jumps - 1)), ("start_row", row), ("kernel_base", row), ("group_rows", row),
+            ("groups_minus_1", GROUP_BITS), ("tap_offset", self.acc_bits),
+        ]
+        return [("words", MAP_BITS), ("from_ring", 1)], reading
+
+    @property
+    def result_fields(self) -> Fields:
+        """Fields of the row that describes a layer to the results unit."""
+        units = bits_for(self.units - 1)
+        return [
+            ("groups_minus_1", GROUP_BITS), ("last_units_minus_1", units), ("windows_minus_1", WINDOW_BITS),
+            ("levels_minus_1", 6), ("threshold_base", bits_for(self.threshold_rows - 1)), ("double", 1), ("raw", 1),
+        ]
+
+    @property
+    def network_fields(self) -> Fields:
+        """Fields of the one row that describes the network to the loader."""
+        return [
+            ("frame_words", MAP_BITS), ("frame_beats", MAP_BITS), ("last_layer", 8), ("last_pool_layer", 8), ("frame_tail", TAIL_BITS),
+        ]
+
+    def memories(self) -> list[Memory]:
+        """Every loadable memory, by id."""
+        made: list[Memory] = []
+
+        def memory(name: str, depth: int, parts: Fields) -> None:
+            made.append(Memory(name, len(made), depth, sum(w for _, w in parts), parts))
+
+        inputs, reading = self.sequencer_fields(pool=False)
+        pool_inputs, pool_reading = self.sequencer_fields(pool=True)
+        flags = [("last", 1), ("new", 1), ("skip", 1)]
+        memory("network", 1, self.network_fields)
+        memory("inputs", self.layers, inputs)
+        memory("layers", self.layers, reading)
+        memory("flags", self.taps, [*flags, ("jump", 1)])
+        memory("olds", self.olds, [("word", bits_for(self.tuple_words - 1))])
+        memory("jumps", self.jumps, [("row", bits_for(self.kernel_rows - 1))])
+        memory("kernels", self.kernel_rows, [("weights", self.kgp * self.kfp), *([("code", self.code_bits)] if self.code_bits else [])])
+        memory("results", self.layers, self.result_fields)
+        memory("thresholds", self.threshold_rows, [("thresholds", self.ol * self.acc_bits)])
+        memory("pool_inputs", self.layers, pool_inputs)
+        memory("pool_layers", self.layers, pool_reading)
+        memory("pool_flags", self.pool_taps, flags)
+        memory("pool_olds", self.pool_olds, [("word", bits_for(self.pool_words - 1))])
+        return made
+
+    def memory(self, name: str) -> Memory:
+        """The memory called ``name``."""
+        return next(m for m in self.memories() if m.name == name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """One piece of hardware: NPUs behind one stream of ``stream_bits`` (32 or 64)."""
+
+    name: str
+    stream_bits: int = 32
+    npus: tuple[Npu, ...] = (Npu(),)
+
+    def __post_init__(self) -> None:
+        if self.stream_bits not in (32, 64):
+            raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
+        if len(self.npus) != 1:
+            raise ValueError(f"{self.name}: a design must have 1 NPU, got {len(self.npus)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; ``from_dict`` is its inverse."""
+        return {"name": self.name, "stream_bits": self.stream_bits, "npus": [asdict(n) for n in self.npus]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Design":
+        """Design of ``to_dict``'s data."""
+        return cls(name=data["name"], stream_bits=data["stream_bits"], npus=tuple(Npu(**n) for n in data["npus"]))

@@ -1,0 +1,48 @@
+"""First-in first-out store of a ready/valid stream.
+
+    in[width] --> depth words --> out[width]
+
+One word a cycle each way; ``out`` is a register. Small ones are LUT RAM, from 65 words on block RAM. Latency 2 cycles
+(block RAM 3). ``room``: at least 4 words can be taken.
+"""
+
+from .memory import Library, ram
+from .rtl import Block, add, all_of, any_of, bits_for, choose, const, eq, nonzero, sub
+
+LUT_RAM_DEPTH = 64
+
+
+def fifo(library: Library, width: int, depth: int) -> Block:
+    """FIFO of at least ``depth`` words (stored: depth, and one or two in output registers)."""
+    b = Block(f"fifo_{width}x{depth}")
+    in_valid, in_ready, in_data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", width)
+    out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
+    room = b.output_reg("room", init=1)
+
+    # # #
+
+    address, count_width = bits_for(depth - 1), bits_for(depth)
+    level = b.reg("level", count_width)  # words in the memory, not counting the output register
+    write_row, read_row = b.reg("write_row", address), b.reg("read_row", address)
+    in_ready.assign(~eq(level, depth))
+    put = b.wire("put", 1, in_valid & in_ready)
+    get = b.wire("get", 1, all_of(nonzero(level), any_of(~out_valid, out_ready)))
+    step = lambda row: choose(eq(row, depth - 1), 0, add(row, 1, address), address)  # noqa: E731
+    b.on(put, (write_row, step(write_row)))
+    b.on(get, (read_row, step(read_row)))
+    b.on(put & ~get, (level, add(level, 1, count_width)))
+    b.on(~put & get, (level, sub(level, 1, count_width)))
+    b.on(None, (room, level < const(max(depth - 5, 1), count_width)))
+    b.on(out_ready, (out_valid, 0))
+    b.on(get, (out_valid, 1))
+    block_ram = depth > LUT_RAM_DEPTH
+    ports = {"write": put, "write_row": write_row, "write_data": in_data, "read_row": read_row}
+    if block_ram:
+        b.instance(library.get(ram, width, depth, latency=1), "store", **ports, read=get, read_data=out_data)
+    else:
+        word = b.wire("word", width)
+        held = b.reg("held", width, init=None)
+        b.instance(library.get(ram, width, depth, latency=0), "store", **ports, read_data=word)
+        b.on(get, (held, word))
+        out_data.assign(held)
+    return b

@@ -1,0 +1,202 @@
+"""Loader: takes the stream program apart (docs/reference/device.md, "Packets"; spec B8).
+
+    s_axis --> header --> check --> LOAD:  load bus to the memories of the NPUs
+                                `-> FRAME: words[KFP] to the first NPU, a flag to the output
+                                `-> malformed: error, then everything is dropped until reset
+
+Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME sets ``run``.
+"""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+
+from .design import MEMORY_BITS, TAIL_BITS, Design
+from .fifo import fifo
+from .gearbox import collector, divider
+from .memory import Library, split
+from .rtl import Block, Signal, add, all_of, any_of, bits, bits_for, choose, const, eq, fit, nonzero, sub
+
+MAGIC = 0xB1
+KINDS = {"LOAD": 1, "FRAME": 2}
+ERRORS = {
+    1: ("BAD_HEADER", "word 0 begins with 0xB1 and word 3 is the check"),
+    2: ("BAD_KIND", "kind is 1 or 2"),
+    3: ("BAD_NPU", "the NPU exists"),
+    4: ("BAD_MEMORY", "the memory exists"),
+    5: ("BAD_RANGE", "rows >= 1 and first row + rows <= depth of the memory"),
+    6: ("BAD_FRAME", "the frame has as many input words as the loaded network says"),
+    7: ("TRUNCATED", "tlast does not come before the end of a packet"),
+    8: ("NOT_LOADED", "a network row was loaded since the last reset"),
+}
+FRAMES_IN_FLIGHT = 16
+STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
+
+
+@dataclass(frozen=True)
+class LoadPort:
+    """Widths of the load bus that leaves the loader."""
+
+    bank_bits: int
+    row_bits: int
+
+    @classmethod
+    def of(cls, design: Design) -> "LoadPort":
+        """Wide enough for every memory of the design."""
+        memories = [m for npu in design.npus for m in npu.memories()]
+        banks = max(-(-m.width // design.stream_bits) for m in memories)
+        return cls(max(2, bits_for(banks - 1)), max(bits_for(m.depth - 1) for m in memories))
+
+
+def loader(library: Library, design: Design) -> Block:
+    """The loader of ``design``."""
+    b = Block("loader")
+    width, npu, port = design.stream_bits, design.npus[0], LoadPort.of(design)
+    valid, ready = b.input("s_axis_tvalid"), b.output("s_axis_tready")
+    data, tlast = b.input("s_axis_tdata", width), b.input("s_axis_tlast")
+    start, frame_left = b.input("start"), b.input("frame_left")
+
+    # # #
+
+    state = b.reg("state", 3)
+    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, k)) for k, name in enumerate(STATES)}
+    take = b.wire("take", 1, valid & ready)
+    header, header_done = _header(b, at, take, data, width)
+    final = b.wire("payload_final")
+    error, code = b.output_reg("error"), b.output_reg("error_code", 4)
+    fault = b.wire("fault")
+    fault_code = b.wire("fault_code", 4)
+
+    # LOAD payload
+    kind, memory = bits(header[0], 0, 4), bits(header[0], 8, 8)
+    depth, banks = _memory_shape(b, design, memory, port)
+    bank, row = b.reg("bank", port.bank_bits), b.reg("row", port.row_bits)
+    rows_left, beats_left = b.reg("rows_left", port.row_bits + 1), b.reg("beats_left", dict(npu.network_fields)["frame_beats"])
+    bank_last = b.wire("bank_last", 1, eq(bank, banks))
+    load = b.wire("load", 1, at["LOAD"] & take)
+    b.on(load, (bank, choose(bank_last, 0, add(bank, 1, port.bank_bits), port.bank_bits)))
+    b.on(load & bank_last, (row, add(row, 1, port.row_bits)), (rows_left, sub(rows_left, 1, port.row_bits + 1)))
+    load_valid = b.output_reg("load_valid")
+    b.on(None, (load_valid, load))
+    for name, w, value in (("memory", MEMORY_BITS, memory), ("bank", port.bank_bits, bank), ("row", port.row_bits, row),
+                           ("data", width, data)):
+        b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
+    network, loaded = _network(b, npu, load, memory, bank, bank_last, data, width)
+    b.output("last_layer", 8, network["last_layer"])
+    b.output("last_pool_layer", 8, network["last_pool_layer"])
+    b.output("loaded", 1, loaded)
+
+    # judgement: one cycle for sums, one for the verdict
+    end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
+    frame_ok = b.reg("frame_ok", init=None)
+    end = b.wire("end_row", 33, fit(header[1], 33) + fit(header[2], 33))
+    b.on(None, (end_ok, all_of(nonzero(header[2]), end <= fit(depth, 33))),
+         (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
+         (frame_ok, eq(header[2], network["frame_words"])))
+    is_load, is_frame = b.wire("is_load", 1, eq(kind, KINDS["LOAD"])), b.wire("is_frame", 1, eq(kind, KINDS["FRAME"]))
+    rules = [
+        (~whole, 1), (~any_of(is_load, is_frame), 2), (~eq(bits(header[0], 16, 8), 0), 3), (is_load & eq(depth, 0), 4),
+        (is_load & ~end_ok, 5), (is_frame & ~loaded, 8), (is_frame & ~frame_ok, 6),
+    ]
+    verdict: Signal = const(0, 4)
+    for broken, number in reversed(rules):
+        verdict = choose(broken, number, verdict, 4)
+    verdict = b.wire("verdict", 4, verdict)
+    early = b.wire("early_last", 1, all_of(take, tlast, ~final, ~at["DRAIN"]))
+    fault_code.assign(choose(at["JUDGE"], verdict, choose(early, 7, 0, 4), 4))
+    fault.assign(nonzero(fault_code))
+
+    # frames in flight
+    flight_bits = bits_for(FRAMES_IN_FLIGHT + 2)
+    in_flight = b.reg("in_flight", flight_bits)
+    idle = b.wire("no_frame", 1, eq(in_flight, 0))
+    flag_ready = b.wire("flag_ready")
+    accept_load = b.wire("accept_load", 1, all_of(at["JUDGE"], ~fault, is_load, idle))
+    accept_frame = b.wire("accept_frame", 1, all_of(at["JUDGE"], ~fault, is_frame, start, flag_ready))
+    b.on(accept_frame & ~frame_left, (in_flight, add(in_flight, 1, flight_bits)))
+    b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, flight_bits)))
+    flag_room = b.wire("flag_room_unused")
+    b.instance(library.get(fifo, library, 1, FRAMES_IN_FLIGHT), "last_flags", in_valid=accept_frame, in_ready=flag_ready,
+               in_data=bits(header[0], 4, 1), out_valid=b.output("flag_valid"), out_ready=b.input("flag_ready_out"),
+               out_data=b.output("flag_data"), room=flag_room)
+    run = b.output_reg("run")
+    b.on(accept_load, (run, 0), (bank, 0), (row, bits(header[1], 0, port.row_bits)), (rows_left, bits(header[2], 0, port.row_bits + 1)))
+    b.on(accept_frame, (run, 1), (beats_left, network["frame_beats"]))
+
+    # FRAME payload
+    frame_take = b.wire("frame_take", 1, at["FRAME"] & take)
+    b.on(frame_take, (beats_left, sub(beats_left, 1, 24)))
+    beat_last = b.wire("beat_last", 1, eq(beats_left, 1))
+    gearbox_ready = b.wire("gearbox_ready")
+    _frame_words(b, library, npu.kfp, width, at["FRAME"] & valid, gearbox_ready, data, beat_last, network["frame_tail"])
+
+    final.assign(any_of(at["LOAD"] & bank_last & eq(rows_left, 1), at["FRAME"] & beat_last))
+    ready.assign(any_of(at["HEADER"], at["LOAD"], at["FRAME"] & gearbox_ready, at["DRAIN"]))
+    number = {name: k for k, name in enumerate(STATES)}
+    b.on(header_done, (state, number["RANGE"]))
+    b.on(at["RANGE"], (state, number["JUDGE"]))
+    b.on(accept_load, (state, number["LOAD"]))
+    b.on(accept_frame, (state, number["FRAME"]))
+    b.on(take & final, (state, number["HEADER"]))
+    b.on(fault, (state, number["DRAIN"]), (error, 1), (code, fault_code), (run, 0))
+    for k, name in enumerate(("header", "address", "length")):
+        kept = b.output_reg(f"error_{name}", 32)
+        b.on(fault, (kept, header[k]))
+    b.output("idle", 1, all_of(idle, at["HEADER"]))
+    b.output("loader_state", 3, state)
+    b.output("word_taken", 1, take)
+    return b
+
+
+def _header(b: Block, at: dict[str, Signal], take: Signal, data: Signal, width: int) -> tuple[list[Signal], Signal]:
+    """The four header words, and the pulse that says that all are there."""
+    per_beat = width // 32
+    beats = 4 // per_beat
+    place = b.reg("header_place", bits_for(beats - 1))
+    words = []
+    here = b.wire("header_take", 1, at["HEADER"] & take)
+    for k in range(4):
+        word = b.reg(f"header_{k}", 32)
+        b.on(here & eq(place, k // per_beat), (word, bits(data, 32 * (k % per_beat), 32)))
+        words.append(word)
+    b.on(here, (place, add(place, 1, bits_for(beats - 1))))  # beats is a power of two: wraps
+    return words, b.wire("header_done", 1, here & eq(place, beats - 1))
+
+
+def _memory_shape(b: Block, design: Design, memory: Signal, port: LoadPort) -> tuple[Signal, Signal]:
+    """(depth, banks - 1) of the memory with this id; depth 0 if there is none."""
+    depth_bits = port.row_bits + 1
+    depth: Signal = const(0, depth_bits)
+    banks: Signal = const(0, port.bank_bits)
+    for m in reversed(design.npus[0].memories()):
+        depth = choose(eq(memory, m.id), m.depth, depth, depth_bits)
+        banks = choose(eq(memory, m.id), -(-m.width // design.stream_bits) - 1, banks, port.bank_bits)
+    return b.wire("memory_depth", depth_bits, depth), b.wire("memory_banks", port.bank_bits, banks)
+
+
+def _network(b, npu, load, memory, bank, bank_last, data, width) -> tuple[dict[str, Signal], Signal]:
+    """The network row, in registers, and whether it was loaded."""
+    m = npu.memory("network")
+    mine = b.wire("network_load", 1, load & eq(memory, m.id))
+    parts = []
+    for i, low in enumerate(range(0, m.width, width)):
+        w = min(width, m.width - low)
+        part = b.reg(f"network_{i}", w)
+        b.on(mine & eq(bank, i), (part, bits(data, 0, w)))
+        parts.append(part)
+    loaded = b.reg("is_loaded")
+    b.on(mine & bank_last, (loaded, 1))
+    return split(b, b.wire("network_row", m.width, Cat(*reversed(parts))), m.fields, "network_"), loaded
+
+
+def _frame_words(b, library, kfp, width, valid, ready, data, last, tail) -> None:
+    """Stream words of a frame to words of KFP bits, on the ports ``words_*``."""
+    if kfp <= width:
+        pieces = width // kfp
+        block = library.get(divider, width, kfp, pieces, tail_bits=TAIL_BITS)
+        extra = {"in_tail": tail}
+    else:
+        block, extra = library.get(collector, width, kfp, -(-kfp // width)), {}
+    unused = b.wire("words_last_unused")
+    b.instance(block, "frame_gearbox", in_valid=valid, in_ready=ready, in_data=data, in_last=last, out_valid=b.output("words_valid"),
+               out_ready=b.input("words_ready"), out_data=b.output("words_data", kfp), out_last=unused, **extra)

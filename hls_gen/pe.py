@@ -1,0 +1,110 @@
+"""Processing element: KFP products a cycle, summed, accumulated over a window.  Golden twin: golden/conv.py.
+
+    features[kfp] -+
+                   XNOR --> popcount of each lane group --> weigh --> accumulator --> result
+    weights[kfp] --+
+
+One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat of a window to
+that of the next. ``first`` and ``last`` come with the beat, delayed by the convolver; so does ``code``.
+
+Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has weight 2^g, the last
+one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where ``code`` is 0 every lane has weight 1.
+Without groups ``code`` is (shift, sign): the count of the whole word is shifted and, with sign 1, subtracted.
+"""
+
+from functools import reduce
+
+from veriloggen import Cat, Repeat
+
+from .design import Npu
+from .memory import Library
+from .popcount import popcount
+from .rtl import Block, Signal, bits, bits_for, choose, const, fit, width
+
+CHUNK = 64
+"""Lanes that one combinational popcount takes; wider groups are summed in one more register stage."""
+
+
+def groups(npu: Npu) -> list[tuple[int, int]]:
+    """(first lane, lanes) of each lane group. Source: ../design, "Bit planes"."""
+    if not npu.planes:
+        return [(0, npu.kfp)]
+    size = npu.plane_lanes
+    spare = npu.kfp - size * (npu.planes + 1)
+    return [(0, 2 * size)] + [((g + 1) * size, size + (spare if g == npu.planes - 1 else 0)) for g in range(1, npu.planes)]
+
+
+def extra_stage(npu: Npu) -> bool:
+    """Whether a popcount is wide enough to take two register stages."""
+    return max(lanes for _, lanes in groups(npu)) > CHUNK
+
+
+def pe_latency(npu: Npu) -> int:
+    """Cycles from features to result."""
+    return 4 if extra_stage(npu) else 3
+
+
+def pe(library: Library, npu: Npu) -> Block:
+    """Processing element of ``npu``."""
+    b = Block(f"pe_{npu.kfp}", reset=False)
+    features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
+    valid, first, last = b.input("valid"), b.input("first"), b.input("last")
+    code = b.input("code", npu.code_bits) if npu.code_bits else None
+    result = b.output_reg("result", npu.acc_bits, init=None)
+
+    # # #
+
+    match = b.reg("match", npu.kfp, init=None)
+    b.on(None, (match, ~(features ^ weights)))
+    counts = [_count(b, library, match, g, low, lanes, extra_stage(npu)) for g, (low, lanes) in enumerate(groups(npu))]
+    term = _weigh(b, npu, counts, code)
+    total = b.reg("total", npu.acc_bits, init=None)
+    base = b.wire("base", npu.acc_bits, choose(first, 0, total, npu.acc_bits))
+    total_next = b.wire("total_next", npu.acc_bits, base + term)
+    b.on(valid, (total, total_next))
+    b.on(valid & last, (result, total_next))
+    return b
+
+
+def _count(b: Block, library: Library, match: Signal, group: int, low: int, lanes: int, two_stages: bool) -> Signal:
+    """Registered number of ones in ``lanes`` bits of ``match`` from ``low`` on."""
+    chunks = []
+    for i, start in enumerate(range(low, low + lanes, CHUNK)):
+        n = min(CHUNK, low + lanes - start)
+        ones = b.wire(f"ones_{group}_{i}", bits_for(n))
+        b.instance(library.get(popcount, n), f"popcount_{group}_{i}", word=bits(match, start, n), count=ones)
+        part = b.reg(f"part_{group}_{i}", bits_for(n), init=None)
+        b.on(None, (part, ones))
+        chunks.append(part)
+    if not two_stages:
+        return chunks[0]
+    count = b.reg(f"count_{group}", bits_for(lanes), init=None)
+    b.on(None, (count, reduce(lambda a, c: a + c, [fit(c, bits_for(lanes)) for c in chunks])))
+    return count
+
+
+def _weigh(b: Block, npu: Npu, counts: list[Signal], code: Signal | None) -> Signal:
+    """The beat's contribution to the sum, in accumulator width."""
+    w = npu.acc_bits
+    if code is None:
+        return b.wire("term", w, counts[0])
+    if not npu.planes:
+        shift, negative = bits(code, 0, npu.shift_bits), bits(code, npu.shift_bits, 1)
+        value = counts[0]
+        for k in range(npu.shift_bits):
+            wide = min(width(value) + (1 << k), w)
+            value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), _times(value, 1 << k, wide), value, wide))
+        value = b.wire("shifted", w, value)
+        return b.wire("term", w, choose(negative, ~value + const(1, w), value, w))
+    weighed = [counts[0]]
+    for g, count in enumerate(counts[1:], 1):
+        wide = min(width(count) + g, w)
+        weighed.append(b.wire(f"weighed_{g}", w, choose(code, _times(count, g, wide), count, wide)))
+    low = reduce(lambda a, c: a + c, [fit(v, w) for v in weighed[:-1]])
+    sign = Repeat(code, w)  # -v = ~v + 1
+    return b.wire("term", w, low + (weighed[-1] ^ sign) + fit(code, w))
+
+
+def _times(value: Signal, shift: int, w: int) -> Signal:
+    """value * 2^shift in w bits; what is cut was never set, since the accumulator holds the sum."""
+    return fit(Cat(bits(value, 0, min(width(value), w - shift)), const(0, shift)), w)

@@ -1,0 +1,70 @@
+"""From a design to checked Verilog and its manifest."""
+
+import hashlib
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import veriloggen
+
+from .check import check
+from .design import Design
+from .loader import ERRORS, KINDS, MAGIC
+from .registers import register_map
+from .top import TOP, top
+
+VLNV = "bitloom:bitloom:npu:0.1"
+
+
+@dataclass(frozen=True)
+class Verilog:
+    """Generated hardware: module name -> text, in order of instantiation, and the manifest."""
+
+    modules: dict[str, str]
+    manifest: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """All modules in one text."""
+        return "\n".join(self.modules.values())
+
+
+def generate(design: Design, *, checked: bool = True) -> Verilog:
+    """Verilog and manifest of ``design``; the same text on every run.
+
+    The digest is the SHA-256 of the text with the digest registers at 0. ``checked`` runs the rules of hls_gen/check.py on it.
+    """
+    blank = "0" * 64
+    text = "\n".join(_modules(design, blank).values())
+    if checked:
+        check(text, TOP)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Verilog(_modules(design, digest), manifest(design, digest))
+
+
+def _modules(design: Design, digest: str) -> dict[str, str]:
+    veriloggen.reset()
+    text = top(design, digest).m.to_verilog()
+    parts = re.findall(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S)
+    bodies = [m.group(0) for m in re.finditer(r"^module \w+\b.*?^endmodule\n", text, flags=re.M | re.S)]
+    return dict(zip(parts, bodies))
+
+
+def manifest(design: Design, digest: str) -> dict[str, Any]:
+    """What the driver has to know of the design (docs/reference/device.md, "Manifest")."""
+    npus = []
+    for npu in design.npus:
+        memories = []
+        for m in npu.memories():
+            low, fields = 0, []
+            for name, width in m.fields:
+                fields.append([name, low, width])
+                low += width
+            memories.append({"name": m.name, "id": m.id, "depth": m.depth, "width": m.width, "fields": fields})
+        npus.append({**asdict(npu), "memories": memories})
+    return {
+        "format": "bitloom-manifest", "version": 1, "name": design.name, "digest": digest, "stream_bits": design.stream_bits,
+        "npus": npus, "registers": [r.to_dict() for r in register_map(design)],
+        "packet": {"magic": MAGIC, "kinds": KINDS}, "errors": {str(k): list(v) for k, v in ERRORS.items()},
+        "vlnv": VLNV, "top": TOP, "verilog": f"{TOP}.v",
+    }

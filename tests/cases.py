@@ -1,0 +1,116 @@
+"""One table of small networks for golden, hardware and driver, asymmetric on purpose.
+
+Height and width differ, so do vertical and horizontal strides; channels are no multiple of a word; paddings differ on
+all sides; thresholds lie at both ends of their reach and one step beyond.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from golden.conv import Conv, Dense, Weighted
+from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from golden.layer import Layer, Map
+from golden.network import Model, Network
+from golden.pool import AvgPool, MaxPool
+from golden.threshold import Threshold
+
+
+def case_map(height: int, width: int, channels: int, encoding: Encoding = BIPOLAR) -> Map:
+    return Map(height=height, width=width, channels=channels, encoding=encoding)
+
+
+def random_values(shape: Sequence[int], encoding: Encoding, rng: np.random.Generator) -> np.ndarray:
+    """Uniform values of the encoding, int64; the first is the lowest and the last the highest."""
+    count = (encoding.high - encoding.low) // encoding.step + 1
+    values = encoding.low + encoding.step * rng.integers(0, count, tuple(shape))
+    if values.size:
+        values.flat[0], values.flat[-1] = encoding.low, encoding.high
+    return values
+
+
+def random_images(model: Model, n: int, rng: np.random.Generator) -> np.ndarray:
+    """(n, H, W, C) int64 of the model's input encoding."""
+    return random_values((n, *model.network.input.shape), model.network.input.encoding, rng)
+
+
+def random_model(network: Network, rng: np.random.Generator) -> Model:
+    """A model of ``network`` with random weights, and thresholds of which many fall inside what really occurs.
+
+    Channel c of a Threshold layer is special, as far as there are so many: 0: threshold 0; 1 and 2: the ends of the
+    reach; 3 and 4: just beyond them. Half of the directions, at random, are -1.
+    """
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    for index, (layer, source) in enumerate(network):
+        if isinstance(layer, Weighted):
+            shape = layer.array_shapes(source)["weight"]
+            arrays[layer.name] = {"weight": random_values(shape, layer.weight, rng)}
+        elif isinstance(layer, Threshold):
+            before = network.layers[index - 1] if index else None
+            low, high = source.encoding.low, source.encoding.high
+            if isinstance(before, Weighted):
+                low, high = before.accumulator_range(network.maps[index - 1])
+            spread = max(1, (high - low) // 8)
+            threshold = np.clip(rng.integers(-spread, spread + 1, (source.channels, layer.levels)), low, high)
+            for channel, value in enumerate((0, low, high, low - 1, high + 1)[: source.channels]):
+                threshold[channel] = value
+            threshold = np.clip(np.sort(threshold, axis=1), -(1 << 31), (1 << 31) - 1)
+            direction = np.where(rng.permutation(source.channels) % 2 == 0, 1, -1)
+            arrays[layer.name] = {"threshold": threshold, "direction": direction}
+    return Model(network, arrays)
+
+
+def cases() -> list[tuple[str, Model]]:
+    """(id, model) of every case; the same on every call."""
+    return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(i)))
+            for i, (name, source, layers) in enumerate(_networks())]
+
+
+def _threshold(n: int, levels: int = 1) -> Threshold:
+    return Threshold(name=f"threshold_{n}", levels=levels)
+
+
+def _networks() -> list[tuple[str, Map, list[Layer]]]:
+    c33, c22 = {"kernel": (3, 3)}, {"kernel": (2, 2), "stride": (2, 2)}
+    return [
+        ("fan_in_1", case_map(1, 1, 1), [Dense(name="dense_1", out_channels=5), _threshold(1)]),
+        ("dense_33_31", case_map(1, 1, 33), [
+            Dense(name="dense_1", out_channels=31), _threshold(1), Dense(name="dense_2", out_channels=3)]),
+        ("dense_of_a_map", case_map(2, 3, 5), [Dense(name="dense_1", out_channels=7), _threshold(1)]),
+        ("conv_1x1", case_map(3, 2, 3), [Conv(name="conv_1", out_channels=4, kernel=(1, 1)), _threshold(1)]),
+        ("conv_strides", case_map(7, 10, 3), [
+            Conv(name="conv_1", out_channels=5, kernel=(3, 2), stride=(2, 3)), _threshold(1)]),
+        ("conv_padding", case_map(5, 4, 31), [
+            Conv(name="conv_1", out_channels=6, **c33, padding=(2, 0, 1, 2)), _threshold(1)]),
+        ("conv_padding_stride", case_map(6, 9, 1), [
+            Conv(name="conv_1", out_channels=33, kernel=(2, 4), stride=(3, 2), padding=(1, 3, 0, 2)), _threshold(1)]),
+        ("conv_70_channels", case_map(4, 3, 70), [Conv(name="conv_1", out_channels=9, **c33), _threshold(1)]),
+        ("one_window_with_padding", case_map(2, 2, 3), [
+            Conv(name="conv_1", out_channels=5, kernel=(2, 2), stride=(3, 3), padding=(1, 0, 0, 0)), _threshold(1)]),
+        ("max_pool_of_bits", case_map(6, 7, 5), [
+            Conv(name="conv_1", out_channels=6, kernel=(2, 2)), _threshold(1),
+            MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1))]),
+        ("max_pool_of_sums", case_map(7, 5, 3), [
+            Conv(name="conv_1", out_channels=6, **c33, padding=(1, 1, 1, 1)),
+            MaxPool(name="pool_1", kernel=(2, 3), stride=(2, 1)), _threshold(1)]),
+        ("signed_8_input", case_map(5, 6, 3, signed(8)), [
+            Conv(name="conv_1", out_channels=7, **c33, padding=(0, 1, 2, 0)), _threshold(1),
+            Dense(name="dense_1", out_channels=4)]),
+        ("unsigned_4_input", case_map(4, 7, 2, unsigned(4)), [
+            Conv(name="conv_1", out_channels=5, kernel=(2, 3)), _threshold(1)]),
+        ("levels", case_map(4, 6, 5, bipolar(2)), [
+            Conv(name="conv_1", out_channels=6, kernel=(2, 2)), _threshold(1, 3), MaxPool(name="pool_1", **c22),
+            Dense(name="dense_1", out_channels=9), _threshold(2, 2)]),
+        ("ternary", case_map(4, 5, 3, TERNARY), [
+            Conv(name="conv_1", out_channels=6, kernel=(2, 3), weight=TERNARY, padding=(1, 0, 0, 2)), _threshold(1)]),
+        ("int8", case_map(6, 5, 3, signed(8)), [
+            Conv(name="conv_1", out_channels=4, **c33, weight=signed(8), padding=(1, 1, 1, 1)),
+            AvgPool(name="pool_1", kernel=(3, 2), stride=(2, 1), padding=(0, 1, 2, 0))]),
+        ("threshold_of_the_input", case_map(3, 4, 5, signed(8)), [
+            _threshold(1, 2), MaxPool(name="pool_1", kernel=(2, 1), stride=(1, 2)),
+            Dense(name="dense_1", out_channels=3)]),
+        ("small_cnn", case_map(9, 12, 3, signed(8)), [
+            Conv(name="conv_1", out_channels=33, **c33), _threshold(1), MaxPool(name="pool_1", **c22),
+            Conv(name="conv_2", out_channels=31, kernel=(2, 3), padding=(1, 1, 0, 0)), _threshold(2),
+            Dense(name="dense_1", out_channels=70), _threshold(3), Dense(name="dense_2", out_channels=10)]),
+    ]

@@ -1,0 +1,176 @@
+"""The design of `design.py` as Python: packets in, results out, registers. One 32-bit word at a time."""
+
+import numpy as np
+
+from driver.manifest import Manifest
+
+MASK = 0xFFFFFFFF
+
+
+class FakeCore:
+    """``give(word, last)`` is the input, ``out`` the queue of (word, last) that ``take`` empties.
+
+    Faults, to be set by tests:
+    stuck : takes no input.  mute : computes, but gives no results.  early : words of a frame before a wrong tlast.
+    constants : offset -> value to be read instead.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.offsets = {r.offset: r.name for r in manifest.registers}
+        self.stuck = self.mute = False
+        self.early: int | None = None
+        self.constants: dict[int, int] = {}
+        self.control = self.irq_enable = 0
+        self.resets = 0
+        self.reset()
+
+    def reset(self) -> None:
+        self.regs: dict[str, int] = {}
+        self.words = [0, 0]
+        self.memory: dict[int, dict[int, int]] = {m.id: {} for m in self.manifest.npus[0].memories}
+        self.head: list[int] = []
+        self.payload: list[int] = []
+        self.due = 0
+        self.error = self.loaded = 0
+        self.out: list[tuple[int, bool]] = []
+        self.irq_status = 0
+
+    # Registers
+
+    def read(self, offset: int) -> int:
+        self.count("CYCLES", 10)
+        name = self.offsets.get(offset, "")
+        if offset in self.constants:
+            return self.constants[offset]
+        digest = self.manifest.digest
+        fixed = {
+            "IDENT": 0x424C4D31, "VERSION": 0x000100, "GEOMETRY": 1 | self.manifest.stream_bits << 8,
+            **{f"DIGEST_{i}": int(digest[8 * i : 8 * i + 8], 16) for i in range(4)},
+            "CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2,
+            "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload) << 4, "IRQ_ENABLE": self.irq_enable,
+        }  # fmt: skip
+        return fixed.get(name, self.regs.get(name, 0))
+
+    def write(self, offset: int, value: int) -> None:
+        name = self.offsets.get(offset, "")
+        if name == "CONTROL":
+            self.control = value & 1
+            if value & 2:
+                self.resets += 1
+                self.reset()
+            if value & 4:
+                for key in [k for k in self.regs if not k.startswith("ERROR")]:
+                    self.regs[key] = 0
+        elif name == "IRQ_ENABLE":
+            self.irq_enable = value & 3
+
+    def count(self, name: str, by: int = 1) -> None:
+        self.regs[name] = (self.regs.get(name, 0) + by) & MASK
+
+    # Streams
+
+    def ready(self) -> bool:
+        return not self.stuck and len(self.out) < 64
+
+    def give(self, word: int, last: bool) -> None:
+        self.count("CYCLES")
+        self.words[0] += 1
+        if self.words[0] % self.manifest.stream_words == 0:
+            self.count("WORDS_IN")
+        if self.error:
+            return
+        if len(self.head) < 4:
+            self.head.append(word)
+            if len(self.head) == 4:
+                self.check_header()
+        else:
+            self.payload.append(word)
+        if self.error:
+            return
+        complete = len(self.head) == 4 and len(self.payload) == self.due
+        if last and not complete:
+            self.fail(7)
+        elif complete:
+            self.execute()
+            self.head, self.payload = [], []
+
+    def take(self) -> tuple[int, bool]:
+        self.words[1] += 1
+        if self.words[1] % self.manifest.stream_words == 0:
+            self.count("WORDS_OUT")
+        return self.out.pop(0)
+
+    def fail(self, code: int) -> None:
+        head = [*self.head, 0, 0, 0, 0]
+        self.error = code
+        self.regs |= {"ERROR_HEADER": head[0], "ERROR_ADDRESS": head[1], "ERROR_LENGTH": head[2]}
+        self.out = []
+
+    def check_header(self) -> None:
+        a, first, count, check = self.head
+        kind, npu, memory = a & 15, a >> 16 & 255, a >> 8 & 255
+        depths = {m.id: m.depth for m in self.manifest.npus[0].memories}
+        if a >> 24 != 0xB1 or check != ~(a ^ first ^ count) & MASK:
+            return self.fail(1)
+        if kind not in (1, 2):
+            return self.fail(2)
+        if npu >= 1:
+            return self.fail(3)
+        if kind == 1 and memory not in depths:
+            return self.fail(4)
+        if kind == 1 and not (count >= 1 and first + count <= depths[memory]):
+            return self.fail(5)
+        if kind == 2 and not self.loaded:
+            return self.fail(8)
+        if kind == 2 and count != self.field("frame_words"):
+            return self.fail(6)
+        width = self.width(memory)
+        self.due = self.manifest.frame_payload(count) if kind == 2 else count * width
+        self.payload = []
+        return None
+
+    def width(self, memory: int) -> int:
+        return self.manifest.padded(next((m.width for m in self.manifest.npus[0].memories if m.id == memory), 0))
+
+    def field(self, name: str) -> int:
+        return self.manifest.memory(0, "network").field(name).of(self.memory[0].get(0, 0))
+
+    def execute(self) -> None:
+        a, first, count, _ = self.head
+        if a & 15 == 1:
+            memory = a >> 8 & 255
+            width = self.width(memory)
+            for i in range(count):
+                self.memory[memory][first + i] = number(self.payload[i * width : (i + 1) * width])
+            self.loaded |= int(memory == 0)
+            return
+        assert self.control & 1, "a frame came before START"
+        bits, per = self.manifest.stream_bits, self.manifest.stream_bits // 24
+        stream, features = number(self.payload), 0
+        for word in range(count):
+            part = stream >> (word // per * bits + word % per * 24) & 0xFFFFFF
+            features |= part << (24 * word)
+        lanes, outputs = 24 * count, self.field("outputs")
+        totals = []
+        for o in range(outputs):
+            same = ~(features ^ self.memory[5][o]) & ((1 << lanes) - 1)
+            totals.append(2 * bin(same).count("1") - self.field("fan_in"))
+        if self.field("raw"):
+            words = [t & MASK for t in totals]
+        else:
+            limits = [np.uint32(self.memory[9][o]).astype(np.int32) for o in range(outputs)]
+            words = [sum(int(t >= limit) << i for i, (t, limit) in enumerate(zip(totals, limits)))]
+        words += [0] * (-len(words) % self.manifest.stream_words)
+        last = bool(a >> 4 & 1)
+        if self.early is not None:
+            words, last = words[: self.early], True
+        if not self.mute:
+            self.out += [(w, last and i == len(words) - 1) for i, w in enumerate(words)]
+        self.count("FRAMES")
+        self.count("NPU0_BEATS", outputs * count)
+        self.count("CYCLES", outputs * count)
+
+
+def number(words: list[int]) -> int:
+    return sum(w << (32 * i) for i, w in enumerate(words))

@@ -1,0 +1,168 @@
+"""A pynq Device with an AXI DMA (PG021, simple mode) and a core. Only device-side things; pynq itself is the real one.
+
+Nastier than most boards on purpose: it has a cache that only flush and invalidate pass; the run bit can't stop a
+transfer; both DMA channels have FIFOs that keep words until the DMA is reset; a reset takes some time.
+"""
+
+import types
+from typing import Any
+
+import numpy as np
+from pynq.buffer import PynqBuffer
+from pynq.pl_server.device import Device
+
+DMA_BASE, CORE_BASE, MEMORY_BASE = 0x4040_0000, 0x43C0_0000, 0x1000_0000
+PARAMETERS = {
+    "c_include_sg": "0", "c_micro_dma": "0", "c_sg_length_width": "14", "c_include_mm2s": "1", "c_include_s2mm": "1",
+    "c_m_axi_mm2s_data_width": "32", "c_m_axi_s2mm_data_width": "32",
+}  # fmt: skip
+
+
+class FakeDma:
+    """Registers of the DMA. ``step`` moves a few words. ``broken`` : "send", "receive" or "reset" fails."""
+
+    def __init__(self, device: "FakeDevice") -> None:
+        self.device, self.broken = device, ""
+        self.resetting = self.resets = self.transfers = 0
+        self.sizes: list[int] = []
+        self.reset()
+
+    def reset(self) -> None:
+        self.regs = {0x04: 1, 0x34: 1}
+        self.source: list[tuple[int, bool]] = []
+        self.source_address = 0
+        self.fifo: list[tuple[int, bool]] = []
+        self.target: tuple[int, int] | None = None
+        self.written = 0
+
+    def read(self, offset: int) -> int:
+        if offset in (0x00, 0x30) and self.resetting:
+            self.resetting -= 0 if self.broken == "reset" else 1
+            return 4
+        return self.regs.get(offset, 0)
+
+    def write(self, offset: int, value: int) -> None:
+        self.regs[offset] = value
+        if offset in (0x00, 0x30):
+            if value & 4:
+                self.resets += 1
+                self.reset()
+                self.resetting = 3
+            elif value & 1:
+                self.regs[offset + 4] &= ~1
+        elif offset == 0x28 and not self.regs[0x04] & 1:
+            address = self.regs[0x18] | self.regs[0x1C] << 32
+            self.source_address = address
+            words = np.frombuffer(self.device.view(address, value), "<u4").tolist()
+            self.source = [(w, i == len(words) - 1) for i, w in enumerate(words)]
+            self.sizes.append(value)
+            self.regs[0x04] &= ~2
+            if self.broken == "send":
+                self.source, self.regs[0x04] = [], 0x41
+        elif offset == 0x58 and not self.regs[0x34] & 1:
+            self.target, self.written = (self.regs[0x48] | self.regs[0x4C] << 32, value), 0
+            self.regs[0x34] &= ~2
+            if self.broken == "receive":
+                self.target, self.regs[0x34] = None, 0x21
+
+    def step(self) -> None:
+        core = self.device.core
+        for _ in range(self.device.speed):
+            if self.source and core.ready():
+                core.give(*self.source.pop(0))
+                if not self.source:
+                    self.regs[0x04] |= 0x1002
+            if core.out and len(self.fifo) < 4:
+                self.fifo.append(core.take())
+            if self.target and self.fifo:
+                word, last = self.fifo.pop(0)
+                address, length = self.target
+                if self.written == length:
+                    self.target, self.regs[0x34] = None, 0x11  # longer than the buffer
+                    return
+                self.device.view(address + self.written, 4)[:] = word.to_bytes(4, "little")
+                self.written += 4
+                if last:
+                    self.regs[0x58], self.target = self.written, None
+                    self.regs[0x34] |= 0x1002
+
+
+class FakeMemory:
+    def __init__(self, device: "FakeDevice") -> None:
+        self.device = device
+
+    def allocate(self, shape: Any, dtype: Any, **_: Any) -> PynqBuffer:
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        host = bytearray(size)
+        address = self.device.top
+        self.device.top += size + 4095 & ~4095
+        buffer = PynqBuffer(shape, dtype, buffer=host, device=self.device, device_address=address, bo=(address, host))
+        buffer.memory, buffer.pointer, buffer.return_to, buffer.freed = self, address, self, True
+        self.device.allocated[address] = size
+        return buffer
+
+    def return_pointer(self, address: int) -> None:
+        dma = self.device.dma
+        busy = [dma.source_address] * bool(dma.source) + ([dma.target[0]] if dma.target else [])
+        assert not any(address <= b < address + self.device.allocated[address] for b in busy), "freed under a transfer"
+        del self.device.allocated[address]
+
+
+class FakeDevice(Device):
+    """``core`` is the design; ``cores`` its ip_dict; ``speed`` words move per register read; 0 reads fail."""
+
+    _probe_priority_ = 9317
+
+    @classmethod
+    def _probe_(cls) -> list[Device]:
+        return []
+
+    def __init__(self, core: Any) -> None:
+        super().__init__("fake")
+        self.name, self.arch, self.capabilities = "Fake", "armv7l", {"REGISTER_RW": True}
+        self.memory, self.top, self.speed = bytearray(1 << 22), MEMORY_BASE, 16
+        self.allocated: dict[int, int] = {}
+        self.default_memory = FakeMemory(self)
+        self.core, self.dma = core, FakeDma(self)
+        self.cores: dict[str, dict[str, Any]] = {}
+        self.add("axi_dma_0", "xilinx.com:ip:axi_dma:7.1", DMA_BASE, dict(PARAMETERS))
+        self.add("npu_0", "bitloom:bitloom:npu:0.1", CORE_BASE, {})
+
+    def add(self, name: str, vlnv: str, base: int, parameters: dict[str, str]) -> None:
+        self.cores[name] = {
+            "type": vlnv, "fullpath": name, "phys_addr": base, "addr_range": 0x10000, "parameters": parameters,
+            "interrupts": {}, "gpio": {}, "state": None,
+        }  # fmt: skip
+
+    def view(self, address: int, size: int) -> memoryview:
+        begin = address - MEMORY_BASE
+        return memoryview(self.memory)[begin : begin + size]
+
+    def read_registers(self, address: int, length: int) -> bytes:
+        self.dma.step()
+        if address >= CORE_BASE:
+            value = self.core.read(address - CORE_BASE)
+        else:
+            value = self.dma.read(address - DMA_BASE)
+        return value.to_bytes(length, "little")
+
+    def write_registers(self, address: int, data: Any) -> None:
+        value = int.from_bytes(bytes(data), "little")
+        if address >= CORE_BASE:
+            self.core.write(address - CORE_BASE, value)
+        else:
+            self.dma.write(address - DMA_BASE, value)
+
+    def flush(self, bo: Any, offset: int, vaddr: int, nbytes: int) -> None:
+        self.view(bo[0] + offset, nbytes)[:] = bo[1][offset : offset + nbytes]
+
+    def invalidate(self, bo: Any, offset: int, vaddr: int, nbytes: int) -> None:
+        bo[1][offset : offset + nbytes] = self.view(bo[0] + offset, nbytes)
+
+    def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> Any:
+        empty = ("mem_dict", "gpio_dict", "interrupt_pins", "interrupt_controllers", "hierarchy_dict", "clock_dict")
+        return types.SimpleNamespace(ip_dict=self.cores, systemgraph=None, **{name: {} for name in empty})
+
+    def download(self, bitstream: Any, parser: Any = None) -> None:
+        self.downloads = getattr(self, "downloads", 0) + 1
+        super().post_download(bitstream, parser, self.name)

@@ -8,7 +8,7 @@ After an error, or an interrupted call, the device is in an unknown state. The e
 (``registers.dump()``); the next ``predict`` or ``load`` resets it first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -85,30 +85,25 @@ class Accelerator:
         progress : called with (frames done, N) after each batch.
         ValueError for wrong images; PacketError, TransferError or Timeout, after which the next call resets first.
         """
-        program = self._need_program()
-        program.check_images(images)
-        size = self._batch(program, batch)
-        outputs = np.empty((len(images), *program.output_shape), np.int64)
-        if not len(images):
-            return outputs
-        if not self._link.clean:
-            self.reset()
+        outputs = self._outputs(images)
+        batches = self._batches(images, batch, progress, outputs)
         with self._link.transferring():
-            self._fill(program, 0, images[:size])
-            self._start(program, 0, len(images[:size]))
-            for number, begin in enumerate(range(0, len(images), size)):
-                now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
-                this, other = number % 2, (number + 1) % 2
-                if len(after):
-                    self._fill(program, other, after)
-                words = len(now) * program.result_words
-                self._link.finish(words, f"{program.name}: {len(now)} frames must be computed")
-                if len(after):
-                    self._start(program, other, len(after))
-                results = self._link.buffer(f"receive{this}", words)[:words]
-                outputs[begin : begin + len(now)] = program.unpack_results(results)
-                if progress is not None:
-                    progress(begin + len(now), len(images))
+            for words, what in batches:
+                self._link.finish(words, what)
+        return outputs
+
+    async def predict_async(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+        """As ``predict``, but other coroutines run while the device computes; the DMA's interrupt ends a wait.
+
+        DesignMismatch if the overlay doesn't connect that interrupt. Use one event loop per overlay (pynq's events
+        belong to the loop that first waits for them), and one call at a time.
+        """
+        self._link.dma.need_interrupt()
+        outputs = self._outputs(images)
+        batches = self._batches(images, batch, progress, outputs)
+        with self._link.transferring():
+            for words, what in batches:
+                await self._link.finish_async(words, what)
         return outputs
 
     def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
@@ -150,6 +145,37 @@ class Accelerator:
     ) -> None:
         self.close()
 
+    def _outputs(self, images: Array) -> Array:
+        """Room for the outputs of ``images``, which are checked here. Resets the device after an error."""
+        program = self._need_program()
+        program.check_images(images)
+        if not self._link.clean:
+            self.reset()
+        return np.empty((len(images), *program.output_shape), np.int64)
+
+    def _batches(
+        self, images: Array, batch: int | None, progress: Progress | None, outputs: Array
+    ) -> Iterator[tuple[int, str]]:
+        """Compute ``outputs``. Yields (result words, what is done) whenever a transfer must be waited for."""
+        program = self._need_program()
+        size = self._batch(program, batch)
+        if len(images):
+            self._fill(program, 0, images[:size])
+            self._start(program, 0, len(images[:size]))
+        for number, begin in enumerate(range(0, len(images), size)):
+            now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
+            this, other = number % 2, (number + 1) % 2
+            if len(after):
+                self._fill(program, other, after)
+            words = len(now) * program.result_words
+            yield words, f"{program.name}: {len(now)} frames must be computed"
+            if len(after):
+                self._start(program, other, len(after))
+            results = self._link.buffer(f"receive{this}", words)[:words]
+            outputs[begin : begin + len(now)] = program.unpack_results(results)
+            if progress is not None:
+                progress(begin + len(now), len(images))
+
     def _need_program(self) -> Program:
         if self.program is None:
             raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
@@ -182,13 +208,13 @@ class Accelerator:
         link = self._link
         link.restart()
         with link.transferring():
-            total = 0
+            total, before = 0, link.registers.read("WORDS_IN")
             for part in parts:
                 link.buffer("send0", len(part))[: len(part)] = part
                 link.send("send0", len(part), f"{program.name}: parameters must be taken")
                 total += len(part) // self.manifest.stream_words
             link.wait(
-                lambda: link.registers.read("WORDS_IN") == total & 0xFFFFFFFF
+                lambda: link.registers.read("WORDS_IN") == (before + total) & 0xFFFFFFFF
                 and link.registers.field("STATUS", "LOADED") == 1,
                 f"{program.name}: {total} stream words must be taken and set LOADED",
             )

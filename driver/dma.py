@@ -24,7 +24,7 @@ SEND, RECEIVE = 0x00, 0x30
 """Offsets of the two channels' registers (PG021, table 2-7)."""
 CONTROL, STATUS = 0x00, 0x04
 RUN, RESET = 1 << 0, 1 << 2
-HALTED, IDLE = 1 << 0, 1 << 1
+HALTED, IDLE, INTERRUPT = 1 << 0, 1 << 1, 1 << 12
 ERRORS = {
     1 << 4: "internal error (length 0, or a longer packet than the receive buffer)",
     1 << 5: "slave error (memory refused the access)",
@@ -59,6 +59,7 @@ class StreamDma:
 
     def receive(self, buffer: Any, nbytes: int) -> None:
         """Start to receive at most ``nbytes`` bytes into a pynq buffer; tlast ends the transfer sooner."""
+        self._dma.mmio.write(RECEIVE + STATUS, INTERRUPT)  # a transfer that was polled has left it pending
         self._transfer(self._dma.recvchannel, buffer, nbytes)
 
     def sent(self) -> bool:
@@ -73,9 +74,25 @@ class StreamDma:
         """Close a send for which ``sent`` was True."""
         self._dma.sendchannel.wait()
 
-    def finish_receive(self) -> int:
-        """Close a receive for which ``received`` was True, make its data visible, return its length in bytes."""
+    def finish_receive(self) -> None:
+        """Close a receive for which ``received`` was True and make its data visible."""
         self._dma.recvchannel.wait()
+
+    def need_interrupt(self) -> None:
+        """DesignMismatch unless the end of a receive can be awaited."""
+        if getattr(self._dma, "s2mm_introut", None) is None:
+            raise DesignMismatch(f"{self.name}: s2mm_introut must be connected to wait for it, got no interrupt")
+
+    async def wait_receive(self) -> None:
+        """Wait for the interrupt at the end of a receive and close the receive; needs ``need_interrupt``.
+
+        May wait for ever: it is to be cancelled.
+        """
+        await self._dma.recvchannel.wait_async()
+
+    @property
+    def received_bytes(self) -> int:
+        """Length of the receive that was closed last."""
         return int(self._dma.recvchannel.transferred)
 
     def reset(self, timeout: float = 1.0) -> None:

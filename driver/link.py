@@ -6,11 +6,12 @@ remnant of the old transfer reach the new one: a core that is reset first takes 
 and a DMA that is reset first can take up result words of the old frame.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pynq
@@ -93,29 +94,39 @@ class Link:
     # Buffers
 
     def buffer(self, key: str, words: int) -> Array:
-        """Host view of the buffer ``key``, at least ``words`` uint32 long. No transfer may be using it."""
+        """Host view of the buffer ``key``, at least ``words`` uint32 long. No transfer may be using it.
+
+        A view is dead once the buffer has grown or ``close`` was called: copy what is to stay.
+        """
         old = self._buffers.get(key)
         if old is None or old.size < words:
             if old is not None:
+                del self._buffers[key]
                 old.freebuffer()
             self._buffers[key] = pynq.allocate((words,), "u4", target=self.overlay.device)
         return np.asarray(self._buffers[key])
 
     def close(self) -> None:
-        """Free the buffers, aborting first what may still use them."""
-        if self._buffers and not self.clean:
-            self.dma.reset()
-        for buffer in self._buffers.values():
+        """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault."""
+        buffers, self._buffers = self._buffers, {}
+        for buffer in buffers.values():
             buffer.freebuffer()
-        self._buffers = {}
 
     # Transfers
 
     @contextmanager
     def transferring(self) -> Iterator[None]:
-        """Around transfers: whatever stops them half-way leaves ``clean`` False."""
+        """Around transfers. Whatever stops them half-way leaves ``clean`` False and the DMA halted.
+
+        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at.
+        """
         self.clean = False
-        yield
+        try:
+            yield
+        except BaseException:
+            with suppress(TransferError):  # the first error is the one to be told
+                self.dma.reset()
+            raise
         self.clean = True
 
     def send(self, key: str, words: int, what: str) -> None:
@@ -133,32 +144,46 @@ class Link:
 
     def finish(self, words: int, what: str) -> None:
         """Wait for what ``start`` started. TransferError unless ``words`` words came."""
-        self.wait(lambda: self.dma.received() and self.dma.sent(), what, count=True)
-        self.dma.finish_send()
-        got = self.dma.finish_receive()
-        self.counters.update()
-        self.check_error()
-        if got != 4 * words:
-            raise TransferError(f"{self.name}: {what}: results must be {4 * words} bytes, got {got}")
+        self.wait(self._ended, what, count=True)
+        self.dma.finish_receive()
+        self._close(words, what)
+
+    async def finish_async(self, words: int, what: str) -> None:
+        """As ``finish``; other coroutines run until the DMA's interrupt comes."""
+        task, watch = asyncio.ensure_future(self.dma.wait_receive()), Watch(self, what, count=True)
+        try:
+            while not task.done() and not self.dma.received():
+                await asyncio.wait({task}, timeout=self.timeout / LOOKS)
+                watch.look()
+            if task.done():
+                task.result()
+            else:
+                self.dma.finish_receive()  # it was over before anybody waited, or the interrupt got lost
+        finally:
+            task.cancel()
+        self.wait(self._ended, what, count=True)
+        self._close(words, what)
 
     def wait(self, done: Callable[[], bool], what: str, count: bool = False) -> None:
         """Poll ``done``, adding to the counters' totals if ``count``.
 
         PacketError if the core reports an error, Timeout if nothing moves for ``timeout`` seconds.
         """
-        now = time.monotonic()
-        look, end = now + self.timeout / LOOKS, now + self.timeout
+        watch = Watch(self, what, count)
         while not done():
-            self.check_error()
-            now = time.monotonic()
-            if now > look:
-                look = now + self.timeout / LOOKS
-                if self.counters.update(count):
-                    end = now + self.timeout
-            if now > end:
-                dump = self.registers.dump()
-                message = f"{self.name}: {what}, got no progress for {self.timeout} s"
-                raise Timeout(message, dump, self.registers.state(dump))
+            watch.look()
+
+    def _ended(self) -> bool:
+        """True once nothing is sent or received any more. Looks at both, so that an error of either is seen."""
+        return all((self.dma.received(), self.dma.sent()))
+
+    def _close(self, words: int, what: str) -> None:
+        self.dma.finish_send()
+        self.counters.update()
+        self.check_error()
+        if self.dma.received_bytes != 4 * words:
+            got = self.dma.received_bytes
+            raise TransferError(f"{self.name}: {what}: results must be {4 * words} bytes, got {got}")
 
     def check_error(self) -> None:
         """PacketError if STATUS.ERROR is set."""
@@ -177,15 +202,41 @@ class Link:
         self._soft_reset()
         self.dma.reset()
         self._soft_reset()
+        if self.registers.field("STATUS", "ERROR"):
+            self.give_up("ERROR must be 0 after a soft reset, got 1")
         self.dma.start()
         self.registers.set("CONTROL", START=1)
         self.clean = True
 
     def _soft_reset(self) -> None:
+        """The old transfer may still be coming in: STATUS.ERROR may be set again as soon as this returns."""
         self.registers.set("CONTROL", SOFT_RESET=1)
         end = time.monotonic() + self.timeout
-        while self.registers.field("CONTROL", "SOFT_RESET") or self.registers.field("STATUS", "ERROR"):
+        while self.registers.field("CONTROL", "SOFT_RESET"):
             if time.monotonic() > end:
-                dump = self.registers.dump()
-                message = f"{self.name}: a soft reset must end, got none for {self.timeout} s"
-                raise Timeout(message, dump, self.registers.state(dump))
+                self.give_up(f"a soft reset must end, got none for {self.timeout} s")
+
+    def give_up(self, message: str) -> NoReturn:
+        """Raise Timeout with all registers."""
+        dump = self.registers.dump()
+        raise Timeout(f"{self.name}: {message}", dump, self.registers.state(dump))
+
+
+class Watch:
+    """Looks after a wait: ``look`` raises PacketError on an error, Timeout if nothing moved for the link's time-out."""
+
+    def __init__(self, link: Link, what: str, count: bool) -> None:
+        self._link, self._what, self._count = link, what, count
+        now = time.monotonic()
+        self._next, self._end = now + link.timeout / LOOKS, now + link.timeout
+
+    def look(self) -> None:
+        """To be called again and again; the counters are read only now and then."""
+        link, now = self._link, time.monotonic()
+        link.check_error()
+        if now > self._next:
+            self._next = now + link.timeout / LOOKS
+            if link.counters.update(self._count):
+                self._end = now + link.timeout
+        if now > self._end:
+            link.give_up(f"{self._what}, got no progress for {link.timeout} s")

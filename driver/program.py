@@ -170,7 +170,7 @@ class Program:
 
         The first one wins where several are equal.
         """
-        return np.asarray(outputs.reshape(len(outputs), -1).argmax(axis=1))
+        return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
 
     def save(self, path: str | Path) -> None:
         """Write the program; an old file stays whole until the new one is."""

@@ -33,7 +33,7 @@ DTYPES = tuple(np.dtype(t) for t in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "
 
 
 def model_digest(model: Model) -> str:
-    """SHA-256, 64 hexadecimal digits: of the network's canonical JSON, and of each array's name, dtype, shape, bytes."""
+    """SHA-256, 64 hexadecimal digits: of the network's canonical JSON and each array's name, dtype, shape and bytes."""
     digest = hashlib.sha256(_canonical_json(model.network.to_dict()))
     for name, array in _stored_arrays(model):
         digest.update(_canonical_json([name, array.dtype.str, list(array.shape)]))

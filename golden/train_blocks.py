@@ -1,9 +1,9 @@
 """Forward and backward step of each layer kind, for training (golden/train.py).
 
 Maps are (N, positions, C) float64 that hold integers; positions are row-major. Errors (derivatives of the loss by a
-map) come in on the grid of golden/exact.py and go out as exact sums, to be put on the grid again. Forward equals the golden layer; backward is its derivative, with two
-straight-through estimators: the sign of a weight counts as the weight (BinaryConnect), the sign of a normalised
-accumulator z counts as z where |z| <= 1 and as a constant elsewhere (hard tanh).
+map) come in on the grid of golden/exact.py and go out as exact sums, to be put on the grid again. Forward equals the
+golden layer; backward is its derivative, with two straight-through estimators: the sign of a weight counts as the
+weight itself, the sign of a normalised accumulator z counts as z where |z| <= 1 and as a constant elsewhere.
 """
 
 from abc import ABC, abstractmethod
@@ -14,12 +14,15 @@ import numpy as np
 
 from .conv import Weighted
 from .encoding import BIPOLAR
-from .exact import check_terms, random_signs
+from .exact import check_terms, random_signs, to_grid
 from .layer import Layer, Map
 from .pool import MaxPool
 from .threshold import Threshold
 
 Params = Mapping[str, np.ndarray]
+Slopes = dict[str, np.ndarray]
+"""Derivatives of the loss by each parameter of a layer."""
+
 EPSILON = 2.0**-10
 """Added to the variance of an accumulator, an integer: it matters only where a channel is constant."""
 
@@ -56,7 +59,7 @@ class Block(ABC):
         """Map of ``source`` -> map of ``target``, and what ``backward`` needs to know about it."""
 
     @abstractmethod
-    def backward(self, params: Params, tape: Any, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def backward(self, params: Params, tape: Any, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
         """Error of ``target`` -> error of ``source``, and the derivatives by the parameters."""
 
 
@@ -81,7 +84,7 @@ class WeightedBlock(Block):
         runs = gather(x, self.positions, 0.0).reshape(-1, self.positions.shape[1] * self.source.channels)
         return (runs @ self.matrix(params).T).reshape(len(x), -1, self.target.channels), runs
 
-    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
         flat = error.reshape(-1, self.target.channels)  # (N * outputs, O)
         slope = (flat.T @ tape).reshape(self.shape)
         taps = (flat @ self.matrix(params)).reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
@@ -89,7 +92,7 @@ class WeightedBlock(Block):
 
 
 class MaxPoolBlock(Block):
-    """MaxPool. The error goes to the first tap that holds the maximum."""
+    """MaxPool. The taps that hold the maximum share its error equally: among bits there are many."""
 
     def __init__(self, layer: MaxPool, source: Map, batch: int) -> None:
         super().__init__(layer, source, batch)
@@ -97,12 +100,12 @@ class MaxPoolBlock(Block):
 
     def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values = gather(x, self.positions, -np.inf)  # (N, outputs, taps, C)
-        return values.max(axis=2), values.argmax(axis=2)
+        largest = values.max(axis=2)
+        return largest, values == largest[:, :, None]
 
-    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        taps = np.arange(self.positions.shape[1])[:, None]
-        shares = np.where(tape[:, :, None] == taps, error[:, :, None], 0.0)
-        return scatter(shares, self.positions, self.source.positions), {}
+    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
+        share = to_grid(error / tape.sum(axis=2))
+        return scatter(tape * share[:, :, None], self.positions, self.source.positions), {}
 
 
 class ThresholdBlock(Block):
@@ -129,7 +132,7 @@ class ThresholdBlock(Block):
 
     def backward(
         self, params: Params, tape: tuple[np.ndarray, np.ndarray, Statistics], error: np.ndarray
-    ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    ) -> tuple[np.ndarray, Slopes]:
         x, z, (mean, variance) = tape
         inverse = 1 / np.sqrt(variance + EPSILON)
         dz = error * (np.abs(z) <= 1.0)
@@ -156,7 +159,7 @@ def signs(x: np.ndarray) -> np.ndarray:
 def gather(x: np.ndarray, positions: np.ndarray, filler: float) -> np.ndarray:
     """(N, P, C) -> (N, outputs, taps, C), ``filler`` at taps of position -1."""
     padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
-    return padded[:, positions]
+    return np.take(padded, positions, axis=1)
 
 
 def scatter(taps: np.ndarray, positions: np.ndarray, size: int) -> np.ndarray:

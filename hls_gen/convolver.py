@@ -49,7 +49,9 @@ def convolver(library: Library, npu: Npu) -> Block:
     valid_line = delayed(b, beat, "beat", at_total, init=0)
     first_line = delayed(b, first, "first", at_total)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
-    offset_line = delayed(b, offset, "offset", at_total + 1, npu.acc_bits)
+    offset_line = delayed(b, offset, "offset", at_total, npu.acc_bits)
+    held_offset = b.reg("held_offset", npu.acc_bits, init=None)
+    b.on(last_line[at_total], (held_offset, offset_line[-1]))
     code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
     block = library.get(pe, library, npu)
     outputs = []
@@ -65,7 +67,7 @@ def convolver(library: Library, npu: Npu) -> Block:
         outputs.append(out)
     results.assign(Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0])
     result_valid.assign(last_line[-1])
-    result_offset.assign(offset_line[-1])
+    result_offset.assign(held_offset)
     return b
 
 

@@ -49,7 +49,7 @@ def results(library: Library, npu: Npu) -> Block:
 
     # shift register
     full, busy = b.reg("full"), b.reg("busy")
-    load = b.wire("load", 1, all_of(loaded, full, any_of(~busy, finish)))
+    load = b.wire("load", 1, all_of(loaded, any_of(full, arrived), any_of(~busy, finish)))
     total = npu.units * lanes * acc
     queue = b.reg("queue", total, init=None)
     offset = b.reg("offset", acc, init=None)
@@ -63,8 +63,8 @@ def results(library: Library, npu: Npu) -> Block:
     tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, group_last))
     map_last = b.wire("map_last", 1, tuple_last & eq(window, now["windows_minus_1"]))
     layer_end.assign(go & map_last)
-    b.on(load, (full, 0))
     b.on(arrived, (full, 1))
+    b.on(load, (full, 0))
     b.on(finish, (busy, 0))
     b.on(go, (level, choose(level_last, 0, add(level, 1, 6), 6)))
     b.on(go & level_last, (unit, choose(unit_last, 0, add(unit, 1, units), units)))

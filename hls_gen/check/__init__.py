@@ -51,7 +51,8 @@ def _bottom_up(nodes: dict[str, ast.ModuleDef]) -> Iterator[str]:
 
     def visit(name: str, above: tuple[str, ...]) -> Iterator[str]:
         if name in above:
-            raise DesignError([Finding(name, "", f"a module must not contain itself, got {' > '.join([*above, name])}")])
+            chain = " > ".join([*above, name])
+            raise DesignError([Finding(name, "", f"a module must not contain itself, got {chain}")])
         if name in done or name not in nodes:
             return
         for item in nodes[name].items:

@@ -1,7 +1,9 @@
 """One module: who drives each bit, who reads it, and which inputs an output depends on without a register between."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from pyverilog.vparser import ast
@@ -21,6 +23,10 @@ class Driver(NamedTuple):
     depends: Callable[[int, int], Iterable[Ref]]
 
 
+def _low(driver: Driver) -> int:
+    return driver.ref.low
+
+
 def _on_nothing(low: int, high: int) -> Iterable[Ref]:
     """State and inputs of the module."""
     return ()
@@ -36,6 +42,7 @@ class Module:
         self.reads: set[Ref] = set()
         self._free: set[str] = set()  # connected to a library module, which may drive them
         self._edges: dict[Ref, list[Ref]] = {}
+        self._inputs: dict[Ref, list[Ref]] = {}
         for signal in self.scope.signals.values():
             if signal.port == "input":
                 self._drive(signal.whole, "the port", _on_nothing)
@@ -63,12 +70,13 @@ class Module:
             self.scope.report("", f"{kind or type(item).__name__ + ' is'} not allowed in generated Verilog")
 
     def _drive(self, ref: Ref, source: str, depends: Callable[[int, int], Iterable[Ref]]) -> None:
-        drivers = self.drivers.setdefault(ref.name, [])
-        for other in drivers:
-            if other.ref.mask & ref.mask:
+        drivers = self.drivers.setdefault(ref.name, [])  # in order of their lowest bit
+        place = bisect_right(drivers, ref.low, key=_low)
+        for other in drivers[max(place - 1, 0) : place + 1]:
+            if other.ref.low <= ref.high and ref.low <= other.ref.high:
                 self.scope.report(ref.name, f"must be driven once, got {other.source} and {source}")
                 break
-        drivers.append(Driver(ref, source, depends))
+        drivers.insert(place, Driver(ref, source, depends))
 
     def _assign(self, node: ast.Assign) -> None:
         scope = self.scope
@@ -87,8 +95,12 @@ class Module:
         self.reads |= found.reads
         for name, mask in found.written.items():
             refs = () if found.clocked else found.values[name].depends
+
+            def depends(low: int, high: int, refs: Iterable[Ref] = refs) -> Iterable[Ref]:
+                return refs
+
             for part in _runs(name, mask):
-                self._drive(part, f"always in line {node.lineno}", lambda low, high, refs=refs: refs)
+                self._drive(part, f"always in line {node.lineno}", depends)
 
     def _function(self, node: ast.Function) -> None:
         """A function must be a function of its inputs, so that a call depends on its arguments alone."""
@@ -192,7 +204,9 @@ class Module:
         """What bits depend on directly, without a register between."""
         if ref not in self._edges:
             found: dict[Ref, None] = {}
-            for driver in self.drivers.get(ref.name, ()):
+            drivers = self.drivers.get(ref.name, [])
+            first = max(bisect_right(drivers, ref.low, key=_low) - 1, 0)
+            for driver in islice(drivers, first, bisect_right(drivers, ref.high, key=_low)):
                 low, high = max(ref.low, driver.ref.low), min(ref.high, driver.ref.high)
                 if low <= high:
                     found.update(dict.fromkeys(driver.depends(low, high)))
@@ -201,12 +215,15 @@ class Module:
 
     def inputs_of(self, output: Ref) -> list[Ref]:
         """Bits of input ports that ``output`` depends on, without a register between."""
-        seen, todo = {output}, [output]
-        while todo:
-            fresh = [ref for ref in self.edges(todo.pop()) if ref not in seen]
-            seen.update(fresh)
-            todo += fresh
-        return sorted(r for r in seen if r.name in self.scope.signals and self.scope.signals[r.name].port == "input")
+        if output not in self._inputs:  # asked for by every instance
+            seen, todo = {output}, [output]
+            while todo:
+                fresh = [ref for ref in self.edges(todo.pop()) if ref not in seen]
+                seen.update(fresh)
+                todo += fresh
+            ports = {s.name for s in self.scope.signals.values() if s.port == "input"}
+            self._inputs[output] = sorted(ref for ref in seen if ref.name in ports)
+        return self._inputs[output]
 
 
 def _is_place(e: ast.Node) -> bool:

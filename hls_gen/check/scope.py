@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ class Target(NamedTuple):
     exact: bool  # False: which bit or word is known only at run time
 
 
-_NUMBER = re.compile(r"(?:(\d*)'[sS]?([bBoOdDhH]))?([0-9a-fA-F_xXzZ?]+)$")
+_NUMBER = re.compile(r"(?:(\d*)'[sS]?([bBoOdDhH]))?([0-9a-fA-F_]+)$")
 _BASES = {"b": 2, "o": 8, "d": 10, "h": 16}
 _FOLD = {
     ast.Plus: operator.add, ast.Minus: operator.sub, ast.Times: operator.mul, ast.Divide: operator.floordiv,
@@ -111,8 +111,7 @@ class Scope:
         """Value of a constant expression, else None."""
         if isinstance(e, ast.IntConst):
             match = _NUMBER.match(e.value)
-            digits = match[3].replace("_", "") if match else "x"
-            return None if not digits.isalnum() or re.search("[xXzZ]", digits) else int(digits, _BASES[(match[2] or "d").lower()])
+            return int(match[3].replace("_", ""), _BASES[(match[2] or "d").lower()]) if match else None
         if isinstance(e, ast.Identifier):
             return self.constants.get(e.name)
         if isinstance(e, ast.Uminus):
@@ -136,20 +135,20 @@ class Scope:
             msb, lsb = self.const(e.msb), self.const(e.lsb)
             return None if msb is None or lsb is None else msb - lsb + 1
         if isinstance(e, ast.Concat):
-            return self._sum([self.width(part) for part in e.list])
+            return _all_known(sum, *(self.width(part) for part in e.list))
         if isinstance(e, ast.Repeat):
             times, each = self.const(e.times), self.width(e.value)
             return None if times is None or each is None else times * each
         if isinstance(e, _ONE_BIT):
             return 1
         if isinstance(e, ast.Cond):
-            return self._max(e.true_value, e.false_value)
+            return _all_known(max, self.width(e.true_value), self.width(e.false_value))
         if isinstance(e, _BY_LEFT):
             return self.width(e.left)
         if isinstance(e, ast.UnaryOperator):
             return self.width(e.right)
         if isinstance(e, ast.Operator):
-            return self._max(e.left, e.right)
+            return _all_known(max, self.width(e.left), self.width(e.right))
         if isinstance(e, ast.FunctionCall) and e.name.name in self.functions:
             width = self.functions[e.name.name].retwidth
             return 1 if width is None else (self.const(width.msb) or 0) + 1
@@ -159,14 +158,6 @@ class Scope:
 
     def _is_array(self, e: ast.Node) -> bool:
         return isinstance(e, ast.Identifier) and e.name in self.signals and self.signals[e.name].array
-
-    def _max(self, left: ast.Node, right: ast.Node) -> int | None:
-        widths = self.width(left), self.width(right)
-        return None if None in widths else max(widths)
-
-    @staticmethod
-    def _sum(widths: list[int | None]) -> int | None:
-        return None if None in widths else sum(widths)
 
     def refs(self, e: ast.Node) -> Iterator[Ref]:
         """Every bit that ``e`` reads."""
@@ -220,13 +211,13 @@ class Scope:
         if width is None:
             return list(self.refs(e))
         low, high = min(low, width - 1), min(high, width - 1)  # beyond: zeros, or copies of the sign
-        plain = isinstance(e, ast.Identifier) or isinstance(e, ast.Partselect) and isinstance(e.var, ast.Identifier)
+        plain = isinstance(e.var if isinstance(e, ast.Partselect) else e, ast.Identifier)
         if plain and not self._is_array(e):
             return [Ref(ref.name, ref.low + low, ref.low + high) for ref in self.refs(e)]
         if isinstance(e, ast.Concat):
             found, base = [], 0
             for part in reversed(e.list):
-                size = self.width(part)
+                size = self.width(part) or 0
                 if low < base + size and high >= base:
                     found += self.bits(part, max(low - base, 0), min(high - base, size - 1))
                 base += size
@@ -277,6 +268,12 @@ class Scope:
         for child in left.children():
             if isinstance(child, (ast.Concat, ast.Pointer, ast.Partselect)):
                 yield from self.index_refs(child)
+
+
+def _all_known(combine: Callable[[list[int]], int], *values: int | None) -> int | None:
+    """``combine`` of the values, None if one is unknown."""
+    known = [value for value in values if value is not None]
+    return combine(known) if len(known) == len(values) else None
 
 
 def _root(e: ast.Node) -> str:

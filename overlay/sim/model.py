@@ -288,9 +288,9 @@ class Simulation:
                     break
         return dump
 
-    def timeout(self, what: str, *, registers: bool = True) -> SimulationTimeout:
-        """A SimulationTimeout with a dump of the present state."""
-        return SimulationTimeout(what, self.dump(registers=registers))
+    def timeout(self, what: str, *, registers: bool = True, **more: Any) -> SimulationTimeout:
+        """A SimulationTimeout with a dump of the present state and ``more``."""
+        return SimulationTimeout(what, {**self.dump(registers=registers), **more})
 
     def open_waveform(self, path: Path | str) -> None:
         """Write every signal to a VCD file from now on. Needs a build with ``trace=True``."""

@@ -4,17 +4,20 @@ Nastier than most boards on purpose: it has a cache that only flush and invalida
 transfer; both DMA channels have FIFOs that keep words until the DMA is reset; a reset takes some time.
 """
 
+import asyncio
 import types
 from typing import Any
 
 import numpy as np
 from pynq.buffer import PynqBuffer
+from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 
 DMA_BASE, CORE_BASE, MEMORY_BASE = 0x4040_0000, 0x43C0_0000, 0x1000_0000
 PARAMETERS = {
     "c_include_sg": "0", "c_micro_dma": "0", "c_sg_length_width": "14", "c_include_mm2s": "1", "c_include_s2mm": "1",
     "c_m_axi_mm2s_data_width": "32", "c_m_axi_s2mm_data_width": "32",
+    "c_mm2s_burst_size": "16", "c_s2mm_burst_size": "16",
 }  # fmt: skip
 
 
@@ -42,6 +45,9 @@ class FakeDma:
         return self.regs.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:
+        if offset in (0x04, 0x34):  # interrupts are cleared by writing 1, the rest is read-only
+            self.regs[offset] &= ~(value & 0x7000)
+            return
         self.regs[offset] = value
         if offset in (0x00, 0x30):
             if value & 4:
@@ -87,6 +93,24 @@ class FakeDma:
                     self.regs[0x34] |= 0x1002
 
 
+class FakeUio:
+    """Where the DMA's interrupt line reaches the processor; pynq's Interrupt adds its events here."""
+
+    def __init__(self, device: "FakeDevice") -> None:
+        self.device = device
+        self.lost = False
+
+    def add_event(self, event: Any, number: int) -> None:
+        async def wait() -> None:
+            dma = self.device.dma
+            while self.lost or not (dma.regs[0x34] & 0x1000 and dma.regs.get(0x30, 0) & 0x1000):
+                dma.step()
+                await asyncio.sleep(0)
+            event.set()
+
+        self.task = asyncio.ensure_future(wait())
+
+
 class FakeMemory:
     def __init__(self, device: "FakeDevice") -> None:
         self.device = device
@@ -109,7 +133,7 @@ class FakeMemory:
 
 
 class FakeDevice(Device):
-    """``core`` is the design; ``cores`` its ip_dict; ``speed`` words move per register read; 0 reads fail."""
+    """``core`` is the design; ``cores`` the ip_dict; ``speed`` words move at every register read."""
 
     _probe_priority_ = 9317
 
@@ -125,6 +149,7 @@ class FakeDevice(Device):
         self.default_memory = FakeMemory(self)
         self.core, self.dma = core, FakeDma(self)
         self.cores: dict[str, dict[str, Any]] = {}
+        self.pins: dict[str, dict[str, Any]] = {}
         self.add("axi_dma_0", "xilinx.com:ip:axi_dma:7.1", DMA_BASE, dict(PARAMETERS))
         self.add("npu_0", "bitloom:bitloom:npu:0.1", CORE_BASE, {})
 
@@ -134,24 +159,26 @@ class FakeDevice(Device):
             "interrupts": {}, "gpio": {}, "state": None,
         }  # fmt: skip
 
+    def connect_interrupt(self) -> FakeUio:
+        pin = {"controller": "", "index": 0, "raw_irq": 61, "fullpath": "axi_dma_0/s2mm_introut"}
+        self.cores["axi_dma_0"]["interrupts"] = {"s2mm_introut": pin}
+        self.pins = {"axi_dma_0/s2mm_introut": pin}
+        _InterruptController._uio_devices[61] = uio = FakeUio(self)
+        return uio
+
     def view(self, address: int, size: int) -> memoryview:
         begin = address - MEMORY_BASE
         return memoryview(self.memory)[begin : begin + size]
 
     def read_registers(self, address: int, length: int) -> bytes:
         self.dma.step()
-        if address >= CORE_BASE:
-            value = self.core.read(address - CORE_BASE)
-        else:
-            value = self.dma.read(address - DMA_BASE)
+        target, base = (self.core, CORE_BASE) if address >= CORE_BASE else (self.dma, DMA_BASE)
+        value = target.read(address - base)
         return value.to_bytes(length, "little")
 
     def write_registers(self, address: int, data: Any) -> None:
-        value = int.from_bytes(bytes(data), "little")
-        if address >= CORE_BASE:
-            self.core.write(address - CORE_BASE, value)
-        else:
-            self.dma.write(address - DMA_BASE, value)
+        target, base = (self.core, CORE_BASE) if address >= CORE_BASE else (self.dma, DMA_BASE)
+        target.write(address - base, int.from_bytes(bytes(data), "little"))
 
     def flush(self, bo: Any, offset: int, vaddr: int, nbytes: int) -> None:
         self.view(bo[0] + offset, nbytes)[:] = bo[1][offset : offset + nbytes]
@@ -160,8 +187,9 @@ class FakeDevice(Device):
         bo[1][offset : offset + nbytes] = self.view(bo[0] + offset, nbytes)
 
     def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> Any:
-        empty = ("mem_dict", "gpio_dict", "interrupt_pins", "interrupt_controllers", "hierarchy_dict", "clock_dict")
-        return types.SimpleNamespace(ip_dict=self.cores, systemgraph=None, **{name: {} for name in empty})
+        empty = ("mem_dict", "gpio_dict", "interrupt_controllers", "hierarchy_dict", "clock_dict")
+        none: dict[str, Any] = {name: {} for name in empty}
+        return types.SimpleNamespace(ip_dict=self.cores, interrupt_pins=self.pins, systemgraph=None, **none)
 
     def download(self, bitstream: Any, parser: Any = None) -> None:
         self.downloads = getattr(self, "downloads", 0) + 1

@@ -111,8 +111,7 @@ def test_scale_and_bias_are_part_of_the_rule():
     assert arrays["direction"].tolist() == [1, -1, -1]
 
 
-def test_the_rule_equals_pytorch():
-    torch = pytest.importorskip("torch", reason="PyTorch is the outside authority of this test: pip install torch")
+def test_the_rule_equals_pytorch(torch):
     rng = np.random.default_rng(5)
     gamma, beta, mean = rng.normal(size=(3, 7))
     var = rng.gamma(2, 30, 7)

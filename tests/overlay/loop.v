@@ -2,7 +2,7 @@
 //
 //   s_axis --> queue of 2 (skid) --> register --> m_axis
 //
-// The macros FAULT_* (one at a time) build in deliberate mistakes for the tests of the harness.
+// Register 0x104 FAULT turns on one deliberate mistake at a time, so that one build serves every test of the harness.
 `ifndef STREAM_BITS
 `define STREAM_BITS 32
 `endif
@@ -39,6 +39,9 @@ module bitloom_top (
     input wire s_axi_rready,
     output wire interrupt
 );
+    localparam DROPS_VALID = 1, CHANGES_DATA = 2, CHANGES_LAST = 3, DEPENDS_ON_READY = 4, HANGS = 5;
+    localparam READ_DATA_CHANGES = 6, BVALID_FALLS = 7, NO_READ_ANSWER = 8, FATAL = 9, COMBINATIONAL_READY = 10;
+    reg [7:0] fault;
     reg [31:0] addend, cycles, words_in, words_out;
     reg start, irq_enable, irq_result;
     wire take = s_axis_tvalid & s_axis_tready;
@@ -71,17 +74,14 @@ module bitloom_top (
                 12'h040: irq_enable <= s_axi_wdata[0];
                 12'h044: if (s_axi_wdata[0]) irq_result <= 0;
                 12'h100: addend <= s_axi_wdata;
+                12'h104: fault <= s_axi_wdata[7:0];
                 default: ;
             endcase
         end
-`ifdef FAULT_READ_DATA
-        if (s_axi_rvalid) s_axi_rdata <= s_axi_rdata + 1;
-`endif
+        if (fault == READ_DATA_CHANGES & s_axi_rvalid) s_axi_rdata <= s_axi_rdata + 1;
         if (s_axi_rvalid & s_axi_rready) s_axi_rvalid <= 0;
         if (s_axi_arvalid & s_axi_arready) begin
-`ifndef FAULT_NO_READ
-            s_axi_rvalid <= 1;
-`endif
+            s_axi_rvalid <= fault != NO_READ_ANSWER;
             case (s_axi_araddr)
                 12'h000: s_axi_rdata <= 32'h424C4D31;
                 12'h004: s_axi_rdata <= 32'h00000100;
@@ -103,6 +103,7 @@ module bitloom_top (
             start <= 0;
             irq_enable <= 0;
             addend <= 1;
+            fault <= 0;
             cycles <= 0;
         end
         if (rst | soft_reset) begin
@@ -110,31 +111,17 @@ module bitloom_top (
             words_in <= 0;
             words_out <= 0;
         end
-`ifdef FAULT_BVALID
-        if (s_axi_bvalid) s_axi_bvalid <= 0;
-`endif
+        if (fault == BVALID_FALLS & s_axi_bvalid) s_axi_bvalid <= 0;
     end
 
     // streams
     reg [`STREAM_BITS-1:0] data, spare;
     reg last, spare_last, valid, spare_valid;
-`ifdef COMBINATIONAL_READY
-    // taken only when it can be offered in the next cycle, and on odd words only while s_axis_tlast or tdata[0] says so:
-    // tready depends on the payload of the same cycle
-    assign s_axis_tready = s_axis_tvalid & (~valid | m_axis_tready) & (s_axis_tdata[0] | cycles[0]);
-`else
-    assign s_axis_tready = ~spare_valid;
-`endif
-`ifdef FAULT_HANG
-    wire stuck = words_out >= `FAULT_HANG;
-`else
-    wire stuck = 1'b0;
-`endif
-`ifdef FAULT_DEPENDS_ON_READY
-    assign m_axis_tvalid = valid & m_axis_tready;
-`else
-    assign m_axis_tvalid = valid & ~stuck;
-`endif
+    // a correct but unusual device: tready waits for tvalid, and depends on the payload of the same cycle
+    wire choosy = s_axis_tvalid & (~valid | m_axis_tready) & (s_axis_tdata[0] | cycles[0]);
+    wire stuck = fault == HANGS & words_out >= 5;
+    assign s_axis_tready = ~stuck & (fault == COMBINATIONAL_READY ? choosy : ~spare_valid);
+    assign m_axis_tvalid = valid & ~stuck & (fault != DEPENDS_ON_READY | m_axis_tready);
     assign m_axis_tdata = data;
     assign m_axis_tlast = last;
     always @(posedge clk) begin
@@ -150,21 +137,15 @@ module bitloom_top (
             spare_last <= s_axis_tlast;
             spare_valid <= 1;
         end
-`ifdef FAULT_DROPS_VALID
-        if (valid & ~m_axis_tready & words_out == 3) valid <= 0;
-`endif
-`ifdef FAULT_CHANGES_DATA
-        if (valid & ~m_axis_tready & words_out == 3) data <= data + 1;
-`endif
-`ifdef FAULT_CHANGES_LAST
-        if (valid & ~m_axis_tready & words_out == 3) last <= ~last;
-`endif
+        if (valid & ~m_axis_tready & words_out == 3) begin
+            if (fault == DROPS_VALID) valid <= 0;
+            if (fault == CHANGES_DATA) data <= data + 1;
+            if (fault == CHANGES_LAST) last <= ~last;
+        end
+        if (fault == FATAL & words_out == 3) $fatal(1, "told to");
         if (rst | soft_reset) begin
             valid <= 0;
             spare_valid <= 0;
         end
     end
-`ifdef FAULT_FATAL
-    always @(posedge clk) if (words_out == 3) $fatal(1, "told to");
-`endif
 endmodule

@@ -1,0 +1,82 @@
+"""The processor's view of registers: which core answers at an address."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class BusError(RuntimeError):
+    """Nothing answers at an address. On a board the processor would hang or take an exception."""
+
+
+class Core(Protocol):
+    """Something with registers."""
+
+    def read(self, offset: int) -> int:
+        """The 32-bit register at a byte offset."""
+
+    def write(self, offset: int, value: int) -> None:
+        """Write the 32-bit register at a byte offset."""
+
+
+class Registers:
+    """Registers that keep what was written, 0 at first: processor registers that pynq sets and reads back."""
+
+    def __init__(self, values: dict[int, int] | None = None):
+        self._values = dict(values or {})
+
+    def read(self, offset: int) -> int:
+        """What was written last."""
+        return self._values.get(offset, 0)
+
+    def write(self, offset: int, value: int) -> None:
+        """Keep a value."""
+        self._values[offset] = value
+
+
+@dataclass(frozen=True)
+class Region:
+    """``size`` bytes of address space from ``base``, answered by ``core``."""
+
+    name: str
+    base: int
+    size: int
+    core: Core
+
+    def __contains__(self, address: int) -> bool:
+        return self.base <= address < self.base + self.size
+
+
+class Bus:
+    """Decodes addresses."""
+
+    def __init__(self, regions: list[Region]):
+        self.regions = regions
+
+    def __contains__(self, address: int) -> bool:
+        return any(address in region for region in self.regions)
+
+    def find(self, address: int, what: str) -> tuple[Region, int]:
+        """(region, offset in it) of a 32-bit access. Raises BusError; ``what`` is "read" or "write"."""
+        if address % 4:
+            raise BusError(f"{what} of 0x{address:X}: the address must be a multiple of 4")
+        for region in self.regions:
+            if address in region:
+                return region, address - region.base
+        known = ", ".join(f"{r.name} 0x{r.base:X}..0x{r.base + r.size - 1:X}" for r in self.regions)
+        raise BusError(f"{what} of 0x{address:X}: nothing answers there ({known})")
+
+
+def processor_registers(arch: str) -> list[Region]:
+    """Clock and port registers of a processing system, with PLLs at plausible rates (pynq computes with them)."""
+    if arch == "zynq":
+        control = {0x100: 26 << 12, 0x104: 21 << 12, 0x108: 20 << 12, 0x120: 2 << 8}
+        control |= {0x170 + 0x10 * i: 2 << 20 | 5 << 8 for i in range(4)}
+        return [Region("SLCR", 0xF800_0000, 0x1000, Registers(control))]
+    low_power = {0x20: 90 << 8 | 1 << 16, 0x30: 45 << 8}  # IOPLL 1500 MHz, RPLL 1500 MHz
+    low_power |= {0xC0 + 4 * i: 1 << 24 | 1 << 16 | 15 << 8 for i in range(4)}
+    full_power = {0x20: 72 << 8 | 1 << 16, 0x2C: 64 << 8 | 1 << 16, 0x38: 90 << 8 | 1 << 16, 0x60: 1 << 8}
+    return [
+        Region("CRL_APB", 0xFF5E_0000, 0x1000, Registers(low_power)),
+        Region("CRF_APB", 0xFD1A_0000, 0x1000, Registers(full_power)),
+        Region("processor registers", 0xFD00_0000, 0x0300_0000, Registers()),
+    ]

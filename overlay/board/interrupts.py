@@ -1,0 +1,46 @@
+"""AXI interrupt controller (Xilinx PG099) with level inputs, as pynq's own driver code uses it."""
+
+from collections.abc import Callable
+
+ISR, IPR, IER, IAR, SIE, CIE, IVR, MER = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14, 0x18, 0x1C
+
+
+class InterruptController:
+    """``lines()`` gives the inputs as a bit mask. A pending bit stays until it is acknowledged with its input low."""
+
+    def __init__(self, lines: Callable[[], int]):
+        self._lines = lines
+        self._latched = self._enabled = self._master = 0
+
+    @property
+    def pending(self) -> int:
+        """Latched and enabled inputs."""
+        self._latched |= self._lines()
+        return self._latched & self._enabled
+
+    @property
+    def output(self) -> bool:
+        """The interrupt to the processor: both master enable bits and something pending."""
+        return self._master & 3 == 3 and self.pending != 0
+
+    def read(self, offset: int) -> int:
+        """Read a register."""
+        pending = self.pending
+        first = (pending & -pending).bit_length() - 1 & 0xFFFFFFFF
+        known = {ISR: self._latched, IPR: pending, IER: self._enabled, IVR: first, MER: self._master}
+        return known.get(offset, 0)
+
+    def write(self, offset: int, value: int) -> None:
+        """Write a register."""
+        if offset == ISR:
+            self._latched |= value
+        elif offset == IAR:
+            self._latched &= ~value
+        elif offset == IER:
+            self._enabled = value
+        elif offset == SIE:
+            self._enabled |= value
+        elif offset == CIE:
+            self._enabled &= ~value
+        elif offset == MER:
+            self._master = value

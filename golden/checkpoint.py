@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,13 +18,13 @@ from .network import Network
 class Checkpoint:
     """The state of one run after its last whole epoch. The run is known by all that its result depends on.
 
-    recipe : a dataclass of plain values.  augment : name of the function that changes images, None if there is none.
+    recipe : a dataclass of plain values.
     """
 
     def __init__(
-        self, path: Path, network: Network, recipe: Any, images: np.ndarray, labels: np.ndarray, augment: str | None
+        self, path: Path, network: Network, recipe: Any, images: np.ndarray, labels: np.ndarray
     ) -> None:
-        run = json.dumps([network.to_dict(), asdict(recipe), augment, images.shape], sort_keys=True)
+        run = json.dumps([network.to_dict(), asdict(recipe), images.shape], sort_keys=True)
         digest = hashlib.sha256(run.encode())
         for data in (images, labels):
             digest.update(data.astype("<i8").tobytes())
@@ -37,7 +38,7 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as data:
                 arrays = {key: data[key] for key in data.files}
             run = str(arrays.pop("run"))
-        except (OSError, ValueError, EOFError, KeyError) as e:
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as e:
             raise ValueError(f"{self.path}: must be a checkpoint of training, got: {e}; delete it to start anew") from e
         if run != self.run:
             raise ValueError(f"{self.path}: must be a checkpoint of this run (network, data, recipe), "

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .encoding import BIPOLAR, Encoding, signed, signed_bits
+from .encoding import BIPOLAR, Array, Encoding, signed, signed_bits
 from .layer import Layer, Map
 from .window import Pair, Sides, Window
 
@@ -62,11 +62,11 @@ class Weighted(Layer):
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {"weight": (self.out_channels, *self.window(source).kernel, source.channels)}
 
-    def check_arrays(self, arrays: Mapping[str, np.ndarray], source: Map) -> None:
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
         self.weight.check(f"{self.name}.weight", arrays["weight"])
 
-    def forward(self, x: np.ndarray, arrays: Mapping[str, np.ndarray], source: Map) -> np.ndarray:
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
         weight = arrays["weight"].astype(np.int64).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
         flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)

@@ -13,8 +13,13 @@ A bipolar value of k bits is the sum of k values of +-1: what k comparators give
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+"""A numpy array; contracts say which shape and values."""
 
 KINDS = ("bipolar", "ternary", "signed", "unsigned")
 
@@ -57,16 +62,18 @@ class Encoding:
         """Distance between neighbouring values: 2 for bipolar, else 1."""
         return 2 if self.kind == "bipolar" else 1
 
-    def check(self, name: str, values: np.ndarray) -> None:
+    def check(self, name: str, values: Array) -> None:
         """Raise ValueError, naming ``name``, unless every value of the integer array is legal."""
         if not np.issubdtype(values.dtype, np.integer):
             raise ValueError(f"{name}: values must be integers, got dtype {values.dtype}")
         if values.size == 0:
             return
+        in_range = self.low <= int(values.min()) and int(values.max()) <= self.high
+        if in_range and (self.step == 1 or not ((values & 1) != (self.low & 1)).any()):
+            return
         wide = values.astype(np.int64)  # uint64 may wrap to below 0, but then fails the first test
         bad = (values > self.high) | (wide < self.low) | ((wide - self.low) % self.step != 0)
-        if bad.any():
-            raise ValueError(f"{name}: values must be {self}, got {values[bad].flat[0]}")
+        raise ValueError(f"{name}: values must be {self}, got {values[bad].flat[0]}")
 
     def __str__(self) -> str:
         steps = " in steps of 2" if self.step == 2 else ""

@@ -22,7 +22,7 @@ TERMS = int(2.0**53 * STEP / LIMIT)
 
 def to_grid(x: np.ndarray) -> np.ndarray:
     """Any float64 array -> the nearest values of the grid (halves to even), clipped to +-LIMIT."""
-    y = np.rint(x * (1 / STEP))
+    y: np.ndarray = np.rint(x * (1 / STEP))
     np.clip(y, -LIMIT / STEP, LIMIT / STEP, out=y)
     y *= STEP
     return y
@@ -45,11 +45,6 @@ def random_words(count: int, *key: int) -> np.ndarray:
 def random_order(count: int, *key: int) -> np.ndarray:
     """A permutation of 0 ... count - 1."""
     return np.argsort(random_words(count, *key), kind="stable")
-
-
-def random_integers(high: int, count: int, *key: int) -> np.ndarray:
-    """``count`` int64 from 0 to high - 1."""
-    return (random_words(count, *key) % np.uint64(high)).astype(np.int64)
 
 
 def random_signs(shape: tuple[int, ...], *key: int) -> np.ndarray:

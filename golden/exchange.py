@@ -11,12 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from .conv import Weighted
+from .encoding import Array
 from .network import Model
 from .pool import MaxPool
 from .threshold import Threshold
 
 
-def never_falls(model: Model, index: int) -> np.ndarray:
+def never_falls(model: Model, index: int) -> Array:
     """(C,) bool: in which channels layer ``index``, a Threshold, gives no smaller value for a larger one.
 
     It may be constant over the values of its source's encoding, whatever its direction.
@@ -80,7 +81,7 @@ def ascending(model: Model, index: int) -> Model:
     return Model(model.network, {**model.arrays, before.name: {"weight": weight}, threshold.name: turned})
 
 
-def _negated(array: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _negated(array: Array, rows: Array) -> Array:
     """int64 copy with the chosen rows of the first axis negated."""
     wide = array.astype(np.int64)
     wide[rows] = -wide[rows]

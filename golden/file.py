@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from .encoding import Array
 from .network import Model, Network
 
 FORMAT = "bitloom model"
@@ -82,7 +83,7 @@ def _model(archive: zipfile.ZipFile) -> Model:
     expected = [HEADER, *(f"{name}.npy" for name in shapes)]
     if names != expected:
         raise ValueError(f"members must be {_some(expected)}, got {_some(names)}")
-    arrays: dict[str, dict[str, np.ndarray]] = {}
+    arrays: dict[str, dict[str, Array]] = {}
     for name, shape in shapes.items():
         layer_name, array_name = name.split(".")
         arrays.setdefault(layer_name, {})[array_name] = _array(name, shape, archive.read(f"{name}.npy"))
@@ -108,7 +109,7 @@ def _header(text: bytes) -> dict[str, Any]:
     return header
 
 
-def _array(name: str, shape: tuple[int, ...], data: bytes) -> np.ndarray:
+def _array(name: str, shape: tuple[int, ...], data: bytes) -> Array:
     """The array in an npy member, which must be one that `save` writes, of this shape."""
     for dtype in DTYPES:
         head = _npy_header(dtype, shape)
@@ -120,7 +121,7 @@ def _array(name: str, shape: tuple[int, ...], data: bytes) -> np.ndarray:
     raise ValueError(f"{name}: must be an npy array of integers of shape {shape}, got header {data[:128]!r}")
 
 
-def _stored_arrays(model: Model) -> Iterator[tuple[str, np.ndarray]]:
+def _stored_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     """("layer.array", array in the dtype in which it is stored) in the order of the file."""
     for layer, source in model.network:
         for key in sorted(layer.array_shapes(source)):
@@ -130,11 +131,11 @@ def _stored_arrays(model: Model) -> Iterator[tuple[str, np.ndarray]]:
             yield f"{layer.name}.{key}", np.ascontiguousarray(array.astype(dtype))
 
 
-def _npy(array: np.ndarray) -> bytes:
+def _npy(array: Array) -> bytes:
     return _npy_header(array.dtype, array.shape) + array.tobytes()
 
 
-def _npy_header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
+def _npy_header(dtype: "np.dtype[Any]", shape: tuple[int, ...]) -> bytes:
     """Header of npy format 1.0: magic, length, a Python literal, padded with blanks to a multiple of 64 bytes."""
     text = f"{{'descr': {dtype.str!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
     length = -(-(10 + len(text) + 1) // 64) * 64 - 10

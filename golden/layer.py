@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .encoding import Encoding
+from .encoding import Array, Encoding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +61,14 @@ class Layer(ABC):
         """Map that the layer makes from ``source``; ValueError if it can't read such a map."""
 
     @abstractmethod
-    def forward(self, x: np.ndarray, arrays: Mapping[str, np.ndarray], source: Map) -> np.ndarray:
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         """(N, H, W, C) int64 of ``source`` -> (N, H', W', C') int64. The definition; obvious, not fast."""
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         """Arrays that the layer needs: name -> shape."""
         return {}
 
-    def check_arrays(self, arrays: Mapping[str, np.ndarray], source: Map) -> None:
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         """Raise ValueError unless the arrays have the right names, shapes, integer dtypes and values."""
         shapes = self.array_shapes(source)
         if set(arrays) != set(shapes):

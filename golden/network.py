@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .conv import Conv, Dense
-from .encoding import Encoding
+from .encoding import Array, Encoding
 from .layer import Layer, Map
 from .pool import AvgPool, MaxPool
 from .threshold import Threshold
@@ -75,7 +75,7 @@ class Model:
     """A network with its arrays: ``arrays[layer name][array name]``, integers."""
 
     network: Network
-    arrays: Mapping[str, Mapping[str, np.ndarray]]
+    arrays: Mapping[str, Mapping[str, Array]]
 
     def __post_init__(self) -> None:
         names = {layer.name for layer in self.network.layers}
@@ -85,7 +85,7 @@ class Model:
         for layer, source in self.network:
             layer.check_arrays(self.arrays.get(layer.name, {}), source)
 
-    def check_images(self, images: np.ndarray) -> None:
+    def check_images(self, images: Array) -> None:
         """Raise ValueError unless ``images`` is (N, H, W, C) integers of the input map's encoding."""
         source = self.network.input
         if not isinstance(images, np.ndarray) or images.ndim != 4 or images.shape[1:] != source.shape:
@@ -94,7 +94,7 @@ class Model:
                              f"{source.channels}), got {got}")
         source.encoding.check(f"{self.network.name}: images", images)
 
-    def trace(self, images: np.ndarray) -> list[np.ndarray]:
+    def trace(self, images: Array) -> list[Array]:
         """Every layer's output for (N, H, W, C) images, each (N, H', W', C') int64: the definition."""
         self.check_images(images)
         x, outputs = images.astype(np.int64), []
@@ -103,7 +103,7 @@ class Model:
             outputs.append(x)
         return outputs
 
-    def forward(self, images: np.ndarray) -> np.ndarray:
+    def forward(self, images: Array) -> Array:
         """The last layer's output: (N, H', W', C') int64."""
         return self.trace(images)[-1]
 

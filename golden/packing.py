@@ -9,9 +9,11 @@
 Words are numbers: how their bytes lie in memory is the business of whoever writes them out.
 """
 
+from typing import Any
+
 import numpy as np
 
-from .encoding import Encoding
+from .encoding import Array, Encoding
 
 
 def word_count(elements: int, word_bits: int) -> int:
@@ -19,7 +21,7 @@ def word_count(elements: int, word_bits: int) -> int:
     return -(-elements // word_bits)
 
 
-def pack(bits: np.ndarray, word_bits: int = 64, filler: int = 0) -> np.ndarray:
+def pack(bits: Array, word_bits: int = 64, filler: int = 0) -> Array:
     """(..., n) of 0 and 1 -> (..., word_count(n, word_bits)) of uint32 or uint64; unused bits are ``filler``.
 
     ValueError where ``bits`` or ``filler`` is something else than 0 and 1, or ``word_bits`` than 32 and 64.
@@ -38,7 +40,7 @@ def pack(bits: np.ndarray, word_bits: int = 64, filler: int = 0) -> np.ndarray:
     return octets.view(dtype).astype(dtype.newbyteorder("="))
 
 
-def unpack(words: np.ndarray, elements: int) -> np.ndarray:
+def unpack(words: Array, elements: int) -> Array:
     """Inverse of ``pack``: (..., w) of uint32 or uint64 -> (..., elements) uint8 of 0 and 1; unused bits are dropped.
 
     ValueError unless w is the number of words that ``elements`` bits need.
@@ -55,21 +57,22 @@ def unpack(words: np.ndarray, elements: int) -> np.ndarray:
     return np.unpackbits(octets, axis=-1, count=elements, bitorder="little")
 
 
-def to_bits(values: np.ndarray, encoding: Encoding) -> np.ndarray:
+def to_bits(values: Array, encoding: Encoding) -> Array:
     """(...) integers of ``encoding`` -> (..., encoding.bits) uint8 of 0 and 1, as they are stored.
 
     Bipolar: thermometer, the first (value + k) / 2 of the k bits are 1. Others: two's complement, least significant
     bit first. ValueError where a value is not of the encoding.
     """
     encoding.check("to_bits", values)
-    wide = values.astype(np.int64)[..., None]
-    index = np.arange(encoding.bits)
     if encoding.kind == "bipolar":
-        return (2 * index < wide + encoding.bits).astype(np.uint8)
-    return ((wide >> index) & 1).astype(np.uint8)
+        limits = 2 * np.arange(encoding.bits, dtype=np.int8) - encoding.bits  # bit i is 1 above limit i
+        return np.asarray(values.astype(np.int8)[..., None] > limits).view(np.uint8)
+    octets = next(n for n in (1, 2, 4, 8) if 8 * n >= encoding.bits)
+    codes = values.astype(f"<u{octets}")[..., None]  # (..., 1); a negative value wraps to its two's complement
+    return np.unpackbits(np.ascontiguousarray(codes).view(np.uint8), axis=-1, count=encoding.bits, bitorder="little")
 
 
-def from_bits(bits: np.ndarray, encoding: Encoding) -> np.ndarray:
+def from_bits(bits: Array, encoding: Encoding) -> Array:
     """(..., encoding.bits) of 0 and 1 -> (...) int64. Inverse of ``to_bits``.
 
     Bipolar: the bits may be in any order, as k comparators give them; the value is their sum as +-1.
@@ -78,26 +81,25 @@ def from_bits(bits: np.ndarray, encoding: Encoding) -> np.ndarray:
     if bits.shape[-1:] != (encoding.bits,):
         raise ValueError(f"from_bits: {encoding} needs {encoding.bits} bits on the last axis, got shape {bits.shape}")
     _check_bits("from_bits", bits)
-    wide = bits.astype(np.int64)
     if encoding.kind == "bipolar":
-        values: np.ndarray = 2 * wide.sum(axis=-1) - encoding.bits
+        values: Array = 2 * bits.sum(axis=-1, dtype=np.int64) - encoding.bits
     else:
         weights = np.left_shift(np.int64(1), np.arange(encoding.bits))
         if encoding.kind != "unsigned":
             weights[-1] = -weights[-1]
-        values = wide @ weights
+        values = bits.astype(np.int64) @ weights
     encoding.check("from_bits", values)
     return values
 
 
-def _check_bits(name: str, bits: np.ndarray) -> None:
+def _check_bits(name: str, bits: Array) -> None:
     """Raise ValueError, naming ``name``, unless all elements are 0 or 1."""
     bad = ~((bits == 0) | (bits == 1))
     if bad.any():
         raise ValueError(f"{name}: bits must be 0 or 1, got {bits[bad].flat[0]}")
 
 
-def _word_dtype(word_bits: int) -> np.dtype:
+def _word_dtype(word_bits: int) -> "np.dtype[Any]":
     """Little-endian dtype of a word."""
     if word_bits not in (32, 64):
         raise ValueError(f"pack: word_bits must be 32 or 64, got {word_bits!r}")

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .encoding import Array
 from .layer import Layer, Map
 from .window import Pair, Sides, Window
 
@@ -39,7 +40,7 @@ class Pool(Layer):
             )
         return Map(height=rows, width=columns, channels=source.channels, encoding=source.encoding)
 
-    def gather(self, x: np.ndarray, source: Map, filler: int) -> tuple[np.ndarray, np.ndarray]:
+    def gather(self, x: Array, source: Map, filler: int) -> tuple[Array, Array]:
         """(N, outputs, taps, C) values with ``filler`` at invalid taps, and (outputs, taps) validity."""
         positions = self.window.positions(source.height, source.width)
         flat = x.reshape(len(x), source.positions, source.channels)
@@ -53,9 +54,10 @@ class MaxPool(Pool):
 
     kind: ClassVar[str] = "max_pool"
 
-    def forward(self, x: np.ndarray, arrays: Mapping[str, np.ndarray], source: Map) -> np.ndarray:
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         values, _ = self.gather(x, source, np.iinfo(x.dtype).min)
-        return values.max(axis=2).reshape(len(x), *self.output(source).shape)
+        largest: Array = values.max(axis=2)
+        return largest.reshape(len(x), *self.output(source).shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,12 +71,12 @@ class AvgPool(Pool):
             raise ValueError(f"{self.name}: an average needs a signed or unsigned map, got {source.encoding}")
         return super().output(source)
 
-    def forward(self, x: np.ndarray, arrays: Mapping[str, np.ndarray], source: Map) -> np.ndarray:
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         values, valid = self.gather(x, source, 0)
         mean = rounded_quotient(values.sum(axis=2), valid.sum(axis=1)[None, :, None])
         return mean.reshape(len(x), *self.output(source).shape)
 
 
-def rounded_quotient(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+def rounded_quotient(total: Array, count: Array) -> Array:
     """total / count for integers, count >= 1, rounded to the nearest, halves away from zero."""
     return np.sign(total) * ((2 * np.abs(total) + count) // (2 * count))

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .encoding import bipolar, signed
+from .encoding import Array, bipolar, signed
 from .layer import Layer, Map
 
 
@@ -41,17 +41,19 @@ class Threshold(Layer):
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {"threshold": (source.channels, self.levels), "direction": (source.channels,)}
 
-    def check_arrays(self, arrays: Mapping[str, np.ndarray], source: Map) -> None:
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
         t, d = arrays["threshold"], arrays["direction"]
         signed(32).check(f"{self.name}.threshold", t)
         if not np.isin(d, (-1, 1)).all():
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 
-    def bits(self, x: np.ndarray, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
         """(..., C) integers -> (..., C, levels) of 0 and 1: the comparators' outputs."""
         threshold, direction = arrays["threshold"].astype(np.int64), arrays["direction"].astype(np.int64)
-        return (x[..., None] * direction[:, None] >= threshold * direction[:, None]).astype(np.uint8)
+        bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]
+        return bits.astype(np.uint8)
 
-    def forward(self, x: np.ndarray, arrays: Mapping[str, np.ndarray], source: Map) -> np.ndarray:
-        return (2 * self.bits(x, arrays).astype(np.int64) - 1).sum(axis=-1)
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        total: Array = (2 * self.bits(x, arrays).astype(np.int64) - 1).sum(axis=-1)
+        return total

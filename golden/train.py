@@ -22,7 +22,7 @@ from .network import Model, Network
 from .threshold import Threshold
 from .train_blocks import EPSILON, Block, Params, block, signs, statistics
 
-ORDER, START, AUGMENT = range(3)
+ORDER, START = range(2)
 """What a random stream is for; streams are named by (seed, purpose, number)."""
 
 
@@ -60,8 +60,6 @@ class Epoch(NamedTuple):
 
 
 Progress = Callable[[Epoch], None]
-Augment = Callable[[np.ndarray, int, int, int], np.ndarray]
-"""(images, *key) -> as many images, changed at random: a pure function of its arguments, from golden/exact.py."""
 
 
 def train(
@@ -70,12 +68,11 @@ def train(
     labels: np.ndarray,
     recipe: Recipe,
     *,
-    augment: Augment | None = None,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> Model:
     """Train ``network``; see `fit`, which this folds to integers."""
-    return fit(network, images, labels, recipe, augment=augment, progress=progress, checkpoint=checkpoint).model()
+    return fit(network, images, labels, recipe, progress=progress, checkpoint=checkpoint).model()
 
 
 @dataclass(frozen=True)
@@ -116,33 +113,32 @@ def fit(
     labels: np.ndarray,
     recipe: Recipe,
     *,
-    augment: Augment | None = None,
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> Trained:
     """Train ``network`` on (N, H, W, C) integer ``images`` of its input map and (N,) integer ``labels``.
 
     N must be at least a batch; what is left over by whole batches is another part of the images in each epoch.
-    augment : changes the images of each epoch.
     progress : called after each epoch.
     checkpoint : a file, written after each epoch, that an interrupted run goes on from: the same arguments with the
         same file give the same result as a run that was never interrupted. ValueError if it is of another run.
     """
-    blocks = _blocks(network, recipe.batch)
+    last = _last(network)
+    blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network}
     _check_data(network, images, labels, recipe.batch)
     state = State.initial(blocks, recipe.seed)
     store = None
     if checkpoint is not None:
-        store = Checkpoint(checkpoint, network, recipe, images, labels, getattr(augment, "__qualname__", None))
+        store = Checkpoint(checkpoint, network, recipe, images, labels)
         state.restore(store.read())
-    for epoch in range(state.epoch, recipe.epochs):
-        changed = augment(images, recipe.seed, AUGMENT, epoch) if augment else images
-        loss, accuracy = _epoch(state, blocks, _flat(changed), labels, recipe)
+    x, scale = _flat(images), 1 / sqrt(last.fan_in(network.maps[-2]))
+    while state.epoch < recipe.epochs:
+        loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)
         if store:
             store.write(state.arrays())
         if progress:
             progress(Epoch(state.epoch, recipe.epochs, loss, accuracy))
-    return Trained(network, state.params, _norms(blocks, state.params, _flat(images), recipe.batch))
+    return Trained(network, state.params, _norms(blocks, state.params, x, recipe.batch))
 
 
 class State:
@@ -206,11 +202,9 @@ def hinge(output: np.ndarray, labels: np.ndarray, scale: float, margin: float) -
 
 
 def _epoch(
-    state: State, blocks: Mapping[str, Block], images: np.ndarray, labels: np.ndarray, recipe: Recipe
+    state: State, blocks: Mapping[str, Block], images: np.ndarray, labels: np.ndarray, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
     """One pass over the flat images, in whole batches; mean loss and accuracy."""
-    *_, last = blocks.values()
-    fan_in = last.source.size
     batches = len(images) // recipe.batch
     order = random_order(len(images), recipe.seed, ORDER, state.epoch)[: batches * recipe.batch]
     losses: list[float] = []
@@ -221,7 +215,7 @@ def _epoch(
             x, tape = b.forward(state.params[name], x)
             steps.append((name, b, tape))
         output = x.reshape(len(x), -1)
-        loss, error = hinge(output, labels[chosen], 1 / sqrt(fan_in), recipe.margin)
+        loss, error = hinge(output, labels[chosen], scale, recipe.margin)
         losses += loss.tolist()
         right += int((output.argmax(axis=1) == labels[chosen]).sum())
         error = error.reshape(x.shape)
@@ -250,13 +244,15 @@ def _norms(
     return norms
 
 
-def _blocks(network: Network, batch: int) -> dict[str, Block]:
-    blocks = {layer.name: block(layer, source, batch) for layer, source in network}
+def _last(network: Network) -> Weighted:
+    """The last layer, whose accumulators are the classes' scores."""
     last = network.layers[-1]
     if not isinstance(last, Weighted) or network.output.positions != 1:
-        raise ValueError(f"{network.name}: the last layer must be dense, or a conv with one window, "
-                         f"got {last.kind} with {network.output.positions} positions")
-    return blocks
+        raise ValueError(
+            f"{network.name}: the last layer must be dense, or a conv with one window, "
+            f"got {last.kind} with {network.output.positions} positions"
+        )
+    return last
 
 
 def _check_data(network: Network, images: np.ndarray, labels: np.ndarray, batch: int) -> None:

@@ -35,11 +35,13 @@ class Statistics(NamedTuple):
 
 
 def statistics(x: np.ndarray) -> Statistics:
-    """Of integers (..., C), over all axes but the last. The sums are exact."""
-    flat = x.reshape(-1, x.shape[-1]).astype(np.float64)
-    mean = flat.sum(axis=0) / len(flat)
-    variance = (flat * flat).sum(axis=0) / len(flat) - mean * mean
-    return Statistics(mean, np.maximum(variance, 0.0))
+    """Of integers (..., C) in float64, over all axes but the last. ValueError if a sum could round."""
+    flat = x.reshape(-1, x.shape[-1])
+    total, squares = flat.sum(axis=0), (flat * flat).sum(axis=0)
+    if squares.max() >= 2.0**53:  # below it each sum of part of the squares, and of part of x, is exact
+        raise ValueError(f"training: sums of squares must be < 2^53 to be exact, got {squares.max()}: use fewer images")
+    mean = total / len(flat)
+    return Statistics(mean, np.maximum(squares / len(flat) - mean * mean, 0.0))
 
 
 class Block(ABC):
@@ -123,7 +125,9 @@ class ThresholdBlock(Block):
     @staticmethod
     def normalise(params: Params, x: np.ndarray, of: Statistics) -> np.ndarray:
         """z of integers (..., C)."""
-        return (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON)) + params["beta"]
+        z: np.ndarray = (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON))
+        z += params["beta"]
+        return z
 
     def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, Statistics]]:
         of = statistics(x)
@@ -145,9 +149,12 @@ class ThresholdBlock(Block):
 
 def block(layer: Layer, source: Map, batch: int) -> Block:
     """The block of a layer; ValueError for a kind that can't be trained here."""
-    for kind, make in ((Weighted, WeightedBlock), (MaxPool, MaxPoolBlock), (Threshold, ThresholdBlock)):
-        if isinstance(layer, kind):
-            return make(layer, source, batch)
+    if isinstance(layer, Weighted):
+        return WeightedBlock(layer, source, batch)
+    if isinstance(layer, MaxPool):
+        return MaxPoolBlock(layer, source, batch)
+    if isinstance(layer, Threshold):
+        return ThresholdBlock(layer, source, batch)
     raise ValueError(f"{layer.name}: training knows conv, dense, max_pool and threshold layers, got {layer.kind}")
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .encoding import Array
+
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]
 
@@ -53,7 +55,7 @@ class Window:
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.kernel, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
-    def positions(self, height: int, width: int) -> np.ndarray:
+    def positions(self, height: int, width: int) -> Array:
         """(outputs, taps) row-major positions of the input that each output reads; -1 where invalid.
 
         Outputs and taps are row-major. Source: spec B, "position", "window", "tap".

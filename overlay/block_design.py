@@ -88,7 +88,9 @@ class BlockDesign:
             raise ValueError(f"block design {self.name}: vlnv must be vendor:library:name:1.0, got {self.vlnv!r}")
 
     @classmethod
-    def from_manifest(cls, manifest: Mapping[str, Any], *, arch: str = "zynqmp", clock_mhz: float = 100.0) -> "BlockDesign":
+    def from_manifest(
+        cls, manifest: Mapping[str, Any], *, arch: str = "zynqmp", clock_mhz: float = 100.0
+    ) -> "BlockDesign":
         """The block design of the device that a manifest describes."""
         taken = {key: manifest[key] for key in ("name", "vlnv", "digest", "stream_bits", "registers")}
         return cls(**taken, arch=arch, clock_mhz=clock_mhz)

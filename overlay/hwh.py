@@ -158,7 +158,11 @@ def hwh_text(design: BlockDesign) -> str:
     dma_buses = [_bus("S_AXI_LITE", "SLAVE", AXI_LITE), _bus("M_AXI_MM2S", "MASTER", AXI_LITE)]
     dma_buses += [_bus("M_AXI_S2MM", "MASTER", AXI_LITE)]
     dma_buses += [_bus("M_AXIS_MM2S", "INITIATOR", STREAM), _bus("S_AXIS_S2MM", "TARGET", STREAM)]
-    device_buses = [_bus("s_axi", "SLAVE", AXI_LITE), _bus("s_axis", "TARGET", STREAM), _bus("m_axis", "INITIATOR", STREAM)]
+    device_buses = [
+        _bus("s_axi", "SLAVE", AXI_LITE),
+        _bus("s_axis", "TARGET", STREAM),
+        _bus("m_axis", "INITIATOR", STREAM),
+    ]
     concat = [_port(f"In{i}", "I", line, interrupt=False) for i, line in enumerate(LINES)]
     lines = {port: _port(port, "O", ("xlconcat_0", f"In{i}")) for i, (_, port) in enumerate(LINES)}
     modules = [

@@ -15,7 +15,7 @@ from .interrupts import InterruptController
 from .memory import Ddr
 
 FIRST_STRIDE = 8  # cycles that the first read after a write or an event lets pass
-BUSY_STRIDE, QUIET_STRIDE = 1 << 16, 1 << 4  # and at most, with and without a transfer running
+BUSY_STRIDE, QUIET_STRIDE = 1 << 13, 1 << 4  # and at most, with and without a transfer running
 WAITING_STRIDE = 1 << 10  # cycles between two looks of somebody who waits for an interrupt without a transfer
 
 
@@ -104,6 +104,7 @@ class Board:
                 self.advance()
             else:
                 self.simulation.step(WAITING_STRIDE, "interrupt")
+                self.simulation.touch()
         except SimulationTimeout as error:
             self._failure = error
         return bool(self._failure) or self.interrupts.output

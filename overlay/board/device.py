@@ -41,6 +41,7 @@ class VirtualMemory:
         options = {"device": self.device, "device_address": address, "bo": (address, host), "coherent": not cacheable}
         buffer = PynqBuffer(shape, dtype, buffer=host.data, **options)
         buffer.memory, buffer.pointer, buffer.return_to = self, address, self
+        buffer.freed = True  # freebuffer() calls return_pointer() once, and must not unmap the host memory
         return buffer
 
     def return_pointer(self, address: int) -> None:

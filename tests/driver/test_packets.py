@@ -83,11 +83,11 @@ def test_pack_fields():
 
 def some_packets(m):
     rng = np.random.default_rng(5)
-    parts = [("kernels", 3, 13), ("thresholds", 0, 16), ("network", 0, 1)]
-    return np.concatenate([
-        load_packet(m, 0, name, first, pack_rows(m.memory(0, name).width, rng.integers(0, 2, (n, m.memory(0, name).width))))
-        for name, first, n in parts
-    ])  # fmt: skip
+    parts = []
+    for name, first, n in (("kernels", 3, 13), ("thresholds", 0, 16), ("network", 0, 1)):
+        width = m.memory(0, name).width
+        parts.append(load_packet(m, 0, name, first, pack_rows(width, rng.integers(0, 2, (n, width)))))
+    return np.concatenate(parts)
 
 
 def contents(m, words):
@@ -129,8 +129,10 @@ def edited(position, word, fix_check=True):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (edited(0, 0xB2000501), "packet 0: must begin with a header, got [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
-        (edited(1, 4, False), "packet 0: must begin with a header, got [0xB1000501, 0x00000004, 0x0000000D, 0x4EFFFAF0]"),
+        (edited(0, 0xB2000501),
+         "packet 0: must begin with a header, got [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
+        (edited(1, 4, False),
+         "packet 0: must begin with a header, got [0xB1000501, 0x00000004, 0x0000000D, 0x4EFFFAF0]"),
         (some_packets(M32)[:2], "packet 0: must begin with a header, got [0xB1000501, 0x00000003]"),
         (edited(0, 0xB1000502), "packet 0: kind must be LOAD, got 2"),
         (edited(0, 0xB1010501), "packet 0: npu must be 0..0, got 1"),
@@ -139,7 +141,7 @@ def edited(position, word, fix_check=True):
         (edited(2, 0), "packet 0: memory kernels ends at row 16, got 0 rows from row 3"),
         (some_packets(M32)[:-1], "packet 2: must have 2 payload words, got 1"),
     ],
-)
+)  # fmt: skip
 def test_packets_refuses(words, message):
     with value_error(f"p: {message}"):
         list(packets(M32, words, "p"))

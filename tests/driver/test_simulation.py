@@ -8,13 +8,14 @@ import pytest
 
 from driver.accelerator import Accelerator
 from driver.compile import compile_model
-from driver.errors import DigestMismatch, PacketError, TransferError
+from driver.errors import DigestMismatch, PacketError, Timeout, TransferError
 from driver.manifest import Manifest
 from driver.packets import Header
 from hls_gen.design import Design, Npu
 from hls_gen.verilog import generate
 from overlay.bitstream import write_simulation_overlay
 from overlay.board import VirtualDevice, activate
+from overlay.sim import SimulationTimeout
 from tests.cases import random_images
 from tests.driver import design
 
@@ -151,5 +152,16 @@ def test_interrupted_half_way(bench, accelerator):
 
 def test_a_manifest_of_another_build(bench):
     manifest = dataclasses.replace(bench.manifest, digest="0" * 64)
-    with pytest.raises(DigestMismatch, match=f"must have the manifest's digest {'0' * 32}, got {bench.manifest.digest[:32]}"):
+    both = f"the manifest's digest {'0' * 32}, got {bench.manifest.digest[:32]}"
+    with pytest.raises(DigestMismatch, match=both):
         Accelerator(bench.bit, device=bench.device, manifest=manifest)
+
+
+def test_a_device_that_never_answers(bench, accelerator):
+    """On a board the driver's time-out ends this; here the simulation may see first that nothing moves."""
+    accelerator.registers.set("CONTROL", START=0)
+    bench.device.timeout_cycles = 20_000
+    with pytest.raises((Timeout, SimulationTimeout)):
+        accelerator.predict(bench.images)
+    bench.device.timeout_cycles = 2_000_000
+    right(bench, accelerator)

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 
 from golden.batch_norm import BatchNorm, UniformQuantiser, fold, sign
+from golden.conv import Conv, Dense
 from golden.encoding import BIPOLAR, signed, signed_bits
 from golden.layer import Map
+from golden.network import Model, Network
 from golden.threshold import Threshold
+from tests.cases import case_map, random_values
 from tests.errors import value_error
 
 TINY = 5e-324  # smallest subnormal
@@ -129,6 +132,26 @@ def test_the_rule_equals_pytorch(torch):
     )
 
 
+def test_a_layer_with_folded_normalisation_equals_pytorch(torch):
+    """Convolution, batch normalisation and sign by PyTorch; convolution and thresholds here. No value is near a tie."""
+    rng = np.random.default_rng(7)
+    source, layer = case_map(7, 5, 33), Conv(name="conv_1", out_channels=31, kernel=(3, 2), stride=(2, 1))
+    x, weight = random_values((6, 7, 5, 33), BIPOLAR, rng), random_values((31, 3, 2, 33), BIPOLAR, rng)
+    gamma, beta, mean = rng.normal(size=(3, 31)) * np.array([[1], [0.3], [5]])
+    var = rng.gamma(2, 90, 31)
+    nchw = (torch.tensor(a, dtype=torch.float64).permute(0, 3, 1, 2) for a in (x, weight))
+    sums = torch.nn.functional.conv2d(*nchw, stride=(2, 1))
+    y = torch.nn.functional.batch_norm(sums, *map(torch.tensor, (mean, var, gamma, beta)), eps=1e-5)
+    y = y.permute(0, 2, 3, 1).numpy()
+    assert np.abs(y).min() > 1e-9
+    norm = BatchNorm(name="norm_1", gamma=gamma, beta=beta, mean=mean, var=var, eps=1e-5)
+    layers = (layer, Threshold(name="threshold_1"))
+    folded = fold(norm, *layer.accumulator_range(source), step=2)
+    model = Model(Network(name="n", input=source, layers=layers), {"conv_1": {"weight": weight}, "threshold_1": folded})
+    assert set(folded["direction"].tolist()) == {-1, 1}
+    np.testing.assert_array_equal(model.forward(x), np.where(y >= 0, 1, -1))
+
+
 @pytest.mark.parametrize(
     ("what", "value", "message"),
     [
@@ -200,8 +223,6 @@ def test_the_quantiser_is_checked(more, message):
 
 def test_fold_agrees_with_a_bipolar_layer():
     """Through a real layer: the fold reads the layer's own range."""
-    from golden.conv import Dense
-
     source = Map(height=1, width=1, channels=9, encoding=BIPOLAR)
     low, high = Dense(name="dense_1", out_channels=4).accumulator_range(source)
     agree_everywhere(norm_of([(1, 0.5, 2, 3), (-1, 0.5, 2, 3), (0, 0, 0, 1), (5, 1, 1, 1)]), low, high, 2)

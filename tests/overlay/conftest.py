@@ -4,35 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from overlay.sim import BuildError, Simulation, find_verilator
-from overlay.sim.verilator import find_compiler
+from overlay.sim import Simulation
 
 LOOP = Path(__file__).with_name("loop.v")
 
 
 FAULT = 0x104
 FAULTS = {
-    name: number
-    for number, name in enumerate(
-        "none drops_valid changes_data changes_last depends_on_ready hangs read_data_changes bvalid_falls"
-        " no_read_answer fatal combinational_ready".split()
-    )
+    "none": 0,
+    "drops_valid": 1,
+    "changes_data": 2,
+    "changes_last": 3,
+    "depends_on_ready": 4,
+    "hangs": 5,
+    "read_data_changes": 6,
+    "bvalid_falls": 7,
+    "no_read_answer": 8,
+    "fatal": 9,
+    "combinational_ready": 10,  # no fault: correct, but unusual
 }
+"""Values of loop.v's register FAULT."""
 
 
 def loop_verilog(stream_bits: int = 32) -> str:
     """loop.v for a stream width."""
     return f"`define STREAM_BITS {stream_bits}\n" + LOOP.read_text()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _tools():
-    """No Verilator or no compiler: skip with the line that says what to do."""
-    try:
-        find_verilator()
-        find_compiler()
-    except BuildError as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ import json
 import re
 
 import pytest
-from .manifest import loop_manifest
 
 from overlay.bitstream import OverlayError, read_simulation_overlay, write_simulation_overlay
 from overlay.block_design import BlockDesign
 from overlay.hwh import hwh_text
+
+from .manifest import loop_manifest
 
 VERILOG = "module bitloom_top; endmodule\n"
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from overlay.sim import ProtocolError, SimulationTimeout
+from overlay.sim import ProtocolError, Simulation, SimulationTimeout
 from overlay.sim.model import RegisterError
+
+from .conftest import loop_verilog
 
 IDENT, CONTROL, STATUS, IRQ_ENABLE, IRQ_STATUS = 0x000, 0x020, 0x024, 0x040, 0x044
 CYCLES, WORDS_IN, WORDS_OUT, ADDEND = 0x050, 0x058, 0x05C, 0x100
@@ -60,7 +62,9 @@ def test_64_bit_stream_words_are_low_half_first(loop):
 
 def test_64_bit_stream_takes_no_half_word(loop):
     simulation = loop(stream_bits=64)
-    with pytest.raises(ValueError, match="^send: the number of words must be a multiple of 2 on a 64-bit stream, got 3$"):
+    with pytest.raises(
+        ValueError, match=r"^send: the number of words must be a multiple of 2 on a 64-bit stream, got 3$"
+    ):
         simulation.send([1, 2, 3])
 
 
@@ -135,7 +139,9 @@ def test_registers(loop):
     assert simulation.receive(3).tolist() == [8, 9, 10]
 
 
-@pytest.mark.parametrize(("address_delay", "data_delay", "response_delay"), [(0, 4, 0), (4, 0, 0), (1, 0, 9), (0, 0, 3)])
+@pytest.mark.parametrize(
+    ("address_delay", "data_delay", "response_delay"), [(0, 4, 0), (4, 0, 0), (1, 0, 9), (0, 0, 3)]
+)
 def test_write_orders(loop, address_delay, data_delay, response_delay):
     simulation = loop()
     delays = {"address_delay": address_delay, "data_delay": data_delay, "response_delay": response_delay}
@@ -147,7 +153,7 @@ def test_a_partial_write_is_refused(loop):
     simulation = loop()
     assert simulation.try_write(ADDEND, 5, strobes=1) == "SLVERR"
     assert simulation.read_register(ADDEND) == 1
-    with pytest.raises(RegisterError, match="^write of register 0x100: answered SLVERR$"):
+    with pytest.raises(RegisterError, match=r"^write of register 0x100: answered SLVERR$"):
         simulation.write_register(ADDEND, 5, strobes=3)
 
 
@@ -210,7 +216,7 @@ def test_valid_that_waits_for_ready_is_caught_by_the_probe(loop):
     simulation = loop("depends_on_ready")
     simulation.check(probe_ready=True)
     simulation.send(np.arange(5))
-    with pytest.raises(ProtocolError, match="^m_axis: tvalid must not depend on tready of the same cycle "):
+    with pytest.raises(ProtocolError, match=r"^m_axis: tvalid must not depend on tready of the same cycle "):
         simulation.receive(5)
 
 
@@ -225,15 +231,15 @@ def test_the_probe_changes_nothing_on_a_sound_design(loop):
 def test_register_answers_are_checked(loop):
     simulation = loop("read_data_changes")
     assert simulation.read_register(IDENT) == 0x424C4D31
-    with pytest.raises(ProtocolError, match="^s_axi: rdata must not change while it waits for rready"):
+    with pytest.raises(ProtocolError, match=r"^s_axi: rdata must not change while it waits for rready"):
         simulation.read_register(IDENT, response_delay=3)
     simulation = loop("bvalid_falls")
-    with pytest.raises(ProtocolError, match="^s_axi: bvalid must stay high until bready, it fell"):
+    with pytest.raises(ProtocolError, match=r"^s_axi: bvalid must stay high until bready, it fell"):
         simulation.write_register(ADDEND, 1, response_delay=3)
 
 
 def test_a_register_that_never_answers_times_out(loop):
-    with pytest.raises(SimulationTimeout, match="^read of register 0x000: no answer for 10000 cycles"):
+    with pytest.raises(SimulationTimeout, match=r"^read of register 0x000: no answer for 10000 cycles"):
         loop("no_read_answer", registers=REGISTERS).read_register(IDENT)
 
 
@@ -250,7 +256,7 @@ def test_a_soft_reset_may_take_back_what_is_offered(loop):
 def test_timeout_names_registers_and_streams(loop):
     simulation = loop("hangs", registers=REGISTERS, timeout_cycles=1000)
     simulation.send(numbers(20))
-    with pytest.raises(SimulationTimeout, match="^words: no progress for 1000 cycles") as caught:
+    with pytest.raises(SimulationTimeout, match=r"^words: no progress for 1000 cycles") as caught:
         simulation.receive(20)
     text = str(caught.value)
     assert "IDENT                  0x424C4D31" in text
@@ -267,8 +273,15 @@ def test_a_limit_in_cycles(loop):
     simulation = loop()
     simulation.stall(sink=1.0)
     simulation.send(numbers(3))
-    with pytest.raises(SimulationTimeout, match="^words: not reached for 77 cycles"):
+    with pytest.raises(SimulationTimeout, match=r"^words: not reached for 77 cycles"):
         simulation.receive(3, max_cycles=77)
+
+
+def test_a_device_that_offers_words_during_reset_is_caught():
+    line = "assign m_axis_tvalid = valid &"
+    assert line in loop_verilog()
+    with pytest.raises(ProtocolError, match=r"^m_axis: tvalid must be low during reset \(cycle 8\)$"):
+        Simulation.build(loop_verilog().replace(line, "assign m_axis_tvalid = rst | valid &"))
 
 
 def test_two_models_live_side_by_side(loop):
@@ -288,7 +301,7 @@ def test_waveform(loop, tmp_path):
     text = (tmp_path / "loop.vcd").read_text()
     assert "m_axis_tdata" in text
     assert text.count("\n#") > 20
-    with pytest.raises(RuntimeError, match="must be built with trace=True"):
+    with pytest.raises(RuntimeError, match=r"must be built with trace=True"):
         loop().open_waveform(tmp_path / "no.vcd")
 
 

@@ -1,0 +1,92 @@
+"""A build: everything that belongs to one design, in one folder.
+
+    rtl/<module>.v            generated Verilog, one module a file
+    <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
+    <network>.program.npz     each network, compiled for the design
+    build.json                what is here: design, digest, files
+"""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.compile import compile_model
+from driver.manifest import Manifest
+from driver.program import Program
+from golden.network import Model
+from hls_gen.design import Design
+from hls_gen.verilog import generate
+
+from .bitstream import write_simulation_overlay
+
+FORMAT = "bitloom-build"
+
+
+@dataclass(frozen=True)
+class Build:
+    """A finished build. ``programs``: network name -> file."""
+
+    folder: Path
+    design: Design
+    digest: str
+    bit: Path
+    programs: dict[str, Path]
+
+    def program(self, network: str) -> Program:
+        """The compiled network; ValueError if there is none of that name."""
+        if network not in self.programs:
+            raise ValueError(f"{self.folder}: network must be one of {', '.join(self.programs)}, got {network!r}")
+        return Program.load(self.programs[network])
+
+
+def build(folder: Path | str, design: Design, models: Sequence[Model], *, order: str = "auto", arch: str = "zynqmp") -> Build:
+    """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
+
+    ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
+    """
+    folder = Path(folder)
+    made = generate(design)
+    manifest = Manifest.from_dict(made.manifest, design.name)
+    programs = {m.network.name: compile_model(m, manifest, order) for m in models}
+    _clear(folder)
+    (folder / "rtl").mkdir(parents=True)
+    for name, text in made.modules.items():
+        (folder / "rtl" / f"{name}.v").write_text(text)
+    bit = write_simulation_overlay(folder, made.manifest, made.text, arch=arch)
+    files = {}
+    for name, program in programs.items():
+        files[name] = folder / f"{name}.program.npz"
+        program.save(files[name])
+    description = {
+        "format": FORMAT, "version": 1, "design": design.to_dict(), "digest": manifest.digest, "bit": bit.name,
+        "programs": {name: path.name for name, path in files.items()},
+    }  # fmt: skip
+    (folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
+    return Build(folder, design, manifest.digest, bit, files)
+
+
+def load(folder: Path | str) -> Build:
+    """The build in ``folder``; ValueError if there is none."""
+    path = Path(folder) / "build.json"
+    try:
+        data = json.loads(path.read_text())
+        if data.get("format") != FORMAT or data.get("version") != 1:
+            raise ValueError(f"{path}: format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}")
+        programs = {name: path.parent / file for name, file in data["programs"].items()}
+        return Build(path.parent, Design.from_dict(data["design"]), data["digest"], path.parent / data["bit"], programs)
+    except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
+        raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
+
+
+def _clear(folder: Path) -> None:
+    """Remove a build's own files, and nothing else, from ``folder``."""
+    if not folder.exists():
+        return
+    if any(folder.iterdir()) and not (folder / "build.json").exists():
+        raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
+    shutil.rmtree(folder / "rtl", ignore_errors=True)
+    for pattern in ("build.json", "*.bit", "*.hwh", "*.manifest.json", "*.program.npz", "*_*.v"):
+        for path in folder.glob(pattern):
+            path.unlink()

@@ -1,0 +1,106 @@
+"""Run a compiled network on the simulated board, through the driver, and hold it against golden."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from driver.accelerator import Accelerator
+from driver.program import Program
+from golden import packed
+from golden.network import Model
+
+from .board import activate
+from .build import Build
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What hardware and golden gave for the same images.
+
+    outputs, golden : (N, H, W, C) integers.  counters : of the driver, over all frames.  cycles : simulated, while
+    frames ran.  seconds : of wall clock for that simulation, building not counted.
+    """
+
+    program: Program
+    outputs: np.ndarray
+    golden: np.ndarray
+    counters: dict[str, int]
+    seconds: float
+
+    @property
+    def frames(self) -> int:
+        """Images run."""
+        return len(self.outputs)
+
+    @property
+    def bit_exact_frames(self) -> int:
+        """Images whose outputs are all equal to golden's."""
+        return int((self.outputs == self.golden).reshape(self.frames, -1).all(axis=1).sum())
+
+    @property
+    def cycles_per_frame(self) -> float:
+        """Clock cycles a frame, start and end of the transfers included."""
+        return self.counters["cycles"] / self.frames
+
+    @property
+    def utilisation(self) -> float:
+        """Ideal beats over cycles, 0..1."""
+        return self.program.ideal_cycles * self.frames / self.counters["cycles"]
+
+    def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
+        """Figures for people and files; with ``labels`` (N,) also the accuracies."""
+        out: dict[str, float] = {
+            "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "cycles_per_frame": self.cycles_per_frame,
+            "ideal_cycles_per_frame": self.program.ideal_cycles, "utilisation": self.utilisation, "seconds": self.seconds,
+            "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
+        }  # fmt: skip
+        for key in ("beats", "wait_input", "wait_room", "wait_table"):
+            out[f"{key}_per_frame"] = self.counters[f"npu0_{key}"] / self.frames
+        if labels is not None:
+            for key, result in (("golden", self.golden), ("hardware", self.outputs)):
+                out[f"accuracy_{key}"] = float((self.program.classify(result) == labels).mean())
+        return out
+
+
+def run(
+    build: Build,
+    model: Model,
+    images: np.ndarray,
+    *,
+    batch: int | None = None,
+    stall: float = 0.0,
+    seed: int = 0,
+    waveform: Path | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Classify ``images`` with ``model`` on the virtual board.
+
+    stall : probability, 0..1, of a pause in each cycle on both streams, from ``seed``.  waveform : VCD file to write.
+    The model must be the one that the build's program was compiled from (ValueError with both digests).
+    """
+    from golden.file import model_digest
+
+    program = build.program(model.network.name)
+    if program.model_digest != model_digest(model):
+        raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+                         f"got the model {model_digest(model)[:16]}: build again")  # fmt: skip
+    program.check_images(images)
+    board = activate()
+    try:
+        board.waveform = waveform
+        board.stall(source=stall, sink=stall, seed=seed)
+        with Accelerator(build.bit) as accelerator:
+            accelerator.load(program)
+            accelerator.clear_counters()
+            start = time.perf_counter()
+            outputs = accelerator.predict(images, batch, progress)
+            seconds = time.perf_counter() - start
+            counters = accelerator.counters()
+    finally:
+        board.close()
+    return Run(program, outputs, packed.forward(model, images), counters, seconds)

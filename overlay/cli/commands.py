@@ -1,0 +1,190 @@
+"""The commands: demo, build, simulate, train."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from golden import digits, file
+from golden.file import model_digest
+from golden.network import Model
+from hls_gen.design import Npu
+
+from .. import build as builds
+from .. import networks
+from ..designs import DIGITS, FOLDINGS
+from ..fit import fit
+from ..run import Run, run
+from .show import bar, dump, json_option, one_line_errors, table, working
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.version_option(package_name="bitloom")
+def bitloom() -> None:
+    """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop."""
+
+
+@bitloom.command()
+@click.option("--frames", type=click.IntRange(1, 360), default=360, help="Test images to classify.")
+@click.option("--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the pauses.")
+@click.option("--out", type=FOLDER, default=Path("build/demo"), help="Folder for the build and report.json.")
+@json_option
+@one_line_errors
+def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None:
+    """Classify handwritten digits on simulated hardware and compare every bit with golden.
+
+    The network digits-cnn comes trained; its accelerator is generated, compiled with Verilator, and driven by the pynq driver.
+    """
+    model = networks.load("digits-cnn")
+    data = digits.load_digits()
+    images, labels = data.test_images[:frames], data.test_labels[:frames]
+    with working("generating Verilog and compiling the network"):
+        made = builds.build(out, fit("digits", [model], DIGITS), [model])
+    done = _run(made, model, images, stall=stall, seed=seed)
+    report = done.report(labels)
+    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    _show("digits-cnn on simulated hardware", report, as_json)
+    _fail_unless_exact(done)
+
+
+@bitloom.command()
+@click.argument("network")
+@click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
+@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
+@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
+@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
+@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
+@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), default="32", help="Width of the streams.")
+@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), default="auto", help="Order of the maps.")
+@click.option("--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board.")
+@json_option
+@one_line_errors
+def build(network: str, out: Path | None, stream_bits: str, order: str, arch: str, as_json: bool, **folding: int | None) -> None:
+    """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
+
+    Memories are made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
+    overlay for simulation.
+    """
+    model = _model(network)
+    given = {key: value for key, value in folding.items() if value is not None}
+    base = FOLDINGS.get(model.network.name, Npu())
+    with working("generating Verilog and compiling the network"):
+        design = fit(model.network.name, [model], Npu(**{**_parallelism(base), **given}), stream_bits=int(stream_bits), order=order)
+        made = builds.build(out or Path("build") / model.network.name, design, [model], order=order, arch=arch)
+    program = made.program(model.network.name)
+    facts = {
+        "folder": str(made.folder), "digest": made.digest, **_parallelism(design.npus[0]), "lanes": design.npus[0].kfp * design.npus[0].kgp,
+        "memories": {m.name: [m.depth, m.width] for m in design.npus[0].memories()}, "ideal_cycles_per_frame": program.ideal_cycles,
+        "parameter_words": int(program.parameters.size),
+    }  # fmt: skip
+    if as_json:
+        dump(facts)
+        return
+    table(f"{model.network.name}: {made.folder}", {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "memories"})
+
+
+@bitloom.command()
+@click.argument("folder", type=FOLDER)
+@click.argument("network", required=False)
+@click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers.  [default: random ones]")
+@click.option("--frames", type=click.IntRange(1), default=16, help="Images to run (the first ones of --images).")
+@click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
+@click.option("--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Seed of pauses and random images.")
+@click.option("--vcd", type=FILE, help="Write a waveform.")
+@click.option("--out", type=FILE, help="Write the outputs, (N, H, W, C), as .npy.")
+@json_option
+@one_line_errors
+def simulate(folder: Path, network: str | None, images: Path | None, frames: int, batch: int | None, stall: float, seed: int,
+             vcd: Path | None, out: Path | None, as_json: bool) -> None:
+    """Run the build in FOLDER on the simulated board and compare every bit with golden.
+
+    NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
+    """
+    made = builds.load(folder)
+    model = _model(network or next(iter(made.programs)))
+    given = _images(model, images, frames, seed)
+    done = _run(made, model, given, batch=batch, stall=stall, seed=seed, waveform=vcd)
+    if out:
+        np.save(out, done.outputs)
+    _show(f"{model.network.name} on simulated hardware", done.report(), as_json)
+    _fail_unless_exact(done)
+
+
+@bitloom.command()
+@click.option("--epochs", type=click.IntRange(1), help="Passes over the training images.  [default: those of the shipped network]")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Another seed gives another network.")
+@click.option("--out", type=FILE, default=Path("build/digits-cnn.npz"), help="Model file to write.")
+@click.option("--checkpoint", type=FILE, help="Save here after each epoch, and go on from here.")
+@json_option
+@one_line_errors
+def train(epochs: int | None, seed: int, out: Path, checkpoint: Path | None, as_json: bool) -> None:
+    """Train digits-cnn, in numpy; with the defaults the result is the shipped network, byte for byte."""
+    with bar("training", "epochs") as update:
+        model = digits.train_digits(epochs, seed, lambda e: update(e.number, e.epochs), checkpoint)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    file.save(model, out)
+    data = digits.load_digits()
+    scores = model.forward(data.test_images).reshape(len(data.test_labels), -1)
+    accuracy = float((scores.argmax(axis=1) == data.test_labels).mean())
+    facts = {"file": str(out), "digest": model_digest(model), "test_images": len(scores), "test_accuracy": accuracy}
+    if as_json:
+        dump(facts)
+        return
+    table("digits-cnn", {"file": str(out), "digest": facts["digest"][:16], "test accuracy": f"{accuracy:.2%} of {len(scores)}"})
+
+
+def _parallelism(npu: Npu) -> dict[str, int]:
+    return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}
+
+
+def _model(name: str) -> Model:
+    """A network of ours by name, or a model file."""
+    if Path(name).suffix == ".npz":
+        return file.load(Path(name))
+    return networks.load(name)
+
+
+def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:
+    if path is None:
+        source = model.network.input
+        steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
+        drawn = np.random.default_rng(seed).integers(0, steps, (frames, *source.shape))
+        return source.encoding.low + source.encoding.step * drawn
+    try:
+        return np.load(path, allow_pickle=False)[:frames]
+    except (ValueError, EOFError) as e:
+        raise ValueError(f"{path}: images must be a .npy file of integers, got: {str(e).splitlines()[0]}") from None
+
+
+def _run(made: builds.Build, model: Model, images: np.ndarray, **options: Any) -> Run:
+    with bar("building and running the simulation") as update:
+        return run(made, model, images, progress=update, **options)
+
+
+def _show(title: str, report: dict[str, float], as_json: bool) -> None:
+    if as_json:
+        dump(report)
+        return
+    rows = {
+        "frames": f"{report['frames']:,}",
+        "bit-exact frames": f"{report['bit_exact_frames']:,}",
+        **{f"accuracy of {who}": f"{report[f'accuracy_{who}']:.2%}" for who in ("golden", "hardware") if f"accuracy_{who}" in report},
+        "cycles a frame": f"{report['cycles_per_frame']:,.1f}",
+        "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
+        "utilisation": f"{report['utilisation']:.2%}",
+        "simulated cycles a second": f"{report['simulated_cycles_per_second']:,.0f}",
+    }
+    table(title, rows)
+
+
+def _fail_unless_exact(done: Run) -> None:
+    if done.bit_exact_frames != done.frames:
+        raise ValueError(f"{done.program.name}: all {done.frames} frames must equal golden, got {done.bit_exact_frames}")

@@ -64,10 +64,17 @@ class Plan:
         """Rows or words that each memory of the NPU must have at least."""
         count = lambda parts: sum(len(p) for p in parts)  # noqa: E731
         return {
-            "layers": len(self.results), "tuple_words": self.conv.ring_words, "pool_words": self.pool.ring_words,
-            "taps": count(self.conv.flags), "olds": count(self.conv.olds), "jumps": count(self.conv.jumps),
-            "pool_taps": count(self.pool.flags), "pool_olds": count(self.pool.olds), "kernel_rows": len(self.kernels),
-            "threshold_rows": len(self.thresholds), "map_words": self.map_words,
+            "layers": len(self.results),
+            "tuple_words": self.conv.ring_words,
+            "pool_words": self.pool.ring_words,
+            "taps": count(self.conv.flags),
+            "olds": count(self.conv.olds),
+            "jumps": count(self.conv.jumps),
+            "pool_taps": count(self.pool.flags),
+            "pool_olds": count(self.pool.olds),
+            "kernel_rows": len(self.kernels),
+            "threshold_rows": len(self.thresholds),
+            "map_words": self.map_words,
         }
 
     def acc_bits(self) -> int:
@@ -87,8 +94,10 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan
     lowered = lower(model, groups or None)
     passes = lowered.passes
     if lowered.input_bits and not groups and lowered.input_bits - 1 >= 1 << int(geometry["shift_bits"]):
-        raise ValueError(f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
-                         f"{lowered.input_bits - 1}, the NPU has shift_bits = {geometry['shift_bits']}")
+        raise ValueError(
+            f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
+            f"{lowered.input_bits - 1}, the NPU has shift_bits = {geometry['shift_bits']}"
+        )
     order_of = schedule(_stages(passes), order)
     conv, pool = Tables(), Tables()
     kernel_rows: list[Ints] = []
@@ -106,23 +115,38 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan
         base = sum(len(r) for r in kernel_rows)
         beats = _sequence(conv, mine, p.visits, words, group_count > 1, kernel=True)
         conv.inputs[-1]["from_ring"] = int(number > 0)
-        conv.layers[-1] |= {"kernel_base": base, "group_rows": mine.stage.window.taps * rows_per_tap,
-                            "groups_minus_1": group_count - 1, "tap_offset": p.tap_offset}
+        conv.layers[-1] |= {
+            "kernel_base": base,
+            "group_rows": mine.stage.window.taps * rows_per_tap,
+            "groups_minus_1": group_count - 1,
+            "tap_offset": p.tap_offset,
+        }
         ideal.append((p.name, beats * words * group_count))
         kernel_rows.append(_kernels(p, layout, kgp))
         codes.append(np.tile(code, group_count * mine.stage.window.taps * p.visits))
         out = result_layout(p.out_channels, p.levels, kgp, ol)
         last_group = p.out_channels - (group_count - 1) * kgp
-        results.append({
-            "groups_minus_1": group_count - 1, "last_units_minus_1": -(-last_group // ol) - 1,
-            "windows_minus_1": len(mine.output_order) - 1, "levels_minus_1": p.levels - 1,
-            "threshold_base": sum(len(t) for t in thresholds), "double": int(p.double), "raw": int(p.threshold is None)})
+        results.append(
+            {
+                "groups_minus_1": group_count - 1,
+                "last_units_minus_1": -(-last_group // ol) - 1,
+                "windows_minus_1": len(mine.output_order) - 1,
+                "levels_minus_1": p.levels - 1,
+                "threshold_base": sum(len(t) for t in thresholds),
+                "double": int(p.double),
+                "raw": int(p.threshold is None),
+            }
+        )
         if p.threshold is not None:
             never = p.value_range[1] + 1
             thresholds.append(np.where(out == UNUSED, never, p.threshold.ravel()[out]))
             out = regroup(out, pfp)
             pooled = next(tables) if p.pool else None
-            windows = _sequence(pool, pooled, 1, len(out), False) if pooled else _straight(pool, len(mine.output_order), len(out))
+            windows = (
+                _sequence(pool, pooled, 1, len(out), False)
+                if pooled
+                else _straight(pool, len(mine.output_order), len(out))
+            )
             pool.layers[-1]["to_host"] = int(number == len(passes) - 1)
             layout = regroup(out, kfp)
             code = np.zeros(len(layout), np.int64)
@@ -130,9 +154,18 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan
                 map_words = max(map_words, windows * len(layout))
             out = layout
     return Plan(
-        lowered=lowered, schedule=order_of, conv=conv, pool=pool, kernels=np.concatenate(kernel_rows), codes=np.concatenate(codes),
-        results=results, thresholds=np.concatenate(thresholds) if thresholds else np.zeros((0, ol), np.int64),
-        input_words=_input_words(lowered, first_layout, order_of.input_order), output=out, map_words=map_words, ideal=tuple(ideal),
+        lowered=lowered,
+        schedule=order_of,
+        conv=conv,
+        pool=pool,
+        kernels=np.concatenate(kernel_rows),
+        codes=np.concatenate(codes),
+        results=results,
+        thresholds=np.concatenate(thresholds) if thresholds else np.zeros((0, ol), np.int64),
+        input_words=_input_words(lowered, first_layout, order_of.input_order),
+        output=out,
+        map_words=map_words,
+        ideal=tuple(ideal),
     )
 
 
@@ -145,21 +178,35 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto") -> Prog
     made = plan(model, npu.parameters, order)
     for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
         if need > npu.parameters[name]:
-            raise ValueError(f"{model.network.name}: {name} must be >= {need}, design {manifest.name} has {npu.parameters[name]}")
+            raise ValueError(
+                f"{model.network.name}: {name} must be >= {need}, design {manifest.name} has {npu.parameters[name]}"
+            )
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     pieces = max(1, manifest.stream_bits // npu.kfp)
     network = {
-        "frame_words": len(made.input_words), "frame_beats": len(frame), "last_layer": len(made.results) - 1,
-        "last_pool_layer": max(len(made.pool.layers) - 1, 0), "frame_tail": (len(made.input_words) - 1) % pieces,
+        "frame_words": len(made.input_words),
+        "frame_beats": len(frame),
+        "last_layer": len(made.results) - 1,
+        "last_pool_layer": max(len(made.pool.layers) - 1, 0),
+        "frame_tail": (len(made.input_words) - 1) % pieces,
     }
     parameters = np.concatenate(_packets(made, manifest, network))
     result_words, index = _result_index(made, manifest.stream_bits)
     source = model.network
     return Program(
-        name=source.name, design_digest=manifest.digest, model_digest=model_digest(model), input=source.input,
-        output_shape=source.output.shape, output_kind="raw" if made.results[-1]["raw"] else "bits", classes=source.classes,
-        ideal_cycles=sum(c for _, c in made.ideal), layers=made.ideal, parameters=parameters,
-        frame_source=frame.ravel().astype(np.int32), frame_words=len(made.input_words), result_words=result_words,
+        name=source.name,
+        design_digest=manifest.digest,
+        model_digest=model_digest(model),
+        input=source.input,
+        output_shape=source.output.shape,
+        output_kind="raw" if made.results[-1]["raw"] else "bits",
+        classes=source.classes,
+        ideal_cycles=sum(c for _, c in made.ideal),
+        layers=made.ideal,
+        parameters=parameters,
+        frame_source=frame.ravel().astype(np.int32),
+        frame_words=len(made.input_words),
+        result_words=result_words,
         result_index=index.astype(np.int32),
     )
 
@@ -167,12 +214,28 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto") -> Prog
 def _stages(passes: tuple[Pass, ...]) -> list[Stage]:
     out = []
     for p in passes:
-        out.append(Stage(name=p.name, kind="conv", height=p.height, width=p.width, window=p.window,
-                         tuple_bits=p.weight.shape[2] * p.weight.shape[3]))
+        out.append(
+            Stage(
+                name=p.name,
+                kind="conv",
+                height=p.height,
+                width=p.width,
+                window=p.window,
+                tuple_bits=p.weight.shape[2] * p.weight.shape[3],
+            )
+        )
         if p.pool:
             rows, columns = p.window.output_size(p.height, p.width)
-            out.append(Stage(name=f"{p.name}_pool", kind="pool", height=rows, width=columns, window=p.pool,
-                             tuple_bits=p.out_channels * p.levels))
+            out.append(
+                Stage(
+                    name=f"{p.name}_pool",
+                    kind="pool",
+                    height=rows,
+                    width=columns,
+                    window=p.pool,
+                    tuple_bits=p.out_channels * p.levels,
+                )
+            )
     return out
 
 
@@ -194,9 +257,14 @@ def _sequence(out: Tables, tables: StageTables, visits: int, words: int, reread:
     hold = min(tables.capacity(reread), tuples)
     leading = tables.leading_jump or 0
     row = {
-        "words_minus_1": words - 1, "hold": hold, "tail": hold * words, "direct": int(plain),
-        "window_taps_minus_1": int(last.argmax()) if plain else 0, "windows_minus_1": len(tables.output_order) - 1,
-        "flags_base": sum(len(f) for f in out.flags), "old_base": sum(len(o) for o in out.olds),
+        "words_minus_1": words - 1,
+        "hold": hold,
+        "tail": hold * words,
+        "direct": int(plain),
+        "window_taps_minus_1": int(last.argmax()) if plain else 0,
+        "windows_minus_1": len(tables.output_order) - 1,
+        "flags_base": sum(len(f) for f in out.flags),
+        "old_base": sum(len(o) for o in out.olds),
     }
     if kernel:
         row |= {"jump_base": sum(len(j) for j in out.jumps), "start_row": leading * words * visits}
@@ -213,9 +281,18 @@ def _sequence(out: Tables, tables: StageTables, visits: int, words: int, reread:
 
 def _straight(out: Tables, windows: int, words: int) -> int:
     """A pool layer that hands every tuple on."""
-    out.layers.append({
-        "words_minus_1": words - 1, "hold": 1, "tail": words, "direct": 1, "window_taps_minus_1": 0,
-        "windows_minus_1": windows - 1, "flags_base": 0, "old_base": 0})
+    out.layers.append(
+        {
+            "words_minus_1": words - 1,
+            "hold": 1,
+            "tail": words,
+            "direct": 1,
+            "window_taps_minus_1": 0,
+            "windows_minus_1": windows - 1,
+            "flags_base": 0,
+            "old_base": 0,
+        }
+    )
     out.inputs.append({"words": windows * words})
     out.ring_words = max(out.ring_words, 2 * words)
     return windows
@@ -239,7 +316,10 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Ints:
     else:
         plane = np.arange(lowered.input_bits)
         stored = np.where(plane < bits, plane, ZERO if source.encoding.kind == "unsigned" else bits - 1)
-        table = np.append(stored, ONE)[None, :] + np.where(np.append(stored, ONE) >= 0, bits, 0) * np.arange(source.channels)[:, None]
+        table = (
+            np.append(stored, ONE)[None, :]
+            + np.where(np.append(stored, ONE) >= 0, bits, 0) * np.arange(source.channels)[:, None]
+        )
         of_lane = table.ravel()
     lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
     per_position = source.channels * bits
@@ -275,7 +355,11 @@ def _packets(made: Plan, manifest: Manifest, network: Mapping[str, int]) -> list
             continue
         for name, rows in (("inputs", part.inputs), ("layers", part.layers)):
             load(prefix + name, pack_fields(manifest.memory(0, prefix + name), columns(rows)))
-        for name, parts in (("flags", part.flags), ("olds", [o % ring[prefix] for o in part.olds]), ("jumps", part.jumps)):
+        for name, parts in (
+            ("flags", part.flags),
+            ("olds", [o % ring[prefix] for o in part.olds]),
+            ("jumps", part.jumps),
+        ):
             if parts and sum(map(len, parts)):
                 load(prefix + name, pack_rows(manifest.memory(0, prefix + name).width, list(np.concatenate(parts))))
     load("kernels", pack_rows(manifest.memory(0, "kernels").width, _coded(made, npu.parameters)))

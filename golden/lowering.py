@@ -150,23 +150,31 @@ def lower(model: Model, planes: int | None = None) -> Lowered:
     while at < len(layers):
         layer, source = layers[at]
         if not isinstance(layer, Weighted):
-            raise ValueError(f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}")
+            raise ValueError(
+                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
+            )
         tail = []
         while at + 1 < len(layers) and not isinstance(layers[at + 1][0], Weighted):
             at += 1
             tail.append(layers[at][0])
         at += 1
-        made, complemented = _pass(model, layer, source, tail, complemented, bits if not passes else 0, at == len(layers))
+        made, complemented = _pass(
+            model, layer, source, tail, complemented, bits if not passes else 0, at == len(layers)
+        )
         passes.append(made)
     return Lowered(model=model, passes=tuple(passes), input_bits=bits)
 
 
-def _pass(model: Model, layer: Weighted, source: Map, tail: list, complemented: np.ndarray, planes: int, is_last: bool) -> tuple[Pass, np.ndarray]:
+def _pass(
+    model: Model, layer: Weighted, source: Map, tail: list, complemented: np.ndarray, planes: int, is_last: bool
+) -> tuple[Pass, np.ndarray]:
     """One pass, and which of its output bits are complements."""
     kinds = [t.kind for t in tail]
     if kinds not in ([], ["threshold"], ["threshold", "max_pool"], ["max_pool", "threshold"]):
-        raise ValueError(f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
-                         f"threshold, got {', '.join(kinds)}")
+        raise ValueError(
+            f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
+            f"threshold, got {', '.join(kinds)}"
+        )
     if not kinds and not is_last:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
     if layer.weight not in (BIPOLAR, Encoding("ternary", 2)):
@@ -174,7 +182,9 @@ def _pass(model: Model, layer: Weighted, source: Map, tail: list, complemented: 
     if source.encoding.kind != "bipolar" and not planes:
         raise ValueError(f"{layer.name}: its map must be bipolar, got {source.encoding}")
     window = layer.window(source)
-    weight = model.arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
+    weight = (
+        model.arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
+    )
     low, high = layer.accumulator_range(source)
     out_complemented = np.zeros(layer.out_channels, bool)
     threshold = None
@@ -210,8 +220,20 @@ def _pass(model: Model, layer: Weighted, source: Map, tail: list, complemented: 
     if ternary:
         low, high, threshold, double, offset = _halve(layer.name, low, high, threshold, double, offset)
     pool = next((t.window for t in tail if isinstance(t, MaxPool)), None)
-    made = Pass(name=layer.name, height=source.height, width=source.width, window=window, visits=visits, weight=lowered,
-                coefficient=coefficient, double=double, tap_offset=offset, threshold=threshold, pool=pool, value_range=(low, high))
+    made = Pass(
+        name=layer.name,
+        height=source.height,
+        width=source.width,
+        window=window,
+        visits=visits,
+        weight=lowered,
+        coefficient=coefficient,
+        double=double,
+        tap_offset=offset,
+        threshold=threshold,
+        pool=pool,
+        value_range=(low, high),
+    )
     return made, np.repeat(out_complemented, 1 if threshold is None else threshold.shape[1])
 
 
@@ -220,5 +242,7 @@ def _halve(name: str, low: int, high: int, threshold: np.ndarray | None, double:
     if double and offset % 2 == 0:
         return low, high, threshold, False, offset // 2
     if threshold is None:
-        raise ValueError(f"{name}: a last layer with ternary weights must read an even number of bipolar channels, got {offset}")
+        raise ValueError(
+            f"{name}: a last layer with ternary weights must read an even number of bipolar channels, got {offset}"
+        )
     return 2 * low, 2 * high, 2 * threshold, double, offset

@@ -58,8 +58,12 @@ def convolver(library: Library, npu: Npu) -> Block:
     for k in range(npu.kgp):
         out = b.wire(f"result_{k}", npu.acc_bits)
         ports = {
-            "features": features, "weights": bits(part["weights"], k * npu.kfp, npu.kfp), "valid": valid_line[at_total],
-            "first": first_line[at_total], "last": last_line[at_total], "result": out,
+            "features": features,
+            "weights": bits(part["weights"], k * npu.kfp, npu.kfp),
+            "valid": valid_line[at_total],
+            "first": first_line[at_total],
+            "last": last_line[at_total],
+            "result": out,
         }
         if code is not None:
             ports["code"] = code

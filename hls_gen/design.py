@@ -80,7 +80,17 @@ class Npu:
             value = getattr(self, name)
             if value < 2 or value & (value - 1):
                 raise ValueError(f"npu: {name} must be a power of two >= 2, got {value}")
-        for name in ("taps", "olds", "jumps", "pool_taps", "pool_olds", "kernel_rows", "threshold_rows", "map_words", "layers"):
+        for name in (
+            "taps",
+            "olds",
+            "jumps",
+            "pool_taps",
+            "pool_olds",
+            "kernel_rows",
+            "threshold_rows",
+            "map_words",
+            "layers",
+        ):
             if getattr(self, name) < 2:
                 raise ValueError(f"npu: {name} must be >= 2, got {getattr(self, name)}")
         if self.ol > self.kgp:
@@ -88,7 +98,9 @@ class Npu:
         if not 4 <= self.acc_bits <= 32:
             raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
         if self.acc_bits < bits_for(self.kfp) + 1:
-            raise ValueError(f"npu: acc_bits must be >= {bits_for(self.kfp) + 1} for kfp = {self.kfp}, got {self.acc_bits}")
+            raise ValueError(
+                f"npu: acc_bits must be >= {bits_for(self.kfp) + 1} for kfp = {self.kfp}, got {self.acc_bits}"
+            )
         if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
             raise ValueError(f"npu: planes must be 0 or 2..8 and below kfp = {self.kfp}, got {self.planes}")
         if self.shift_bits > 3:
@@ -124,14 +136,24 @@ class Npu:
         taps, olds = (self.pool_taps, self.pool_olds) if pool else (self.taps, self.olds)
         row = bits_for(self.kernel_rows - 1)
         reading: Fields = [
-            ("words_minus_1", ring), ("hold", ring + 1), ("tail", ring + 1), ("direct", 1), ("window_taps_minus_1", TAP_BITS),
-            ("windows_minus_1", WINDOW_BITS), ("flags_base", bits_for(taps - 1)), ("old_base", bits_for(olds - 1)),
+            ("words_minus_1", ring),
+            ("hold", ring + 1),
+            ("tail", ring + 1),
+            ("direct", 1),
+            ("window_taps_minus_1", TAP_BITS),
+            ("windows_minus_1", WINDOW_BITS),
+            ("flags_base", bits_for(taps - 1)),
+            ("old_base", bits_for(olds - 1)),
         ]
         if pool:
             return [("words", MAP_BITS)], [*reading, ("to_host", 1)]
         reading += [
-            ("jump_base", bits_for(self.jumps - 1)), ("start_row", row), ("kernel_base", row), ("group_rows", row),
-            ("groups_minus_1", GROUP_BITS), ("tap_offset", self.acc_bits),
+            ("jump_base", bits_for(self.jumps - 1)),
+            ("start_row", row),
+            ("kernel_base", row),
+            ("group_rows", row),
+            ("groups_minus_1", GROUP_BITS),
+            ("tap_offset", self.acc_bits),
         ]
         return [("words", MAP_BITS), ("from_ring", 1)], reading
 
@@ -140,15 +162,24 @@ class Npu:
         """Fields of the row that describes a layer to the results unit."""
         units = bits_for(self.units - 1)
         return [
-            ("groups_minus_1", GROUP_BITS), ("last_units_minus_1", units), ("windows_minus_1", WINDOW_BITS),
-            ("levels_minus_1", 6), ("threshold_base", bits_for(self.threshold_rows - 1)), ("double", 1), ("raw", 1),
+            ("groups_minus_1", GROUP_BITS),
+            ("last_units_minus_1", units),
+            ("windows_minus_1", WINDOW_BITS),
+            ("levels_minus_1", 6),
+            ("threshold_base", bits_for(self.threshold_rows - 1)),
+            ("double", 1),
+            ("raw", 1),
         ]
 
     @property
     def network_fields(self) -> Fields:
         """Fields of the one row that describes the network to the loader."""
         return [
-            ("frame_words", MAP_BITS), ("frame_beats", MAP_BITS), ("last_layer", 8), ("last_pool_layer", 8), ("frame_tail", TAIL_BITS),
+            ("frame_words", MAP_BITS),
+            ("frame_beats", MAP_BITS),
+            ("last_layer", 8),
+            ("last_pool_layer", 8),
+            ("frame_tail", TAIL_BITS),
         ]
 
     def memories(self) -> list[Memory]:
@@ -167,7 +198,11 @@ class Npu:
         memory("flags", self.taps, [*flags, ("jump", 1)])
         memory("olds", self.olds, [("word", bits_for(self.tuple_words - 1))])
         memory("jumps", self.jumps, [("row", bits_for(self.kernel_rows - 1))])
-        memory("kernels", self.kernel_rows, [("weights", self.kgp * self.kfp), *([("code", self.code_bits)] if self.code_bits else [])])
+        memory(
+            "kernels",
+            self.kernel_rows,
+            [("weights", self.kgp * self.kfp), *([("code", self.code_bits)] if self.code_bits else [])],
+        )
         memory("results", self.layers, self.result_fields)
         memory("thresholds", self.threshold_rows, [("thresholds", self.ol * self.acc_bits)])
         memory("pool_inputs", self.layers, pool_inputs)

@@ -14,8 +14,11 @@ from .rtl import Block, Signal, add, any_of, bits, bits_for, choose, const, eq, 
 
 def gearbox(in_width: int, out_width: int, side: int = 0) -> Block:
     """Width change of a stream whose words carry ``last`` and ``side`` more bits."""
-    return collector(in_width, out_width, out_width // in_width, side) if in_width <= out_width else \
-        divider(in_width, out_width, -(-in_width // out_width), side)
+    return (
+        collector(in_width, out_width, out_width // in_width, side)
+        if in_width <= out_width
+        else divider(in_width, out_width, -(-in_width // out_width), side)
+    )
 
 
 def _ports(b: Block, in_width: int, out_width: int, side: int) -> tuple[Signal, ...]:
@@ -64,7 +67,11 @@ def collector(in_width: int, out_width: int, count: int, side: int = 0) -> Block
 
 def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits: int = 0) -> Block:
     """A word of ``in_width`` in ``pieces`` pieces; with ``tail_bits``, a word with ``last`` has only ``in_tail`` + 1."""
-    b = Block(f"divide_{in_width}_to_{pieces}x{out_width}" + (f"_side_{side}" if side else "") + ("_tail" if tail_bits else ""))
+    b = Block(
+        f"divide_{in_width}_to_{pieces}x{out_width}"
+        + (f"_side_{side}" if side else "")
+        + ("_tail" if tail_bits else "")
+    )
     valid, ready, data, last, in_side, out_valid, out_ready, out_side = _ports(b, in_width, out_width, side)
     count_width = tail_bits or bits_for(pieces - 1)
     in_tail = b.input("in_tail", tail_bits) if tail_bits else None
@@ -88,15 +95,15 @@ def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits
     start: Signal | int = pieces - 1
     if in_tail is not None:
         start = choose(last, in_tail, pieces - 1, count_width)
-    b.on(take, (out_valid, 1), (rest, data), (left, start), (is_last, last),
-         *([(out_side, in_side)] if side else []))
+    b.on(take, (out_valid, 1), (rest, data), (left, start), (is_last, last), *([(out_side, in_side)] if side else []))
     out_data.assign(bits(rest, 0, out_width))
     out_last.assign(is_last & final)
     return b
 
 
-def chain(b: Block, block: Block, name: str, stream: dict[str, Signal],
-          unused: tuple[str, ...] = (), **fixed: Signal) -> dict[str, Signal]:
+def chain(
+    b: Block, block: Block, name: str, stream: dict[str, Signal], unused: tuple[str, ...] = (), **fixed: Signal
+) -> dict[str, Signal]:
     """Instance of a gearbox on ``stream`` (valid, ready, data, last, side); returns the stream that comes out,
     of which the parts named in ``unused`` are not looked at."""
     out: dict[str, Signal] = {}

@@ -71,15 +71,22 @@ def loader(library: Library, design: Design) -> Block:
     kind, memory = bits(header[0], 0, 4), bits(header[0], 8, 8)
     depth, banks = _memory_shape(b, design, memory, port)
     bank, row = b.reg("bank", port.bank_bits), b.reg("row", port.row_bits)
-    rows_left, beats_left = b.reg("rows_left", port.row_bits + 1), b.reg("beats_left", dict(npu.network_fields)["frame_beats"])
+    rows_left, beats_left = (
+        b.reg("rows_left", port.row_bits + 1),
+        b.reg("beats_left", dict(npu.network_fields)["frame_beats"]),
+    )
     bank_last = b.wire("bank_last", 1, eq(bank, banks))
     load = b.wire("load", 1, at["LOAD"] & take)
     b.on(load, (bank, choose(bank_last, 0, add(bank, 1, port.bank_bits), port.bank_bits)))
     b.on(load & bank_last, (row, add(row, 1, port.row_bits)), (rows_left, sub(rows_left, 1, port.row_bits + 1)))
     load_valid = b.output_reg("load_valid")
     b.on(None, (load_valid, load))
-    for name, w, value in (("memory", MEMORY_BITS, memory), ("bank", port.bank_bits, bank), ("row", port.row_bits, row),
-                           ("data", width, data)):
+    for name, w, value in (
+        ("memory", MEMORY_BITS, memory),
+        ("bank", port.bank_bits, bank),
+        ("row", port.row_bits, row),
+        ("data", width, data),
+    ):
         b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
     network, loaded = _network(b, npu, load, memory, bank, bank_last, data, width)
     b.output("last_layer", 8, network["last_layer"])
@@ -90,13 +97,21 @@ def loader(library: Library, design: Design) -> Block:
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
     frame_ok = b.reg("frame_ok", init=None)
     end = b.wire("end_row", 33, fit(header[1], 33) + fit(header[2], 33))
-    b.on(None, (end_ok, all_of(nonzero(header[2]), end <= fit(depth, 33))),
-         (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
-         (frame_ok, eq(header[2], network["frame_words"])))
+    b.on(
+        None,
+        (end_ok, all_of(nonzero(header[2]), end <= fit(depth, 33))),
+        (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
+        (frame_ok, eq(header[2], network["frame_words"])),
+    )
     is_load, is_frame = b.wire("is_load", 1, eq(kind, KINDS["LOAD"])), b.wire("is_frame", 1, eq(kind, KINDS["FRAME"]))
     rules = [
-        (~whole, 1), (~any_of(is_load, is_frame), 2), (~eq(bits(header[0], 16, 8), 0), 3), (is_load & eq(depth, 0), 4),
-        (is_load & ~end_ok, 5), (is_frame & ~loaded, 8), (is_frame & ~frame_ok, 6),
+        (~whole, 1),
+        (~any_of(is_load, is_frame), 2),
+        (~eq(bits(header[0], 16, 8), 0), 3),
+        (is_load & eq(depth, 0), 4),
+        (is_load & ~end_ok, 5),
+        (is_frame & ~loaded, 8),
+        (is_frame & ~frame_ok, 6),
     ]
     verdict: Signal = const(0, 4)
     for broken, number in reversed(rules):
@@ -116,11 +131,25 @@ def loader(library: Library, design: Design) -> Block:
     b.on(accept_frame & ~frame_left, (in_flight, add(in_flight, 1, flight_bits)))
     b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, flight_bits)))
     flag_room = b.wire("flag_room_unused")
-    b.instance(library.get(fifo, library, 1, FRAMES_IN_FLIGHT), "last_flags", in_valid=accept_frame, in_ready=flag_ready,
-               in_data=bits(header[0], 4, 1), out_valid=b.output("flag_valid"), out_ready=b.input("flag_ready_out"),
-               out_data=b.output("flag_data"), room=flag_room)
+    b.instance(
+        library.get(fifo, library, 1, FRAMES_IN_FLIGHT),
+        "last_flags",
+        in_valid=accept_frame,
+        in_ready=flag_ready,
+        in_data=bits(header[0], 4, 1),
+        out_valid=b.output("flag_valid"),
+        out_ready=b.input("flag_ready_out"),
+        out_data=b.output("flag_data"),
+        room=flag_room,
+    )
     run = b.output_reg("run")
-    b.on(accept_load, (run, 0), (bank, 0), (row, bits(header[1], 0, port.row_bits)), (rows_left, bits(header[2], 0, port.row_bits + 1)))
+    b.on(
+        accept_load,
+        (run, 0),
+        (bank, 0),
+        (row, bits(header[1], 0, port.row_bits)),
+        (rows_left, bits(header[2], 0, port.row_bits + 1)),
+    )
     b.on(accept_frame, (run, 1), (beats_left, network["frame_beats"]))
 
     # FRAME payload
@@ -198,5 +227,16 @@ def _frame_words(b, library, kfp, width, valid, ready, data, last, tail) -> None
     else:
         block, extra = library.get(collector, width, kfp, -(-kfp // width)), {}
     unused = b.wire("words_last_unused")
-    b.instance(block, "frame_gearbox", in_valid=valid, in_ready=ready, in_data=data, in_last=last, out_valid=b.output("words_valid"),
-               out_ready=b.input("words_ready"), out_data=b.output("words_data", kfp), out_last=unused, **extra)
+    b.instance(
+        block,
+        "frame_gearbox",
+        in_valid=valid,
+        in_ready=ready,
+        in_data=data,
+        in_last=last,
+        out_valid=b.output("words_valid"),
+        out_ready=b.input("words_ready"),
+        out_data=b.output("words_data", kfp),
+        out_last=unused,
+        **extra,
+    )

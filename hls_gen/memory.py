@@ -31,7 +31,8 @@ class LoadBus:
         """Input ports ``load_*`` of ``b``, which holds ``memories``."""
         banks = max(-(-m.width // stream_bits) for m in memories)
         return cls(
-            b.input("load_valid"), b.input("load_memory", MEMORY_BITS),
+            b.input("load_valid"),
+            b.input("load_memory", MEMORY_BITS),
             b.input("load_bank", bits_for(banks - 1)) if banks > 1 else None,
             b.input("load_row", max(bits_for(m.depth - 1) for m in memories)),
             b.input("load_data", min(stream_bits, max(m.width for m in memories))),
@@ -39,8 +40,13 @@ class LoadBus:
 
     def to(self, block: Block) -> dict[str, Signal]:
         """Port map for an instance of ``block``."""
-        whole = {"load_valid": self.valid, "load_memory": self.memory, "load_bank": self.bank,
-                 "load_row": self.row, "load_data": self.data}
+        whole = {
+            "load_valid": self.valid,
+            "load_memory": self.memory,
+            "load_bank": self.bank,
+            "load_row": self.row,
+            "load_data": self.data,
+        }
         ports = block.m.io_variable
         return {name: fit(signal, width_of(ports[name])) for name, signal in whole.items() if name in ports}
 
@@ -84,7 +90,9 @@ class Library:
         full, rest = divmod(width, self.stream_bits)
         return [self.stream_bits] * full + [rest] * (rest > 0)
 
-    def loadable(self, b: Block, memory: Memory, bus: LoadBus, row: Signal, read: Signal | None = None) -> dict[str, Signal]:
+    def loadable(
+        self, b: Block, memory: Memory, bus: LoadBus, row: Signal, read: Signal | None = None
+    ) -> dict[str, Signal]:
         """``memory`` inside ``b``, written by the load bus; the fields of the row read at ``row``, as named wires.
 
         With ``read`` (enable) it is block RAM and the row comes a cycle later, else LUT RAM and it comes at once.
@@ -99,8 +107,11 @@ class Library:
             data = b.wire(f"{tag}_data", bank_width)
             hit = selected if bus.bank is None else b.wire(f"{tag}_write", 1, selected & eq(bus.bank, i))
             ports = {
-                "write": hit, "write_row": bits(bus.row, 0, address), "write_data": bits(bus.data, 0, bank_width),
-                "read_row": fit(row, address), "read_data": data,
+                "write": hit,
+                "write_row": bits(bus.row, 0, address),
+                "write_data": bits(bus.data, 0, bank_width),
+                "read_row": fit(row, address),
+                "read_data": data,
             }
             if read is not None:
                 ports["read"] = read

@@ -31,7 +31,9 @@ def groups(npu: Npu) -> list[tuple[int, int]]:
         return [(0, npu.kfp)]
     size = npu.plane_lanes
     spare = npu.kfp - size * (npu.planes + 1)
-    return [(0, 2 * size)] + [((g + 1) * size, size + (spare if g == npu.planes - 1 else 0)) for g in range(1, npu.planes)]
+    return [(0, 2 * size)] + [
+        ((g + 1) * size, size + (spare if g == npu.planes - 1 else 0)) for g in range(1, npu.planes)
+    ]
 
 
 def extra_stage(npu: Npu) -> bool:

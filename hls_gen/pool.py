@@ -11,7 +11,7 @@ from veriloggen import Cat
 from .design import Npu
 from .fifo import fifo
 from .memory import Library, ram
-from .rtl import Block, any_of, bits, choose, fit
+from .rtl import Block, choose
 
 FIFO_WORDS = 16
 SIDE = 3
@@ -38,9 +38,25 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     b.on(None, (here["first"], first), (here["last"], last), (side, Cat(*reversed(flags))), (place, index))
     so_far = b.wire("so_far", npu.pfp)
     merged = b.wire("merged", npu.pfp, word | choose(here["first"], 0, so_far, npu.pfp))
-    b.instance(library.get(ram, npu.pfp, 1 << npu.pool_index_bits, latency=0), "queue",
-               write=valid, write_row=place, write_data=merged, read_row=place, read_data=so_far)
+    b.instance(
+        library.get(ram, npu.pfp, 1 << npu.pool_index_bits, latency=0),
+        "queue",
+        write=valid,
+        write_row=place,
+        write_data=merged,
+        read_row=place,
+        read_data=so_far,
+    )
     ready = b.wire("fifo_ready_unused")
-    b.instance(library.get(fifo, library, npu.pfp + SIDE, FIFO_WORDS), "out_fifo", in_valid=b.wire("emit", 1, valid & here["last"]),
-               in_ready=ready, in_data=Cat(side, merged), out_valid=out_valid, out_ready=out_ready, out_data=out_data, room=room)
+    b.instance(
+        library.get(fifo, library, npu.pfp + SIDE, FIFO_WORDS),
+        "out_fifo",
+        in_valid=b.wire("emit", 1, valid & here["last"]),
+        in_ready=ready,
+        in_data=Cat(side, merged),
+        out_valid=out_valid,
+        out_ready=out_ready,
+        out_data=out_data,
+        room=room,
+    )
     return b

@@ -13,7 +13,7 @@ from typing import Any
 from veriloggen import Cat
 
 from .design import Design
-from .rtl import Block, Signal, add, all_of, any_of, bits, bits_for, choose, const, eq, fit, nonzero
+from .rtl import Block, Signal, add, all_of, bits, choose, const, eq, fit, nonzero
 
 IDENT = 0x424C4D31
 VERSION = (0, 1, 0)
@@ -49,25 +49,55 @@ class Register:
 def register_map(design: Design) -> list[Register]:
     """All registers of ``design``, by offset."""
     made = [
-        Register("IDENT", 0x000, "RO", "0x424C4D31, \"BLM1\""),
+        Register("IDENT", 0x000, "RO", '0x424C4D31, "BLM1"'),
         Register("VERSION", 0x004, "RO", "major << 16, minor << 8, patch"),
-        *[Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest") for k in range(4)],
-        Register("GEOMETRY", 0x018, "RO", "shape of the design",
-                 (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width"))),
+        *[
+            Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest")
+            for k in range(4)
+        ],
+        Register(
+            "GEOMETRY",
+            0x018,
+            "RO",
+            "shape of the design",
+            (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width")),
+        ),
         Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
-        Register("CONTROL", 0x020, "RW", "control", (
-            Field("START", 0, 1, "frames may enter"), Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
-            Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"))),
-        Register("STATUS", 0x024, "RO", "status", (
-            Field("IDLE", 0, 1, "no frame in flight"), Field("ERROR", 1, 1, "a packet was malformed"),
-            Field("LOADED", 2, 1, "a network is loaded"), Field("LOADER_STATE", 4, 3, "state of the loader"))),
+        Register(
+            "CONTROL",
+            0x020,
+            "RW",
+            "control",
+            (
+                Field("START", 0, 1, "frames may enter"),
+                Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
+                Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
+            ),
+        ),
+        Register(
+            "STATUS",
+            0x024,
+            "RO",
+            "status",
+            (
+                Field("IDLE", 0, 1, "no frame in flight"),
+                Field("ERROR", 1, 1, "a packet was malformed"),
+                Field("LOADED", 2, 1, "a network is loaded"),
+                Field("LOADER_STATE", 4, 3, "state of the loader"),
+            ),
+        ),
         Register("ERROR_CODE", 0x028, "RO", "which rule a packet broke; 0 = none"),
         Register("ERROR_HEADER", 0x02C, "RO", "word 0 of that packet"),
         Register("ERROR_ADDRESS", 0x030, "RO", "its word 1"),
         Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
         Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
-        Register("IRQ_STATUS", 0x044, "RW1C", "pending interrupts", (
-            Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found"))),
+        Register(
+            "IRQ_STATUS",
+            0x044,
+            "RW1C",
+            "pending interrupts",
+            (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
+        ),
         Register("CYCLES", 0x050, "RO", "cycles since CLEAR_COUNTERS"),
         Register("FRAMES", 0x054, "RO", "frames whose results have left"),
         Register("WORDS_IN", 0x058, "RO", "stream words taken"),
@@ -82,11 +112,21 @@ def register_map(design: Design) -> list[Register]:
             Register(f"NPU{n}_WAIT_INPUT", base + 0x14, "RO", "cycles in which the next word had not arrived"),
             Register(f"NPU{n}_WAIT_ROOM", base + 0x18, "RO", "cycles without room for results"),
             Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
-            Register(f"NPU{n}_STATE", base + 0x20, "RO", "where the sequencers stand", (
-                Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
-                Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
-                Field("RUN", 16, 1, "the NPU is out of reset"), Field("WAITS_INPUT", 17, 1), Field("WAITS_ROOM", 18, 1),
-                Field("HOST_VALID", 19, 1, "a word of a frame waits"), Field("RING_VALID", 20, 1, "a word of a map waits"))),
+            Register(
+                f"NPU{n}_STATE",
+                base + 0x20,
+                "RO",
+                "where the sequencers stand",
+                (
+                    Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
+                    Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
+                    Field("RUN", 16, 1, "the NPU is out of reset"),
+                    Field("WAITS_INPUT", 17, 1),
+                    Field("WAITS_ROOM", 18, 1),
+                    Field("HOST_VALID", 19, 1, "a word of a frame waits"),
+                    Field("RING_VALID", 20, 1, "a word of a map waits"),
+                ),
+            ),
         ]
     return made
 
@@ -97,8 +137,10 @@ def registers(design: Design, digest: str) -> Block:
     bus = _Axi(b)
     error, interrupt = b.input("error"), b.output("interrupt")
     status = {name: b.input(name, w) for name, w in (("idle", 1), ("loaded", 1), ("loader_state", 3))}
-    faults = {name: b.input(name, w) for name, w in
-              (("error_code", 4), ("error_header", 32), ("error_address", 32), ("error_length", 32))}
+    faults = {
+        name: b.input(name, w)
+        for name, w in (("error_code", 4), ("error_header", 32), ("error_address", 32), ("error_length", 32))
+    }
     start, soft_reset, clear = b.output_reg("start"), b.output_reg("soft_reset"), b.wire("clear_counters")
     pulses = {name: b.input(name) for name in ("frame_left", "word_taken", "word_given", "result_left")}
 
@@ -129,16 +171,23 @@ def registers(design: Design, digest: str) -> Block:
         return value
 
     values: dict[str, Signal] = {
-        "IDENT": const(IDENT, 32), "VERSION": const(VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2], 32),
+        "IDENT": const(IDENT, 32),
+        "VERSION": const(VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2], 32),
         **{f"DIGEST_{k}": const(int(digest[8 * k : 8 * k + 8], 16), 32) for k in range(4)},
         "GEOMETRY": const(len(design.npus) | design.stream_bits << 8, 32),
-        "SCRATCH": scratch, "CONTROL": fit(start, 32),
+        "SCRATCH": scratch,
+        "CONTROL": fit(start, 32),
         "STATUS": fit(Cat(status["loader_state"], const(0, 1), status["loaded"], error, status["idle"]), 32),
-        "ERROR_CODE": fit(faults["error_code"], 32), "ERROR_HEADER": faults["error_header"],
-        "ERROR_ADDRESS": faults["error_address"], "ERROR_LENGTH": faults["error_length"],
-        "IRQ_ENABLE": fit(enable, 32), "IRQ_STATUS": fit(pending, 32),
-        "CYCLES": counter("CYCLES", None), "FRAMES": counter("FRAMES", pulses["frame_left"]),
-        "WORDS_IN": counter("WORDS_IN", pulses["word_taken"]), "WORDS_OUT": counter("WORDS_OUT", pulses["word_given"]),
+        "ERROR_CODE": fit(faults["error_code"], 32),
+        "ERROR_HEADER": faults["error_header"],
+        "ERROR_ADDRESS": faults["error_address"],
+        "ERROR_LENGTH": faults["error_length"],
+        "IRQ_ENABLE": fit(enable, 32),
+        "IRQ_STATUS": fit(pending, 32),
+        "CYCLES": counter("CYCLES", None),
+        "FRAMES": counter("FRAMES", pulses["frame_left"]),
+        "WORDS_IN": counter("WORDS_IN", pulses["word_taken"]),
+        "WORDS_OUT": counter("WORDS_OUT", pulses["word_given"]),
     }
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
@@ -158,11 +207,19 @@ class _Axi:
     """AXI4-Lite slave: ``write`` pulses with address and data; ``shown`` is what a read of ``read_address`` gives."""
 
     def __init__(self, b: Block):
-        awaddr, awvalid, awready = b.input("s_axi_awaddr", ADDRESS_BITS), b.input("s_axi_awvalid"), b.output("s_axi_awready")
+        awaddr, awvalid, awready = (
+            b.input("s_axi_awaddr", ADDRESS_BITS),
+            b.input("s_axi_awvalid"),
+            b.output("s_axi_awready"),
+        )
         wdata, wstrb = b.input("s_axi_wdata", 32), b.input("s_axi_wstrb", 4)
         wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
         bresp, bvalid, bready = b.output_reg("s_axi_bresp", 2), b.output_reg("s_axi_bvalid"), b.input("s_axi_bready")
-        araddr, arvalid, arready = b.input("s_axi_araddr", ADDRESS_BITS), b.input("s_axi_arvalid"), b.output("s_axi_arready")
+        araddr, arvalid, arready = (
+            b.input("s_axi_araddr", ADDRESS_BITS),
+            b.input("s_axi_arvalid"),
+            b.output("s_axi_arready"),
+        )
         rdata, rresp = b.output_reg("s_axi_rdata", 32), b.output("s_axi_rresp", 2, const(0, 2))
         rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
         del rresp

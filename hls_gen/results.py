@@ -12,7 +12,21 @@ from veriloggen import Cat
 
 from .design import GROUP_BITS, WINDOW_BITS, Npu
 from .memory import Library, LoadBus
-from .rtl import Block, Signal, add, all_of, any_of, bits, bits_for, choose, const, eq, fit, nonzero, signed_at_least, sub
+from .rtl import (
+    Block,
+    add,
+    all_of,
+    any_of,
+    bits,
+    bits_for,
+    choose,
+    const,
+    eq,
+    fit,
+    nonzero,
+    signed_at_least,
+    sub,
+)
 from .sequencer import layer_counter
 
 CREDITS = 2
@@ -53,7 +67,12 @@ def results(library: Library, npu: Npu) -> Block:
     total = npu.units * lanes * acc
     queue = b.reg("queue", total, init=None)
     offset = b.reg("offset", acc, init=None)
-    unit, level, group, window = b.reg("unit", units), b.reg("level", 6), b.reg("group", GROUP_BITS), b.reg("window", WINDOW_BITS)
+    unit, level, group, window = (
+        b.reg("unit", units),
+        b.reg("level", 6),
+        b.reg("group", GROUP_BITS),
+        b.reg("window", WINDOW_BITS),
+    )
     go = b.wire("go")  # a step leaves
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
     group_last = b.wire("group_last", 1, eq(group, now["groups_minus_1"]))

@@ -39,8 +39,23 @@ def width(e: Signal) -> int:
         return width(e.var) * int(e.times)
     if isinstance(e, vt.Cond):
         return max(width(e.true_value), width(e.false_value))
-    if isinstance(e, (vt.LessThan, vt.GreaterThan, vt.LessEq, vt.GreaterEq, vt.Eq, vt.NotEq, vt.Land, vt.Lor, vt.Ulnot,
-                      vt.Uand, vt.Uor, vt.Uxor)):
+    if isinstance(
+        e,
+        (
+            vt.LessThan,
+            vt.GreaterThan,
+            vt.LessEq,
+            vt.GreaterEq,
+            vt.Eq,
+            vt.NotEq,
+            vt.Land,
+            vt.Lor,
+            vt.Ulnot,
+            vt.Uand,
+            vt.Uor,
+            vt.Uxor,
+        ),
+    ):
         return 1
     if isinstance(e, vt._UnaryOperator):
         return width(e.right)

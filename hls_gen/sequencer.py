@@ -118,7 +118,9 @@ def _writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last
     return Writer(take, word, has_free)
 
 
-def _tap_source(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_layer: Signal, ring: int) -> dict[str, Signal]:
+def _tap_source(
+    b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_layer: Signal, ring: int
+) -> dict[str, Signal]:
     """Runs through the tables, one tap a cycle; returns the tap now at hand and what the next one is made of."""
     reading = npu.memory(f"{kind.prefix}layers")
     widths = dict(reading.fields)
@@ -129,7 +131,9 @@ def _tap_source(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, 
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
     b.output("layer", 8, upcoming)
     nxt = library.loadable(b, reading, bus, fit(upcoming, bits_for(reading.depth - 1)))
-    keep = [name for name, _ in reading.fields if name not in ("flags_base", "old_base", "jump_base", "start_row", "hold")]
+    keep = [
+        name for name, _ in reading.fields if name not in ("flags_base", "old_base", "jump_base", "start_row", "hold")
+    ]
     now = {name: b.reg(f"layer_{name}", widths[name], init=None) for name in keep}
     b.on(begin, (have, 1), *[(now[name], nxt[name]) for name in keep])
     move = b.wire("move", 1, any_of(begin, step))
@@ -180,9 +184,18 @@ def _tap_source(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, 
     b.on(step & layer_end, (layer_word, new_word_after))
     address = b.wire("tap_address", ring, choose(new, new_word, layer_word + old, ring))
     tap = {
-        "have": have, "step": step, "begin": begin, "skip": skip, "last": last, "layer_end": layer_end, "address": address,
-        "claim": b.wire("tap_claim", 1, new & first_pass), "words_minus_1": now["words_minus_1"], "tail": now["tail"],
-        "tuple_words": tuple_words, "next_hold": nxt["hold"],
+        "have": have,
+        "step": step,
+        "begin": begin,
+        "skip": skip,
+        "last": last,
+        "layer_end": layer_end,
+        "address": address,
+        "claim": b.wire("tap_claim", 1, new & first_pass),
+        "words_minus_1": now["words_minus_1"],
+        "tail": now["tail"],
+        "tuple_words": tuple_words,
+        "next_hold": nxt["hold"],
     }
     if kind.pool:
         tap["to_host"] = now["to_host"]
@@ -192,7 +205,9 @@ def _tap_source(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, 
     return tap
 
 
-def _groups(b: Block, kind: Kind, now: dict[str, Signal], step: Signal, last: Signal, begin: Signal) -> tuple[Signal, Signal]:
+def _groups(
+    b: Block, kind: Kind, now: dict[str, Signal], step: Signal, last: Signal, begin: Signal
+) -> tuple[Signal, Signal]:
     """(is it the last kernel group of this window, is it the first)."""
     if kind.pool:
         return b.wire("group_last", 1, const(1, 1)), b.wire("group_first", 1, const(1, 1))
@@ -224,16 +239,22 @@ def _kernel_rows(b, library, npu, bus, tap, now, nxt, jump, window_end, rewind, 
     b.on(step & walking, (row, onward))
     b.on(step & rewind, (row, next_group_row + start), (group_row, next_group_row))
     b.on(step & window_end, (row, now["kernel_base"] + landing), (group_row, now["kernel_base"]), (start, landing))
-    b.on(begin, (row, nxt["kernel_base"] + nxt["start_row"]), (group_row, nxt["kernel_base"]), (start, nxt["start_row"]))
+    b.on(
+        begin, (row, nxt["kernel_base"] + nxt["start_row"]), (group_row, nxt["kernel_base"]), (start, nxt["start_row"])
+    )
     return row
 
 
-def _issuer(b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Signal], writer: Writer, room: Signal, ring: int) -> None:
+def _issuer(
+    b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Signal], writer: Writer, room: Signal, ring: int
+) -> None:
     """Turns the tap at hand into beats, one a word, as words arrive and room allows."""
     count, write = ring + 2, writer.write
     busy = b.reg("busy")
-    held = {name: b.reg(f"at_{name}", width(tap[name]), init=None)
-            for name in ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "tail")}
+    held = {
+        name: b.reg(f"at_{name}", width(tap[name]), init=None)
+        for name in ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "tail")
+    }
     left = b.reg("left", ring, init=None)
     arrived, free = b.reg("arrived", count), b.reg("free", count, init=kind.words(npu))
     first_tap = b.reg("first_tap", init=None)  # of its pass
@@ -254,13 +275,19 @@ def _issuer(b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Sig
     b.on(step, (starting, choose(tap["last"], 1, starting & tap["skip"], 1)), (first_tap, starting))
 
     # arrived and free, in words
-    skipped = b.wire("skipped", count, choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count))
+    skipped = b.wire(
+        "skipped",
+        count,
+        choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
+    )
     b.on(None, (arrived, add(arrived, write, count) - fit(beat & held["claim"], count) - skipped))
     hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
     holding = b.wire("holding", 1, nonzero(hold))
     b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
     b.on(tap["begin"], (hold, tap["next_hold"]))
-    given = b.wire("given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count))
+    given = b.wire(
+        "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
+    )
     ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
     b.on(None, (free, free - fit(write, count) + given + ended))
     writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))
@@ -268,8 +295,16 @@ def _issuer(b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Sig
     b.on(write, (write_row, add(write_row, 1, ring)))
     w = kind.width(npu)
     word = b.output("word", w)
-    b.instance(library.get(ram, w, kind.words(npu), latency=1), "tuple_memory", write=write, write_row=write_row,
-               write_data=writer.word, read=beat, read_row=held["address"], read_data=word)
+    b.instance(
+        library.get(ram, w, kind.words(npu), latency=1),
+        "tuple_memory",
+        write=write,
+        write_row=write_row,
+        write_data=writer.word,
+        read=beat,
+        read_row=held["address"],
+        read_data=word,
+    )
 
     # what goes with a beat
     b.output("last", 1, held["last"] & word_last if not kind.pool else held["last"])
@@ -295,7 +330,11 @@ def _issuer(b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Sig
         offset = b.reg("at_offset", npu.acc_bits, init=None)
         total = b.reg("offset_total", npu.acc_bits, init=None)
         b.on(step, (offset, tap["offset"]))
-        sum_now = b.wire("offset_now", npu.acc_bits, choose(word_first, choose(first_tap, 0, total, npu.acc_bits) + offset, total, npu.acc_bits))
+        sum_now = b.wire(
+            "offset_now",
+            npu.acc_bits,
+            choose(word_first, choose(first_tap, 0, total, npu.acc_bits) + offset, total, npu.acc_bits),
+        )
         b.on(beat, (total, sum_now))
         b.output("offset", npu.acc_bits, sum_now)
 
@@ -306,4 +345,3 @@ def _issuer(b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Sig
     b.output("wait_input", 1, waiting & ~there)
     b.output("wait_room", 1, all_of(waiting, there, ~clear))
     b.output("wait_table", 1, ~waiting)
-

@@ -1,8 +1,8 @@
 """Top module of a design: stream in, stream out, registers (docs/reference/device.md, "Ports of the top module").
 
-    s_axis -> loader -> NPU <-> map store
-                         `-> raw values / map words -> output register -> m_axis
-    s_axi  -> registers
+s_axis -> loader -> NPU <-> map store
+                     `-> raw values / map words -> output register -> m_axis
+s_axi  -> registers
 """
 
 from .design import Design
@@ -15,9 +15,25 @@ from .registers import ADDRESS_BITS, registers
 from .rtl import Block, Signal, any_of, bits, choose, sign_extend, width
 
 TOP = "bitloom_top"
-AXI = (("awaddr", "in", ADDRESS_BITS), ("awvalid", "in", 1), ("awready", "out", 1), ("wdata", "in", 32), ("wstrb", "in", 4), ("wvalid", "in", 1),
-       ("wready", "out", 1), ("bresp", "out", 2), ("bvalid", "out", 1), ("bready", "in", 1), ("araddr", "in", ADDRESS_BITS),
-       ("arvalid", "in", 1), ("arready", "out", 1), ("rdata", "out", 32), ("rresp", "out", 2), ("rvalid", "out", 1), ("rready", "in", 1))
+AXI = (
+    ("awaddr", "in", ADDRESS_BITS),
+    ("awvalid", "in", 1),
+    ("awready", "out", 1),
+    ("wdata", "in", 32),
+    ("wstrb", "in", 4),
+    ("wvalid", "in", 1),
+    ("wready", "out", 1),
+    ("bresp", "out", 2),
+    ("bvalid", "out", 1),
+    ("bready", "in", 1),
+    ("araddr", "in", ADDRESS_BITS),
+    ("arvalid", "in", 1),
+    ("arready", "out", 1),
+    ("rdata", "out", 32),
+    ("rresp", "out", 2),
+    ("rvalid", "out", 1),
+    ("rready", "in", 1),
+)
 
 
 def top(design: Design, digest: str) -> Block:
@@ -25,10 +41,14 @@ def top(design: Design, digest: str) -> Block:
     library = Library(design.stream_bits)
     params, stream = design.npus[0], design.stream_bits
     b = Block(TOP)
-    s_axis = {name: (b.output if name == "tready" else b.input)(f"s_axis_{name}", stream if name == "tdata" else 1)
-              for name in ("tdata", "tvalid", "tready", "tlast")}
-    m_axis = {name: (b.input if name == "tready" else b.output)(f"m_axis_{name}", stream if name == "tdata" else 1)
-              for name in ("tdata", "tvalid", "tready", "tlast")}
+    s_axis = {
+        name: (b.output if name == "tready" else b.input)(f"s_axis_{name}", stream if name == "tdata" else 1)
+        for name in ("tdata", "tvalid", "tready", "tlast")
+    }
+    m_axis = {
+        name: (b.input if name == "tready" else b.output)(f"m_axis_{name}", stream if name == "tdata" else 1)
+        for name in ("tdata", "tvalid", "tready", "tlast")
+    }
     axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
     interrupt = b.output("interrupt")
 
@@ -58,36 +78,82 @@ def top(design: Design, digest: str) -> Block:
     pulses = {n: b.wire(f"npu0_{n}") for n in ("beat", "wait_input", "wait_room", "wait_table")}
     made.update({f"npu0_{n}": w for n, w in pulses.items()})
     restart = b.wire("restart", 1, any_of(reset, ~load["run"]))
-    engine = place(core, "npu_0", reset, host_valid=load["words_valid"], host_ready=load["words_ready"], host_data=load["words_data"],
-                   state=state, **pulses)
+    engine = place(
+        core,
+        "npu_0",
+        reset,
+        host_valid=load["words_valid"],
+        host_ready=load["words_ready"],
+        host_data=load["words_data"],
+        state=state,
+        **pulses,
+    )
     store_room = b.wire("store_room_unused")
-    b.instance(library.get(fifo, library, params.kfp, params.map_words), "map_store", rst=restart, in_valid=engine["ring_out_valid"],
-               in_ready=engine["ring_out_ready"], in_data=engine["ring_out_data"], out_valid=engine["ring_valid"],
-               out_ready=engine["ring_ready"], out_data=engine["ring_data"], room=store_room)
+    b.instance(
+        library.get(fifo, library, params.kfp, params.map_words),
+        "map_store",
+        rst=restart,
+        in_valid=engine["ring_out_valid"],
+        in_ready=engine["ring_out_ready"],
+        in_data=engine["ring_out_data"],
+        out_valid=engine["ring_valid"],
+        out_ready=engine["ring_ready"],
+        out_data=engine["ring_data"],
+        room=store_room,
+    )
     _output(b, library, design, engine, load, m_axis, made, reset)
     place(registers(design, digest), "registers", b.rst, interrupt=interrupt, **axi)
     return b
 
 
-def _output(b: Block, library: Library, design: Design, engine: dict[str, Signal], load: dict[str, Signal],
-            m_axis: dict[str, Signal], made: dict[str, Signal], reset: Signal) -> None:
+def _output(
+    b: Block,
+    library: Library,
+    design: Design,
+    engine: dict[str, Signal],
+    load: dict[str, Signal],
+    m_axis: dict[str, Signal],
+    made: dict[str, Signal],
+    reset: Signal,
+) -> None:
     """Raw values and map words, one of which a network sends, into stream words; tlast by the frame's flag."""
     params, stream = design.npus[0], design.stream_bits
-    values = chain(b, library.get(gearbox, params.ol * params.acc_bits, params.acc_bits), "raw_values",
-                   {k: engine[f"raw_{k}"] for k in ("valid", "ready", "data", "last")}, rst=reset)
-    raw = chain(b, library.get(gearbox, 32, stream), "raw_words", {**values, "data": sign_extend(values["data"], 32)}, rst=reset)
-    maps = chain(b, library.get(gearbox, params.kfp, stream), "map_words",
-                 {k: engine[f"map_{k}"] for k in ("valid", "ready", "data", "last")}, rst=reset)
+    values = chain(
+        b,
+        library.get(gearbox, params.ol * params.acc_bits, params.acc_bits),
+        "raw_values",
+        {k: engine[f"raw_{k}"] for k in ("valid", "ready", "data", "last")},
+        rst=reset,
+    )
+    raw = chain(
+        b, library.get(gearbox, 32, stream), "raw_words", {**values, "data": sign_extend(values["data"], 32)}, rst=reset
+    )
+    maps = chain(
+        b,
+        library.get(gearbox, params.kfp, stream),
+        "map_words",
+        {k: engine[f"map_{k}"] for k in ("valid", "ready", "data", "last")},
+        rst=reset,
+    )
     ready = b.wire("result_ready")
     gate = b.wire("result_gate", 1, ready & load["flag_valid"])
     either = b.wire("result_valid", 1, any_of(raw["valid"], maps["valid"]))
     raw["ready"].assign(gate)
     maps["ready"].assign(gate & ~raw["valid"])
     end = b.wire("result_end", 1, choose(raw["valid"], raw["last"], maps["last"], 1))
-    out = chain(b, library.get(collector, stream, stream, 1, 1), "output_register", {
-        "valid": b.wire("result_given", 1, either & load["flag_valid"]), "ready": ready,
-        "data": choose(raw["valid"], raw["data"], maps["data"], stream), "last": b.wire("result_tlast", 1, end & load["flag_data"]),
-        "side": end}, rst=reset)
+    out = chain(
+        b,
+        library.get(collector, stream, stream, 1, 1),
+        "output_register",
+        {
+            "valid": b.wire("result_given", 1, either & load["flag_valid"]),
+            "ready": ready,
+            "data": choose(raw["valid"], raw["data"], maps["data"], stream),
+            "last": b.wire("result_tlast", 1, end & load["flag_data"]),
+            "side": end,
+        },
+        rst=reset,
+    )
     b.m.variable["flag_ready_out"].assign(b.wire("frame_end", 1, gate & either & end))
     m_axis["tdata"].assign(out["data"])
     m_axis["tvalid"].assign(out["valid"])

@@ -63,8 +63,16 @@ def manifest(design: Design, digest: str) -> dict[str, Any]:
             memories.append({"name": m.name, "id": m.id, "depth": m.depth, "width": m.width, "fields": fields})
         npus.append({**asdict(npu), "memories": memories})
     return {
-        "format": "bitloom-manifest", "version": 1, "name": design.name, "digest": digest, "stream_bits": design.stream_bits,
-        "npus": npus, "registers": [r.to_dict() for r in register_map(design)],
-        "packet": {"magic": MAGIC, "kinds": KINDS}, "errors": {str(k): list(v) for k, v in ERRORS.items()},
-        "vlnv": VLNV, "top": TOP, "verilog": f"{TOP}.v",
+        "format": "bitloom-manifest",
+        "version": 1,
+        "name": design.name,
+        "digest": digest,
+        "stream_bits": design.stream_bits,
+        "npus": npus,
+        "registers": [r.to_dict() for r in register_map(design)],
+        "packet": {"magic": MAGIC, "kinds": KINDS},
+        "errors": {str(k): list(v) for k, v in ERRORS.items()},
+        "vlnv": VLNV,
+        "top": TOP,
+        "verilog": f"{TOP}.v",
     }

@@ -1,9 +1,9 @@
 """A build: everything that belongs to one design, in one folder.
 
-    rtl/<module>.v            generated Verilog, one module a file
-    <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
-    <network>.program.npz     each network, compiled for the design
-    build.json                what is here: design, digest, files
+rtl/<module>.v            generated Verilog, one module a file
+<name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
+<network>.program.npz     each network, compiled for the design
+build.json                what is here: design, digest, files
 """
 
 import json
@@ -41,7 +41,9 @@ class Build:
         return Program.load(self.programs[network])
 
 
-def build(folder: Path | str, design: Design, models: Sequence[Model], *, order: str = "auto", arch: str = "zynqmp") -> Build:
+def build(
+    folder: Path | str, design: Design, models: Sequence[Model], *, order: str = "auto", arch: str = "zynqmp"
+) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
 
     ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
@@ -73,7 +75,9 @@ def load(folder: Path | str) -> Build:
     try:
         data = json.loads(path.read_text())
         if data.get("format") != FORMAT or data.get("version") != 1:
-            raise ValueError(f"{path}: format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}")
+            raise ValueError(
+                f"{path}: format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}"
+            )
         programs = {name: path.parent / file for name, file in data["programs"].items()}
         return Build(path.parent, Design.from_dict(data["design"]), data["digest"], path.parent / data["bit"], programs)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:

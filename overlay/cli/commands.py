@@ -31,7 +31,9 @@ def bitloom() -> None:
 
 @bitloom.command()
 @click.option("--frames", type=click.IntRange(1, 360), default=360, help="Test images to classify.")
-@click.option("--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams.")
+@click.option(
+    "--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the pauses.")
 @click.option("--out", type=FOLDER, default=Path("build/demo"), help="Folder for the build and report.json.")
 @json_option
@@ -63,10 +65,14 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
 @click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), default="32", help="Width of the streams.")
 @click.option("--order", type=click.Choice(["auto", "pull", "raster"]), default="auto", help="Order of the maps.")
-@click.option("--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board.")
+@click.option(
+    "--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board."
+)
 @json_option
 @one_line_errors
-def build(network: str, out: Path | None, stream_bits: str, order: str, arch: str, as_json: bool, **folding: int | None) -> None:
+def build(
+    network: str, out: Path | None, stream_bits: str, order: str, arch: str, as_json: bool, **folding: int | None
+) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
 
     Memories are made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
@@ -76,7 +82,13 @@ def build(network: str, out: Path | None, stream_bits: str, order: str, arch: st
     given = {key: value for key, value in folding.items() if value is not None}
     base = FOLDINGS.get(model.network.name, Npu())
     with working("generating Verilog and compiling the network"):
-        design = fit(model.network.name, [model], Npu(**{**_parallelism(base), **given}), stream_bits=int(stream_bits), order=order)
+        design = fit(
+            model.network.name,
+            [model],
+            Npu(**{**_parallelism(base), **given}),
+            stream_bits=int(stream_bits),
+            order=order,
+        )
         made = builds.build(out or Path("build") / model.network.name, design, [model], order=order, arch=arch)
     program = made.program(model.network.name)
     facts = {
@@ -87,7 +99,10 @@ def build(network: str, out: Path | None, stream_bits: str, order: str, arch: st
     if as_json:
         dump(facts)
         return
-    table(f"{model.network.name}: {made.folder}", {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "memories"})
+    table(
+        f"{model.network.name}: {made.folder}",
+        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "memories"},
+    )
 
 
 @bitloom.command()
@@ -96,14 +111,26 @@ def build(network: str, out: Path | None, stream_bits: str, order: str, arch: st
 @click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers.  [default: random ones]")
 @click.option("--frames", type=click.IntRange(1), default=16, help="Images to run (the first ones of --images).")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
-@click.option("--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams.")
+@click.option(
+    "--stall", type=click.FloatRange(0, 0.95), default=0.0, help="Probability of a pause in a cycle, on both streams."
+)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of pauses and random images.")
 @click.option("--vcd", type=FILE, help="Write a waveform.")
 @click.option("--out", type=FILE, help="Write the outputs, (N, H, W, C), as .npy.")
 @json_option
 @one_line_errors
-def simulate(folder: Path, network: str | None, images: Path | None, frames: int, batch: int | None, stall: float, seed: int,
-             vcd: Path | None, out: Path | None, as_json: bool) -> None:
+def simulate(
+    folder: Path,
+    network: str | None,
+    images: Path | None,
+    frames: int,
+    batch: int | None,
+    stall: float,
+    seed: int,
+    vcd: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     """Run the build in FOLDER on the simulated board and compare every bit with golden.
 
     NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
@@ -119,7 +146,9 @@ def simulate(folder: Path, network: str | None, images: Path | None, frames: int
 
 
 @bitloom.command()
-@click.option("--epochs", type=click.IntRange(1), help="Passes over the training images.  [default: those of the shipped network]")
+@click.option(
+    "--epochs", type=click.IntRange(1), help="Passes over the training images.  [default: those of the shipped network]"
+)
 @click.option("--seed", type=click.IntRange(0), default=0, help="Another seed gives another network.")
 @click.option("--out", type=FILE, default=Path("build/digits-cnn.npz"), help="Model file to write.")
 @click.option("--checkpoint", type=FILE, help="Save here after each epoch, and go on from here.")
@@ -138,7 +167,10 @@ def train(epochs: int | None, seed: int, out: Path, checkpoint: Path | None, as_
     if as_json:
         dump(facts)
         return
-    table("digits-cnn", {"file": str(out), "digest": facts["digest"][:16], "test accuracy": f"{accuracy:.2%} of {len(scores)}"})
+    table(
+        "digits-cnn",
+        {"file": str(out), "digest": facts["digest"][:16], "test accuracy": f"{accuracy:.2%} of {len(scores)}"},
+    )
 
 
 def _parallelism(npu: Npu) -> dict[str, int]:
@@ -176,7 +208,11 @@ def _show(title: str, report: dict[str, float], as_json: bool) -> None:
     rows = {
         "frames": f"{report['frames']:,}",
         "bit-exact frames": f"{report['bit_exact_frames']:,}",
-        **{f"accuracy of {who}": f"{report[f'accuracy_{who}']:.2%}" for who in ("golden", "hardware") if f"accuracy_{who}" in report},
+        **{
+            f"accuracy of {who}": f"{report[f'accuracy_{who}']:.2%}"
+            for who in ("golden", "hardware")
+            if f"accuracy_{who}" in report
+        },
         "cycles a frame": f"{report['cycles_per_frame']:,.1f}",
         "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
         "utilisation": f"{report['utilisation']:.2%}",
@@ -187,4 +223,6 @@ def _show(title: str, report: dict[str, float], as_json: bool) -> None:
 
 def _fail_unless_exact(done: Run) -> None:
     if done.bit_exact_frames != done.frames:
-        raise ValueError(f"{done.program.name}: all {done.frames} frames must equal golden, got {done.bit_exact_frames}")
+        raise ValueError(
+            f"{done.program.name}: all {done.frames} frames must equal golden, got {done.bit_exact_frames}"
+        )

@@ -18,7 +18,17 @@ from hls_gen.check import DesignError
 from ..bitstream import OverlayError
 from ..sim import BuildError, ProtocolError, SimulationTimeout
 
-EXPECTED = (ValueError, OSError, ImportError, DeviceError, DesignError, OverlayError, BuildError, ProtocolError, SimulationTimeout)
+EXPECTED = (
+    ValueError,
+    OSError,
+    ImportError,
+    DeviceError,
+    DesignError,
+    OverlayError,
+    BuildError,
+    ProtocolError,
+    SimulationTimeout,
+)
 console = Console(stderr=True)
 
 
@@ -52,8 +62,14 @@ def _line(error: BaseException) -> str:
 @contextmanager
 def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error, gone when it is done; gives ``update(done, total)``."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn(),
-               TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -16,6 +16,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -101,15 +102,30 @@ def find_verilator() -> Verilator:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: its program and the line with which it names its version."""
+    """A C++ compiler: its program, the line with which it names its version, and the processor it compiles for."""
 
     program: str
     version: str
+    processor: str
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Flags that keep two loaded models apart: unique symbols would be shared between them."""
-        return () if "clang" in self.version else ("-fno-gnu-unique",)
+        """Flags of this compiler.
+
+        -fno-gnu-unique keeps two loaded models apart: unique symbols would be shared between them. -march=native gives
+        a third more speed on wide popcounts; the processor is in the key, for a cache on a shared file system.
+        """
+        apart = () if "clang" in self.version else ("-fno-gnu-unique",)
+        return (*apart, "-march=native") if self.processor else apart
+
+
+def _processor() -> str:
+    """What -march=native depends on; "" where it is not used (other processors spell it differently)."""
+    listing = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not listing.is_file():
+        return ""
+    features = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
+    return _digest(features[1])[:16] if features else ""
 
 
 @lru_cache(maxsize=4)
@@ -118,7 +134,7 @@ def _compiler(program: str, path: str) -> Compiler:
     if not shutil.which(program, path=path):
         raise BuildError(f"C++ compiler {program!r} was not found: apt-get install g++, or set CXX to a C++17 compiler")
     asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return Compiler(program, asked.stdout.splitlines()[0] if asked.stdout else "?")
+    return Compiler(program, asked.stdout.splitlines()[0] if asked.stdout else "?", _processor())
 
 
 def find_compiler() -> Compiler:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .encoding import Array
 from .network import Network
 
 
@@ -22,7 +23,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self, path: Path, network: Network, recipe: Any, images: np.ndarray, labels: np.ndarray
+        self, path: Path, network: Network, recipe: Any, images: Array, labels: Array
     ) -> None:
         run = json.dumps([network.to_dict(), asdict(recipe), images.shape], sort_keys=True)
         digest = hashlib.sha256(run.encode())
@@ -30,7 +31,7 @@ class Checkpoint:
             digest.update(data.astype("<i8").tobytes())
         self.path, self.run = Path(path), digest.hexdigest()
 
-    def read(self) -> dict[str, np.ndarray]:
+    def read(self) -> dict[str, Array]:
         """The saved arrays, none if there is no file; ValueError if the file is not of this run."""
         if not self.path.exists():
             return {}
@@ -45,7 +46,7 @@ class Checkpoint:
                              f"got one of another; delete it to start anew")
         return arrays
 
-    def write(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def write(self, arrays: Mapping[str, Array]) -> None:
         """Replace the file in one step: an interrupt leaves the old one or the new one, whole."""
         out = io.BytesIO()
         np.savez(out, run=np.array(self.run), **arrays)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .conv import Conv, Dense
-from .encoding import unsigned
+from .encoding import Array, unsigned
 from .layer import Map
 from .network import Model, Network
 from .pool import MaxPool
@@ -21,16 +21,18 @@ IMAGE = Map(height=8, width=8, channels=1, encoding=unsigned(5))
 """One image: grey values 0 (paper) to 16 (ink)."""
 
 RECIPE = Recipe(epochs=60)
-"""How the shipped network is trained. Chosen on parts of the training images; test images took no part."""
+"""How the shipped network is trained: about a minute of one core. Network and recipe were chosen on parts of the
+training images (98.9 % right there); test images took no part. On those, seeds 0 to 4 give 98.3, 98.1, 98.9, 98.3,
+98.1 %; shipped is seed 0."""
 
 
 class Digits(NamedTuple):
     """(N, 8, 8, 1) uint8 images of 0 .. 16 and (N,) int64 labels 0 .. 9: N = 1437 to train, 360 to test."""
 
-    train_images: np.ndarray
-    train_labels: np.ndarray
-    test_images: np.ndarray
-    test_labels: np.ndarray
+    train_images: Array
+    train_labels: Array
+    test_images: Array
+    test_labels: Array
 
 
 def load_digits() -> Digits:

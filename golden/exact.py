@@ -12,6 +12,8 @@ Integers (features, accumulators, +-1 weights) are on the grid already; errors a
 
 import numpy as np
 
+from .encoding import Array
+
 STEP = 2.0**-20
 """The grid of errors: multiples of STEP ..."""
 LIMIT = 2.0**4
@@ -20,9 +22,9 @@ TERMS = int(2.0**53 * STEP / LIMIT)
 """(errors in a sum) x (largest magnitude of the integers that they are multiplied by) must not exceed this."""
 
 
-def to_grid(x: np.ndarray) -> np.ndarray:
+def to_grid(x: Array) -> Array:
     """Any float64 array -> the nearest values of the grid (halves to even), clipped to +-LIMIT."""
-    y: np.ndarray = np.rint(x * (1 / STEP))
+    y: Array = np.rint(x * (1 / STEP))
     np.clip(y, -LIMIT / STEP, LIMIT / STEP, out=y)
     y *= STEP
     return y
@@ -37,17 +39,17 @@ def check_terms(name: str, count: int, magnitude: int) -> None:
         )
 
 
-def random_words(count: int, *key: int) -> np.ndarray:
+def random_words(count: int, *key: int) -> Array:
     """``count`` random uint64 of the stream that ``key`` (integers >= 0) names."""
     return np.random.PCG64(np.random.SeedSequence(key)).random_raw(count)
 
 
-def random_order(count: int, *key: int) -> np.ndarray:
+def random_order(count: int, *key: int) -> Array:
     """A permutation of 0 ... count - 1."""
     return np.argsort(random_words(count, *key), kind="stable")
 
 
-def random_signs(shape: tuple[int, ...], *key: int) -> np.ndarray:
+def random_signs(shape: tuple[int, ...], *key: int) -> Array:
     """float64 spread evenly over the open interval (-1, 1)."""
     words = random_words(int(np.prod(shape)), *key) >> np.uint64(40)  # 24 bits
     return ((words.astype(np.float64) + 0.5) * 2.0**-23 - 1).reshape(shape)

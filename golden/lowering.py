@@ -8,15 +8,17 @@ A pass is a convolution with its thresholds and pooling, one trip through an eng
 
 The rewritings, each of which tests/golden/test_lowering.py shows to be exact:
 
-* *matches*: with bipolar features and weights, matches minus mismatches = 2 * matches - channels, per tap, also beside padding.
+* *matches*: with bipolar features and weights, matches minus mismatches = 2 * matches - channels, per tap, also
+  beside padding.
 * *thermometer*: a bipolar value of k bits is k bipolar channels; its weight is repeated k times.
-* *ternary weights* are the sum of two bipolar weights, halved: every tap is visited twice (``visits``). The halving goes into
-  the offset, or, where channels are odd, into doubled thresholds.
-* *bit planes*: an integer of b bits in two's complement is b planes with coefficients 1, 2, ..., -2^(b-1). With feature bits f and
-  weights +-1, sum x w = sum of c_k popcount(XNOR(f_k, w)) + number of -1 weights, since the c_k add up to -1; that number
-  is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit value is a signed one of b + 1 bits.
-* *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the complement
-  x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted.
+* *ternary weights* are the sum of two bipolar weights, halved: every tap is visited twice (``visits``). The halving
+  goes into sum and offset, or, where that is not exact, into doubled thresholds.
+* *bit planes*: an integer of b bits in two's complement is b planes with coefficients 1, 2, ..., -2^(b-1). With
+  feature bits f and weights +-1, sum x w = sum of c_k popcount(XNOR(f_k, w)) + number of -1 weights, since the c_k add
+  up to -1; that number is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit
+  value is a signed one of b + 1 bits.
+* *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
+  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted.
 """
 
 from dataclasses import dataclass
@@ -24,12 +26,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from .conv import Weighted
-from .encoding import BIPOLAR, Encoding
-from .layer import Map
-from .network import Model
+from .encoding import BIPOLAR, TERNARY, Array, Encoding
+from .layer import Layer, Map
+from .network import Model, Network
+from .packing import to_bits
 from .pool import MaxPool
 from .threshold import Threshold
 from .window import Window
+
+TAILS = ([], ["threshold"], ["threshold", "max_pool"], ["max_pool", "threshold"])
+"""Kinds of layers that may follow a weighted one in its pass."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,11 +56,11 @@ class Pass:
     width: int
     window: Window
     visits: int
-    weight: np.ndarray
-    coefficient: np.ndarray
+    weight: Array
+    coefficient: Array
     double: bool
     tap_offset: int
-    threshold: np.ndarray | None
+    threshold: Array | None
     pool: Window | None
     value_range: tuple[int, int]
 
@@ -66,39 +72,37 @@ class Pass:
     @property
     def levels(self) -> int:
         """Bits that a kernel gives, 1 for values."""
-        return 1 if self.threshold is None else self.threshold.shape[1]
+        return 1 if self.threshold is None else int(self.threshold.shape[1])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
-    """A model as passes. The input's planes are those of ``input_planes``; every other map is plain bits."""
+    """A model as passes. Only the input may have planes; every other map is plain bits."""
 
     model: Model
     passes: tuple[Pass, ...]
     input_bits: int
-    """Planes of an integer input without the constant one; 0 for a bipolar input, whose channels are thermometer bits."""
+    """Planes of an integer input without the constant one; 0 for a bipolar input, whose channels are thermometer
+    bits."""
 
-    def input_features(self, images: np.ndarray) -> np.ndarray:
+    def input_features(self, images: Array) -> Array:
         """(N, H, W, C) values -> (N, H, W, channels, planes) of 0 and 1 that the first pass reads."""
         encoding = self.model.network.input.encoding
         if not self.input_bits:
-            bits = (2 * np.arange(encoding.bits) < images[..., None] + encoding.bits).astype(np.uint8)
-            return bits.reshape(*images.shape[:3], -1, 1)
-        planes = (images.astype(np.int64)[..., None] >> np.arange(self.input_bits)) & 1
+            return to_bits(images, encoding).reshape(*images.shape[:3], -1, 1)
+        planes: Array = (images.astype(np.int64)[..., None] >> np.arange(self.input_bits)) & 1
         return np.concatenate([planes, np.ones_like(planes[..., :1])], axis=-1).astype(np.uint8)
 
-    def forward(self, images: np.ndarray) -> np.ndarray:
+    def forward(self, images: Array) -> Array:
         """Result of the last pass by the passes' own rule: values, or bits (N, H, W, channels * levels)."""
         self.model.check_images(images)
         features = self.input_features(images)
-        result = features
         for p in self.passes:
-            result = run_pass(p, features)
-            features = result[..., None]
-        return result
+            features = run_pass(p, features)[..., None]
+        return features[..., 0]
 
 
-def run_pass(p: Pass, features: np.ndarray) -> np.ndarray:
+def run_pass(p: Pass, features: Array) -> Array:
     """(N, H, W, channels, planes) bits -> (N, H', W', out_channels) values or (.., out_channels * levels) bits."""
     positions = p.window.positions(p.height, p.width)
     n = len(features)
@@ -108,17 +112,18 @@ def run_pass(p: Pass, features: np.ndarray) -> np.ndarray:
         position = positions[:, place // p.visits]
         match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
         total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
-    value = (1 + p.double) * total - p.tap_offset * p.visits * (positions >= 0).sum(axis=1)[:, None]
+    value: Array = (1 + p.double) * total - p.tap_offset * p.visits * (positions >= 0).sum(axis=1)[:, None]
     rows, columns = p.window.output_size(p.height, p.width)
     value = value.reshape(n, rows, columns, p.out_channels)
     if p.threshold is None:
         return value
-    bits = (value[..., None] >= p.threshold).astype(np.uint8).reshape(n, rows, columns, -1)
+    bits: Array = (value[..., None] >= p.threshold).astype(np.uint8).reshape(n, rows, columns, -1)
     if p.pool is None:
         return bits
     taps = p.pool.positions(rows, columns)
     padded = np.concatenate([bits.reshape(n, rows * columns, -1), np.zeros((n, 1, bits.shape[3]), np.uint8)], axis=1)
-    return padded[:, taps].max(axis=2).reshape(n, *p.pool.output_size(rows, columns), -1)
+    pooled: Array = padded[:, taps].max(axis=2)
+    return pooled.reshape(n, *p.pool.output_size(rows, columns), -1)
 
 
 def input_planes(encoding: Encoding) -> int:
@@ -126,7 +131,7 @@ def input_planes(encoding: Encoding) -> int:
     return encoding.bits + (encoding.kind == "unsigned")
 
 
-def plane_coefficients(bits: int) -> np.ndarray:
+def plane_coefficients(bits: int) -> Array:
     """(bits + 1,) coefficients of the planes of a two's complement number and of the constant plane."""
     powers = np.left_shift(np.int64(1), np.arange(bits))
     powers[-1] = -powers[-1]
@@ -139,110 +144,114 @@ def lower(model: Model, planes: int | None = None) -> Lowered:
     ValueError, naming layer, rule and value, where the binary engine can't compute the network.
     """
     network = model.network
-    needs = 0 if network.input.encoding.kind == "bipolar" else input_planes(network.input.encoding)
+    source = network.input
+    needs = 0 if source.encoding.kind == "bipolar" else input_planes(source.encoding)
     bits = needs if planes is None or not needs else planes
     if bits < needs:
         raise ValueError(f"{network.name}: the input must have at most {bits} bit planes, got {needs}")
-    layers = list(network)
+    chain = _chain(network)
     passes: list[Pass] = []
-    complemented = np.zeros(network.input.channels * network.input.encoding.bits, bool)
-    at = 0
-    while at < len(layers):
-        layer, source = layers[at]
-        if not isinstance(layer, Weighted):
-            raise ValueError(
-                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
-            )
-        tail = []
-        while at + 1 < len(layers) and not isinstance(layers[at + 1][0], Weighted):
-            at += 1
-            tail.append(layers[at][0])
-        at += 1
-        made, complemented = _pass(
-            model, layer, source, tail, complemented, bits if not passes else 0, at == len(layers)
-        )
+    complement = np.zeros(source.channels * source.encoding.bits, bool)
+    for number, (layer, read, tail) in enumerate(chain):
+        _check(layer, read, tail, is_last=number == len(chain) - 1)
+        made, complement = _pass(model, layer, read, tail, complement, bits if number == 0 else 0)
         passes.append(made)
+    if complement.any():
+        last = network.layers[-1].name
+        raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
     return Lowered(model=model, passes=tuple(passes), input_bits=bits)
 
 
-def _pass(
-    model: Model, layer: Weighted, source: Map, tail: list, complemented: np.ndarray, planes: int, is_last: bool
-) -> tuple[Pass, np.ndarray]:
-    """One pass, and which of its output bits are complements."""
+def _chain(network: Network) -> list[tuple[Weighted, Map, list[Layer]]]:
+    """Each weighted layer, the map that it reads, and the layers up to the next weighted one."""
+    chain: list[tuple[Weighted, Map, list[Layer]]] = []
+    for layer, source in network:
+        if isinstance(layer, Weighted):
+            chain.append((layer, source, []))
+        elif chain:
+            chain[-1][2].append(layer)
+        else:
+            raise ValueError(
+                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
+            )
+    return chain
+
+
+def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
+    """Raise ValueError unless the engine can compute this layer and what follows it."""
     kinds = [t.kind for t in tail]
-    if kinds not in ([], ["threshold"], ["threshold", "max_pool"], ["max_pool", "threshold"]):
+    if kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
             f"threshold, got {', '.join(kinds)}"
         )
     if not kinds and not is_last:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
-    if layer.weight not in (BIPOLAR, Encoding("ternary", 2)):
+    if layer.weight not in (BIPOLAR, TERNARY):
         raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
-    if source.encoding.kind != "bipolar" and not planes:
-        raise ValueError(f"{layer.name}: its map must be bipolar, got {source.encoding}")
-    window = layer.window(source)
-    weight = (
-        model.arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
-    )
+    even = source.encoding.kind == "bipolar" and source.channels * source.encoding.bits % 2 == 0
+    if not kinds and layer.weight == TERNARY and not even:
+        raise ValueError(
+            f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
+            f"each position, got {source.channels} channels of {source.encoding}"
+        )
+
+
+def _pass(
+    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, planes: int
+) -> tuple[Pass, Array]:
+    """One pass, and which of its output bits are complements.
+
+    inverted : which of its input bits are complements.  planes : of an integer input, or 0.
+    """
+    window, arrays = layer.window(source), model.arrays
+    weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
     low, high = layer.accumulator_range(source)
-    out_complemented = np.zeros(layer.out_channels, bool)
-    threshold = None
-    if kinds:
-        act = next(t for t in tail if isinstance(t, Threshold))
-        arrays = model.arrays[act.name]
-        threshold = arrays["threshold"].astype(np.int64)
-        down = arrays["direction"] < 0
-        if kinds[0] == "max_pool":
-            threshold = np.where(down[:, None], threshold + 1, threshold)
-            out_complemented = down
-            if is_last and down.any():
-                raise ValueError(f"{act.name}: direction after a max pool must be 1 in the last layer, got -1")
-        else:
-            weight = np.where(down[:, None, None], -weight, weight)
-            threshold = np.where(down[:, None], -threshold, threshold)
-            low, high = min(low, -high), max(high, -low)
-        threshold = np.clip(threshold, low, high + 1)
-    ternary = layer.weight.kind == "ternary"
-    halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)] if ternary else [weight]  # w = (a + b) / 2
-    visits = len(halves)
-    weight = np.stack(halves, axis=2).reshape(layer.out_channels, window.taps * visits, source.channels)
-    if planes:
-        coefficient = plane_coefficients(planes)
-        bits = (weight > 0).astype(np.uint8)[..., None]
-        lowered = np.concatenate([np.repeat(bits, planes, axis=-1), 1 - bits], axis=-1)
-        double, offset = False, 0
-    else:
-        coefficient = np.ones(1, np.int64)
-        lowered = (np.repeat(weight, source.encoding.bits, axis=2) > 0).astype(np.uint8)
-        lowered = (lowered ^ complemented.astype(np.uint8))[..., None]
-        double, offset = True, lowered.shape[2]
-    if ternary:
-        low, high, threshold, double, offset = _halve(layer.name, low, high, threshold, double, offset)
-    pool = next((t.window for t in tail if isinstance(t, MaxPool)), None)
+    threshold, complement = None, np.zeros(0, bool)
+    for act in tail:
+        if isinstance(act, Threshold):
+            threshold = arrays[act.name]["threshold"].astype(np.int64)
+            down = arrays[act.name]["direction"] < 0
+            complement = np.repeat(down & isinstance(tail[0], MaxPool), act.levels)
+            if isinstance(tail[0], MaxPool):
+                threshold = threshold + down[:, None]
+            else:
+                weight = np.where(down[:, None, None], -weight, weight)
+                threshold = np.where(down[:, None], -threshold, threshold)
+                low, high = min(low, -high), max(high, -low)
+            threshold = np.clip(threshold, low, high + 1)
+    halves = [weight]
+    if layer.weight == TERNARY:
+        halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
+    weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
+    lanes = _lanes(weight, source.encoding, planes, inverted)
+    double, offset = (False, 0) if planes else (True, lanes.shape[2])
+    if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
+        double, offset = False, offset // 2
+    elif len(halves) == 2 and threshold is not None:
+        low, high, threshold = 2 * low, 2 * high, 2 * threshold
     made = Pass(
         name=layer.name,
         height=source.height,
         width=source.width,
         window=window,
-        visits=visits,
-        weight=lowered,
-        coefficient=coefficient,
+        visits=len(halves),
+        weight=lanes,
+        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
         double=double,
         tap_offset=offset,
         threshold=threshold,
-        pool=pool,
+        pool=next((t.window for t in tail if isinstance(t, MaxPool)), None),
         value_range=(low, high),
     )
-    return made, np.repeat(out_complemented, 1 if threshold is None else threshold.shape[1])
+    return made, complement
 
 
-def _halve(name: str, low: int, high: int, threshold: np.ndarray | None, double: bool, offset: int):
-    """The two visits' sum is twice the accumulator: halve sum and offset if that is exact, else double the thresholds."""
-    if double and offset % 2 == 0:
-        return low, high, threshold, False, offset // 2
-    if threshold is None:
-        raise ValueError(
-            f"{name}: a last layer with ternary weights must read an even number of bipolar channels, got {offset}"
-        )
-    return 2 * low, 2 * high, 2 * threshold, double, offset
+def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
+    """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits of ``Pass``."""
+    bits = weight > 0
+    if planes:
+        lanes = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)
+    else:
+        lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
+    return lanes.astype(np.uint8)

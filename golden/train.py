@@ -16,7 +16,7 @@ import numpy as np
 from .batch_norm import BatchNorm, fold
 from .checkpoint import Checkpoint
 from .conv import Weighted
-from .encoding import BIPOLAR
+from .encoding import BIPOLAR, Array
 from .exact import random_order, to_grid
 from .network import Model, Network
 from .threshold import Threshold
@@ -64,8 +64,8 @@ Progress = Callable[[Epoch], None]
 
 def train(
     network: Network,
-    images: np.ndarray,
-    labels: np.ndarray,
+    images: Array,
+    labels: Array,
     recipe: Recipe,
     *,
     progress: Progress | None = None,
@@ -83,7 +83,7 @@ class Trained:
     params: Mapping[str, Params]
     norms: Mapping[str, BatchNorm]
 
-    def forward(self, images: np.ndarray) -> np.ndarray:
+    def forward(self, images: Array) -> Array:
         """The network's output by real-valued batch normalisation: (N, H, W, C) -> (N, H', W', C') float64."""
         x = _flat(images)
         for layer, source in self.network:
@@ -95,7 +95,7 @@ class Trained:
 
     def model(self) -> Model:
         """The same function in integers."""
-        arrays: dict[str, dict[str, np.ndarray]] = {}
+        arrays: dict[str, dict[str, Array]] = {}
         reach = self.network.input.encoding.low, self.network.input.encoding.high
         for layer, source in self.network:
             if isinstance(layer, Weighted):
@@ -109,8 +109,8 @@ class Trained:
 
 def fit(
     network: Network,
-    images: np.ndarray,
-    labels: np.ndarray,
+    images: Array,
+    labels: Array,
     recipe: Recipe,
     *,
     progress: Progress | None = None,
@@ -144,7 +144,7 @@ def fit(
 class State:
     """All that changes while training: parameters, Adam's two moments of each, its powers, epochs done."""
 
-    def __init__(self, params: dict[str, dict[str, np.ndarray]]) -> None:
+    def __init__(self, params: dict[str, dict[str, Array]]) -> None:
         self.epoch = 0
         self.params = params
         self.moments = {(a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items()
@@ -172,7 +172,7 @@ class State:
             if key == "weight":
                 np.clip(param, -1.0, 1.0, out=param)
 
-    def arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, Array]:
         """Everything, for a checkpoint."""
         out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
         for (layer, key), moments in self.moments.items():
@@ -180,7 +180,7 @@ class State:
                 out[f"{layer}.{key}.{what}"] = value
         return out
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def restore(self, arrays: Mapping[str, Array]) -> None:
         """Set what ``arrays`` gave; nothing if it is empty."""
         if not arrays:
             return
@@ -190,7 +190,7 @@ class State:
             self.params[layer][key], self.moments[layer, key] = value, (first, second)
 
 
-def hinge(output: np.ndarray, labels: np.ndarray, scale: float, margin: float) -> tuple[np.ndarray, np.ndarray]:
+def hinge(output: Array, labels: Array, scale: float, margin: float) -> tuple[Array, Array]:
     """Squared hinge: (N, classes) accumulators, (N,) labels -> (N,) losses, (N, classes) errors on the grid.
 
     loss = sum over classes of max(0, margin - t * scale * output)^2, t = +1 for the label's class, else -1.
@@ -202,7 +202,7 @@ def hinge(output: np.ndarray, labels: np.ndarray, scale: float, margin: float) -
 
 
 def _epoch(
-    state: State, blocks: Mapping[str, Block], images: np.ndarray, labels: np.ndarray, recipe: Recipe, scale: float
+    state: State, blocks: Mapping[str, Block], images: Array, labels: Array, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
     """One pass over the flat images, in whole batches; mean loss and accuracy."""
     batches = len(images) // recipe.batch
@@ -229,7 +229,7 @@ def _epoch(
 
 
 def _norms(
-    blocks: Mapping[str, Block], params: Mapping[str, Params], x: np.ndarray, batch: int
+    blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, batch: int
 ) -> dict[str, BatchNorm]:
     """Batch normalisation of each threshold layer by the statistics of all images, layer after layer."""
     norms = {}
@@ -255,7 +255,7 @@ def _last(network: Network) -> Weighted:
     return last
 
 
-def _check_data(network: Network, images: np.ndarray, labels: np.ndarray, batch: int) -> None:
+def _check_data(network: Network, images: Array, labels: Array, batch: int) -> None:
     if images.ndim != 4 or images.shape[1:] != network.input.shape or len(images) < batch:
         raise ValueError(f"{network.name}: images must have shape (N, {', '.join(map(str, network.input.shape))}), "
                          f"N >= {batch}, got {images.shape}")
@@ -267,6 +267,6 @@ def _check_data(network: Network, images: np.ndarray, labels: np.ndarray, batch:
                          f"got {labels.min()}..{labels.max()}")
 
 
-def _flat(images: np.ndarray) -> np.ndarray:
+def _flat(images: Array) -> Array:
     """(N, H, W, C) integers -> (N, positions, C) float64."""
     return images.reshape(len(images), -1, images.shape[-1]).astype(np.float64)

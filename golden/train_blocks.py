@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .conv import Weighted
-from .encoding import BIPOLAR
+from .encoding import BIPOLAR, Array
 from .exact import check_terms, random_signs, to_grid
 from .layer import Layer, Map
 from .pool import MaxPool
 from .threshold import Threshold
 
-Params = Mapping[str, np.ndarray]
-Slopes = dict[str, np.ndarray]
+Params = Mapping[str, Array]
+Slopes = dict[str, Array]
 """Derivatives of the loss by each parameter of a layer."""
 
 EPSILON = 2.0**-10
@@ -30,11 +30,11 @@ EPSILON = 2.0**-10
 class Statistics(NamedTuple):
     """Mean and variance of the accumulators of each channel, (C,) float64."""
 
-    mean: np.ndarray
-    variance: np.ndarray
+    mean: Array
+    variance: Array
 
 
-def statistics(x: np.ndarray) -> Statistics:
+def statistics(x: Array) -> Statistics:
     """Of integers (..., C) in float64, over all axes but the last. ValueError if a sum could round."""
     flat = x.reshape(-1, x.shape[-1])
     total, squares = flat.sum(axis=0), (flat * flat).sum(axis=0)
@@ -52,16 +52,16 @@ class Block(ABC):
         magnitude = max(-source.encoding.low, source.encoding.high)
         check_terms(layer.name, batch * max(source.positions, self.target.positions), magnitude)
 
-    def initial(self, *key: int) -> dict[str, np.ndarray]:
+    def initial(self, *key: int) -> dict[str, Array]:
         """Parameters before training, drawn from the random stream ``key``."""
         return {}
 
     @abstractmethod
-    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, Any]:
+    def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
         """Map of ``source`` -> map of ``target``, and what ``backward`` needs to know about it."""
 
     @abstractmethod
-    def backward(self, params: Params, tape: Any, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
+    def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
         """Error of ``target`` -> error of ``source``, and the derivatives by the parameters."""
 
 
@@ -75,18 +75,18 @@ class WeightedBlock(Block):
         self.shape = layer.array_shapes(source)["weight"]
         self.positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps), -1 invalid
 
-    def initial(self, *key: int) -> dict[str, np.ndarray]:
+    def initial(self, *key: int) -> dict[str, Array]:
         return {"weight": random_signs(self.shape, *key)}
 
-    def matrix(self, params: Params) -> np.ndarray:
+    def matrix(self, params: Params) -> Array:
         """(O, taps * C) of +-1."""
         return signs(params["weight"]).reshape(self.target.channels, -1)
 
-    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def forward(self, params: Params, x: Array) -> tuple[Array, Array]:
         runs = gather(x, self.positions, 0.0).reshape(-1, self.positions.shape[1] * self.source.channels)
         return (runs @ self.matrix(params).T).reshape(len(x), -1, self.target.channels), runs
 
-    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
+    def backward(self, params: Params, tape: Array, error: Array) -> tuple[Array, Slopes]:
         flat = error.reshape(-1, self.target.channels)  # (N * outputs, O)
         slope = (flat.T @ tape).reshape(self.shape)
         taps = (flat @ self.matrix(params)).reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
@@ -100,12 +100,12 @@ class MaxPoolBlock(Block):
         super().__init__(layer, source, batch)
         self.positions = layer.window.positions(source.height, source.width)
 
-    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def forward(self, params: Params, x: Array) -> tuple[Array, Array]:
         values = gather(x, self.positions, -np.inf)  # (N, outputs, taps, C)
         largest = values.max(axis=2)
         return largest, values == largest[:, :, None]
 
-    def backward(self, params: Params, tape: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, Slopes]:
+    def backward(self, params: Params, tape: Array, error: Array) -> tuple[Array, Slopes]:
         share = to_grid(error / tape.sum(axis=2))
         return scatter(tape * share[:, :, None], self.positions, self.source.positions), {}
 
@@ -119,24 +119,24 @@ class ThresholdBlock(Block):
             raise ValueError(f"{layer.name}: training knows thresholds of 1 level, got {layer.levels}")
         super().__init__(layer, source, batch)
 
-    def initial(self, *key: int) -> dict[str, np.ndarray]:
+    def initial(self, *key: int) -> dict[str, Array]:
         return {"gamma": np.ones(self.source.channels), "beta": np.zeros(self.source.channels)}
 
     @staticmethod
-    def normalise(params: Params, x: np.ndarray, of: Statistics) -> np.ndarray:
+    def normalise(params: Params, x: Array, of: Statistics) -> Array:
         """z of integers (..., C)."""
-        z: np.ndarray = (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON))
+        z: Array = (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON))
         z += params["beta"]
         return z
 
-    def forward(self, params: Params, x: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, Statistics]]:
+    def forward(self, params: Params, x: Array) -> tuple[Array, tuple[Array, Array, Statistics]]:
         of = statistics(x)
         z = self.normalise(params, x, of)
         return signs(z), (x, z, of)
 
     def backward(
-        self, params: Params, tape: tuple[np.ndarray, np.ndarray, Statistics], error: np.ndarray
-    ) -> tuple[np.ndarray, Slopes]:
+        self, params: Params, tape: tuple[Array, Array, Statistics], error: Array
+    ) -> tuple[Array, Slopes]:
         x, z, (mean, variance) = tape
         inverse = 1 / np.sqrt(variance + EPSILON)
         dz = error * (np.abs(z) <= 1.0)
@@ -158,18 +158,18 @@ def block(layer: Layer, source: Map, batch: int) -> Block:
     raise ValueError(f"{layer.name}: training knows conv, dense, max_pool and threshold layers, got {layer.kind}")
 
 
-def signs(x: np.ndarray) -> np.ndarray:
+def signs(x: Array) -> Array:
     """+1.0 where x >= 0, else -1.0."""
     return np.where(x >= 0, 1.0, -1.0)
 
 
-def gather(x: np.ndarray, positions: np.ndarray, filler: float) -> np.ndarray:
+def gather(x: Array, positions: Array, filler: float) -> Array:
     """(N, P, C) -> (N, outputs, taps, C), ``filler`` at taps of position -1."""
     padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
     return np.take(padded, positions, axis=1)
 
 
-def scatter(taps: np.ndarray, positions: np.ndarray, size: int) -> np.ndarray:
+def scatter(taps: Array, positions: Array, size: int) -> Array:
     """(N, outputs, taps, C) -> (N, size, C): the sum of what goes to each position. The reverse of ``gather``."""
     total = np.zeros((len(taps), size + 1, taps.shape[-1]))
     for tap in range(positions.shape[1]):  # the positions of one tap differ, but for -1, which is dropped

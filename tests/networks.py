@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from golden.conv import Conv, Dense
-from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from golden.conv import Conv, Dense, Weighted
+from golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from golden.layer import Layer, Map
 from golden.network import Model, Network
 from golden.pool import MaxPool
@@ -13,41 +13,51 @@ from golden.window import Window
 
 MAX_CHANNELS = 70
 MAX_MACS = 400_000
-"""Products a frame at most: keeps the plain golden model quick."""
+"""Products a frame at most, from the second layer on: keeps simulation quick."""
+MAX_WEIGHTS = 12_000
+"""Weights of a layer at most: keeps kernel memories small."""
 
 
 @st.composite
-def windows(draw: st.DrawFn, height: int, width: int, largest: int, pool: bool = False) -> Window:
-    """A window that fits the map; kernels 1..largest, unequal strides, paddings on any side."""
-    kernel = (draw(st.integers(1, largest)), draw(st.integers(1, largest)))
-    stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
-    sides = [draw(st.integers(0, min(k - 1, 2))) for k in (*kernel, *kernel)]
-    if pool:
-        sides[0] = sides[1] = 0 if draw(st.booleans()) else sides[0]
-        sides[1] = min(sides[1], kernel[1] - 1)
-    rows = min(kernel[0], height + sides[0] + sides[2])
-    columns = min(kernel[1], width + sides[1] + sides[3])
-    padding = (min(sides[0], rows - 1), min(sides[1], columns - 1), min(sides[2], rows - 1), min(sides[3], columns - 1))
-    rows = min(rows, height + padding[0] + padding[2])
-    columns = min(columns, width + padding[1] + padding[3])
-    padding = (min(padding[0], rows - 1), min(padding[1], columns - 1), min(padding[2], rows - 1), min(padding[3], columns - 1))
-    if rows > height + padding[0] + padding[2] or columns > width + padding[1] + padding[3]:
-        padding, rows, columns = (0, 0, 0, 0), min(rows, height), min(columns, width)
-    return Window(kernel=(rows, columns), stride=stride, padding=padding)
+def spans(draw: st.DrawFn, size: int, largest: int) -> tuple[int, int, int, int]:
+    """One direction of a window that fits ``size``: kernel 1..largest, stride 1..3, padding before and after 0..2."""
+    kernel, stride = draw(st.integers(1, largest)), draw(st.integers(1, 3))
+    before, after = (draw(st.integers(0, min(kernel - 1, 2))) for _ in range(2))
+    if kernel > size + before + after:
+        return size, stride, 0, 0
+    return kernel, stride, before, after
+
+
+@st.composite
+def windows(draw: st.DrawFn, source: Map, largest: int) -> Window:
+    """A window that fits the map; the two directions have nothing to do with each other."""
+    (kh, sy, top, bottom), (kw, sx, left, right) = (
+        draw(spans(source.height, largest)),
+        draw(spans(source.width, largest)),
+    )
+    return Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
 
 
 @st.composite
 def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
-    """1 to 4 weighted layers with thresholds and max pools; the last may be raw. Inputs of at most ``input_bits`` planes."""
-    encodings: list[Encoding] = [BIPOLAR, bipolar(2), *(signed(b) for b in range(2, input_bits + 1))]
-    encodings += [unsigned(b) for b in range(1, input_bits)]
+    """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes."""
+    kind = draw(st.sampled_from(["bipolar", "signed", "unsigned"]))
+    if kind == "bipolar":
+        encoding = bipolar(draw(st.integers(1, 3)))
+    else:
+        encoding = (
+            signed(draw(st.integers(2, input_bits)))
+            if kind == "signed"
+            else unsigned(draw(st.integers(1, input_bits - 1)))
+        )
     source = Map(
         height=draw(st.integers(1, 9)),
         width=draw(st.integers(1, 9)),
         channels=draw(st.integers(1, MAX_CHANNELS)),
-        encoding=draw(st.sampled_from(encodings)),
+        encoding=encoding,
     )
-    at, layers, macs = source, [], 0
+    at, macs = source, 0
+    layers: list[Layer] = []
     count = draw(st.integers(1, 4))
     for i in range(count):
         dense = draw(st.integers(0, 3)) == 0
@@ -56,11 +66,13 @@ def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
         raw = is_last and draw(st.booleans())
         plain = at.encoding.kind == "bipolar" and (at.channels * at.encoding.bits % 2 == 0 or not raw)
         weight = draw(st.sampled_from([BIPOLAR, BIPOLAR, TERNARY])) if plain else BIPOLAR
+        window = Window(kernel=(at.height, at.width)) if dense else draw(windows(at, 5))
+        channels = min(channels, max(1, MAX_WEIGHTS // (window.taps * at.channels)))
         if dense:
-            layer: Layer = Dense(name=f"layer_{i}", out_channels=channels, weight=weight)
+            layer: Weighted = Dense(name=f"layer_{i}", out_channels=channels, weight=weight)
         else:
-            w = draw(windows(at.height, at.width, 5))
-            layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, kernel=w.kernel, stride=w.stride, padding=w.padding)
+            shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+            layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, **shape)
         out = layer.output(at)
         macs += out.size * layer.fan_in(at)
         if macs > MAX_MACS and layers:
@@ -73,8 +85,10 @@ def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
         tail: list[Layer] = [Threshold(name=f"act_{i}", levels=levels)]
         pooled = draw(st.integers(0, 2)) == 0
         if pooled:
-            w = draw(windows(at.height, at.width, 3, pool=True))
-            tail.insert(draw(st.integers(0, 1)), MaxPool(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding))
+            w = draw(windows(at, 3))
+            tail.insert(
+                draw(st.integers(0, 1)), MaxPool(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding)
+            )
         for t in tail:
             at = t.output(at)
         layers += tail

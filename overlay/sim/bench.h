@@ -59,7 +59,7 @@ struct Stalls {
     }
 };
 
-// First in, first out. Memory is given back to the front when everything has been taken.
+// First in, first out. The front is given back when everything, or a million words and most of all, has been taken.
 struct Queue {
     std::vector<StreamWord> words;
     std::vector<uint8_t> lasts;
@@ -71,7 +71,13 @@ struct Queue {
     }
     void drop(size_t count) {
         head += count;
-        if (head == words.size()) clear();
+        if (head == words.size()) {
+            clear();
+        } else if (head > (1u << 20) && 2 * head > words.size()) {
+            words.erase(words.begin(), words.begin() + head);
+            lasts.erase(lasts.begin(), lasts.begin() + head);
+            head = 0;
+        }
     }
     void clear() {
         words.clear();

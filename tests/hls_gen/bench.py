@@ -18,8 +18,9 @@ import veriloggen
 from veriloggen.core import vtypes as vt
 
 from hls_gen.rtl import Block, width
-from overlay.sim import verilator as tools
+from overlay.sim import verilator as sim
 from overlay.sim.cache import cached_folder
+from overlay.sim.tools import digest, find_compiler, find_verilator, run_tool
 
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""
@@ -32,12 +33,12 @@ void vl_finish(const char*, int, const char*) {{}}
 void vl_stop(const char*, int, const char*) {{}}
 void vl_fatal(const char*, int, const char*, const char*) {{}}
 namespace {{
-template <class T> void put(T& port, const uint32_t* words, unsigned) {{
+template <class T> void put(T& port, const uint32_t* words) {{
     uint64_t v = 0;
     std::memcpy(&v, words, sizeof v);
     port = static_cast<T>(v);
 }}
-template <std::size_t N> void put(VlWide<N>& port, const uint32_t* words, unsigned) {{
+template <std::size_t N> void put(VlWide<N>& port, const uint32_t* words) {{
     for (std::size_t i = 0; i < N; ++i) port[i] = words[i];
 }}
 template <class T> void get(const T& port, uint32_t* words) {{
@@ -149,29 +150,29 @@ class Bench:
 
 def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
     """Shared object of ``block``, from the cache where it has been built before."""
-    verilator, compiler = tools.find_verilator(), tools.find_compiler()
+    verilator, compiler = find_verilator(), find_compiler()
     veriloggen.reset()
     text = block.m.to_verilog()
     ports = {name: (is_input, low // 4) for name, (is_input, low, _) in place.items()}
-    puts = [f"    put(m->top.{n}, in + {low}, 0);" for n, (is_input, low) in ports.items() if is_input]
+    puts = [f"    put(m->top.{n}, in + {low});" for n, (is_input, low) in ports.items() if is_input]
     gets = [f"    get(m->top.{n}, out + {low});" for n, (is_input, low) in ports.items() if not is_input]
     clock = ["    m->top.clk = 1;", "    m->top.clk = 0;"] if "clk" in block.m.io_variable else ["", ""]
     accessor = ACCESSOR.format(sources="{sources}", puts="\n".join(puts), gets="\n".join(gets), rise=clock[0], fall=clock[1])
-    options = [*tools.VERILATE_FLAGS, *(["--make", "json"] if verilator.version >= tools.MAKE_JSON_SINCE else [])]
-    flags = [*tools._base_flags(verilator, compiler, False), "-O1"]
-    key = tools._digest(text, accessor, repr((verilator, compiler, options, flags)))
+    options = [*sim.VERILATE_FLAGS, *(["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else [])]
+    flags = [*sim._base_flags(verilator, compiler, False), "-O1"]
+    key = digest(text, accessor, repr((verilator, compiler, options, flags)))
 
     def make(folder: Path) -> None:
         source = folder / "block.v"
         source.write_text(text)
-        command = [verilator.program, "--cc", "--prefix", tools.PREFIX, "--top-module", block.m.name, "-Mdir", folder, *options, source]
-        tools._run(command, "Verilator", env=verilator.environment, cwd=folder)
-        runtime, fast, slow = tools._sources(verilator, folder, False)
+        command = [verilator.program, "--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, "-Mdir", folder, *options, source]
+        run_tool(command, "Verilator", env=verilator.environment, cwd=folder)
+        runtime, fast, slow = sim._sources(verilator, folder, False)
         whole = "\n".join(f'#include "{path.name}"' for path in [*fast, *slow])  # one unit: the headers are read once
         (folder / "accessor.cpp").write_text(accessor.replace("{sources}", whole))
-        objects = tools._runtime(verilator, compiler, runtime, False)
+        objects = sim._runtime(verilator, compiler, runtime, False)
         link = [compiler.program, *flags, f"-I{folder}", "-shared", "-o", "block.so", "accessor.cpp", *objects, "-pthread"]
-        tools._run(link, f"{compiler.program} {block.m.name}", cwd=folder)
+        run_tool(link, f"{compiler.program} {block.m.name}", cwd=folder)
         for path in folder.iterdir():
             if path.name != "block.so":
                 path.unlink()

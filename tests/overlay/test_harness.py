@@ -123,11 +123,24 @@ def test_the_sink_takes_no_more_than_its_credit(loop):
     assert lasts.tolist() == [False] * 4 + [True]
 
 
-def test_run_without_condition_is_exact(loop):
+@pytest.mark.parametrize("cycles", [0, 123, 200_000, 450_001])
+def test_run_without_condition_is_exact(loop, cycles):
     simulation = loop()
     before = simulation.cycles
-    assert simulation.run(123) == "cycles"
-    assert simulation.cycles - before == 123
+    assert simulation.run(cycles) == "cycles"
+    assert simulation.cycles - before == cycles
+
+
+def test_long_streams_in_small_pieces(loop):
+    simulation = loop()
+    total = 3_000_000
+    simulation.send(np.arange(total))
+    done = 0
+    while done < total:
+        words = simulation.receive(250_000)
+        simulation.run(300)  # more arrives than is taken
+        assert (words == np.arange(done + 1, done + 250_001)).all()
+        done += words.size
 
 
 def test_registers(loop):

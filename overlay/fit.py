@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from driver.compile import Plan, plan
+from driver.plan import Plan, plan
 from golden.network import Model
 from hls_gen.design import Design, Npu
 

@@ -1,0 +1,202 @@
+"""Plan: everything a network needs of an NPU, before it is cut to the memories of a particular one (spec B1 to B7).
+
+    model --golden.lowering--> passes --golden.schedule--> orders --this--> table rows, kernels, thresholds, layouts
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from golden.encoding import Array
+from golden.lowering import Lowered, Pass, lower
+from golden.network import Model
+from golden.schedule import Schedule, Stage, StageTables, schedule
+from golden.window import Pair, Window
+
+from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
+from .program import ONE, ZERO
+from .tables import Tables, rows
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What one network needs of an NPU; layers in their order, rows of a memory in theirs."""
+
+    lowered: Lowered
+    schedule: Schedule
+    input_words: Layout
+    """(frame words, kfp): input bit that each lane carries, or ZERO, ONE."""
+    output: Layout
+    """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
+    conv: Tables = field(default_factory=lambda: Tables(kernel=True))
+    pool: Tables = field(default_factory=lambda: Tables(kernel=False))
+    kernels: list[Array] = field(default_factory=list)
+    """(rows, kgp * kfp) of 0 and 1, an array a layer."""
+    codes: list[Ints] = field(default_factory=list)
+    """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
+    results: list[dict[str, int]] = field(default_factory=list)
+    """Row of the results unit by field, one a layer."""
+    thresholds: list[Ints] = field(default_factory=list)
+    """(rows, ol), an array a layer that has thresholds."""
+    map_words: int = 2
+    """Words of the largest map that goes back to the NPU's input."""
+    ideal: list[tuple[str, int]] = field(default_factory=list)
+    """Name and beats of each layer."""
+
+    def depths(self) -> dict[str, int]:
+        """Rows or words that each memory of the NPU must have at least."""
+        return {
+            "layers": len(self.results),
+            "tuple_words": self.conv.ring_words,
+            "pool_words": self.pool.ring_words,
+            "taps": rows(self.conv.flags),
+            "olds": rows(self.conv.olds),
+            "jumps": rows(self.conv.jumps),
+            "pool_taps": rows(self.pool.flags),
+            "pool_olds": rows(self.pool.olds),
+            "kernel_rows": rows(self.kernels),
+            "threshold_rows": rows(self.thresholds),
+            "map_words": self.map_words,
+        }
+
+    def acc_bits(self) -> int:
+        """Width of accumulator that holds every value, and the threshold that is never reached."""
+        low = min(p.value_range[0] for p in self.lowered.passes)
+        high = max(p.value_range[1] + 1 for p in self.lowered.passes)
+        return 1 + max(high.bit_length(), (~low).bit_length())
+
+
+def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan:
+    """What ``model`` needs of an NPU with this geometry (kfp, kgp, pfp, ol, planes, shift_bits).
+
+    order : of the maps, "pull", "raster" or "auto" (golden.schedule).
+    ValueError where the engine can't compute the network.
+    """
+    groups, shift_bits = int(geometry["planes"]), int(geometry["shift_bits"])
+    lowered = lower(model, groups or None)
+    if not groups and lowered.input_bits > 1 << shift_bits:
+        raise ValueError(
+            f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
+            f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
+        )
+    orders = schedule(_stages(lowered.passes), order)
+    layout, code = _input_layout(lowered, int(geometry["kfp"]), groups)
+    words = _input_words(lowered, layout, orders.input_order)
+    made = Plan(lowered=lowered, schedule=orders, input_words=words, output=layout)
+    tables = iter(orders.tables)
+    for number, p in enumerate(lowered.passes):
+        _convolution(made, p, next(tables), layout, code, int(geometry["kgp"]))
+        layout = _results(made, p, tables, geometry, is_last=number == len(lowered.passes) - 1)
+        code = np.zeros(len(layout), np.int64)
+    made.output = layout
+    return made
+
+
+def _stages(passes: tuple[Pass, ...]) -> list[Stage]:
+    """The windows of all passes, as golden.schedule wants them: each convolution, and its pool if it has one."""
+    out = []
+    for p in passes:
+        size, bits = (p.height, p.width), p.weight.shape[2] * p.weight.shape[3]
+        out.append(_stage(p.name, "conv", size, p.window, bits))
+        if p.pool:
+            out.append(_stage(f"{p.name}_pool", "pool", out[-1].output_size, p.pool, p.out_channels * p.levels))
+    return out
+
+
+def _stage(name: str, kind: str, size: Pair, window: Window, tuple_bits: int) -> Stage:
+    height, width = size
+    return Stage(name=name, kind=kind, height=height, width=width, window=window, tuple_bits=tuple_bits)
+
+
+def _input_layout(lowered: Lowered, kfp: int, groups: int) -> tuple[Layout, Ints]:
+    """Layout of the first map's tuples, and the code of each word."""
+    channels, planes = lowered.passes[0].weight.shape[2:]
+    if lowered.input_bits:
+        return plane_layout(channels, planes - 1, kfp, groups)
+    layout = chunks(np.arange(channels), kfp)
+    return layout, np.zeros(len(layout), np.int64)
+
+
+def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
+    """(tuples * words, kfp): number of the image bit in each lane, or ZERO, ONE.
+
+    A plane above the stored bits repeats the sign bit, or is 0 where there is none.
+    """
+    source = lowered.model.network.input
+    bits = source.encoding.bits
+    stored = list(range(bits))  # bit of the value in each plane
+    if lowered.input_bits:
+        above = ZERO if source.encoding.kind == "unsigned" else bits - 1
+        stored += [above] * (lowered.input_bits - bits) + [ONE]
+    plane, channel = np.array(stored), np.arange(source.channels)[:, None]
+    of_lane = np.where(plane >= 0, channel * bits + plane, plane).ravel()
+    lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
+    at = order[:, None, None] * (source.channels * bits)
+    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1])
+
+
+def _convolution(made: Plan, p: Pass, tables: StageTables, layout: Layout, code: Ints, kgp: int) -> None:
+    """Append the rows of a pass up to its sums. ``layout``: of the tuples that it reads.  ``code``: of their words."""
+    groups, places, words = -(-p.out_channels // kgp), p.weight.shape[1], len(layout)
+    made.conv.append(tables, words, visits=p.visits, reread=groups > 1)
+    made.conv.inputs[-1]["from_ring"] = int(bool(made.kernels))
+    made.conv.layers[-1] |= {
+        "kernel_base": rows(made.kernels),
+        "group_rows": places * words,
+        "groups_minus_1": groups - 1,
+        "tap_offset": p.tap_offset,
+    }
+    made.kernels.append(_kernels(p, layout, kgp))
+    made.codes.append(np.tile(code, groups * places))
+    made.ideal.append((p.name, len(tables.index) * p.visits * words * groups))
+
+
+def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
+    """(groups * taps * visits * words, kgp * kfp) weight bits; unused lanes 1, unused kernels as kernel 0."""
+    groups = -(-p.out_channels // kgp)
+    places = p.weight.shape[1]
+    lanes = p.weight.reshape(p.out_channels, places, -1)
+    padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
+    kernel = np.zeros(groups * kgp, np.int64)
+    kernel[: p.out_channels] = np.arange(p.out_channels)
+    bits: Array = padded[kernel][:, :, layout]  # (kernels, places, words, kfp)
+    bits = bits.reshape(groups, kgp, places, *layout.shape).transpose(0, 2, 3, 1, 4)
+    return bits.reshape(groups * places * len(layout), -1)
+
+
+def _results(
+    made: Plan, p: Pass, tables: Iterator[StageTables], geometry: Mapping[str, Any], is_last: bool
+) -> Layout:
+    """Append the rows of a pass from its sums on; returns the layout of what leaves for a window."""
+    kfp, kgp, pfp, ol = (int(geometry[k]) for k in ("kfp", "kgp", "pfp", "ol"))
+    groups = -(-p.out_channels // kgp)
+    last_group = p.out_channels - (groups - 1) * kgp
+    windows = made.conv.layers[-1]["windows_minus_1"] + 1
+    made.results.append(
+        {
+            "groups_minus_1": groups - 1,
+            "last_units_minus_1": -(-last_group // ol) - 1,
+            "windows_minus_1": windows - 1,
+            "levels_minus_1": p.levels - 1,
+            "threshold_base": rows(made.thresholds),
+            "double": int(p.double),
+            "raw": int(p.threshold is None),
+        }
+    )
+    steps = result_layout(p.out_channels, p.levels, kgp, ol)
+    if p.threshold is None:
+        return steps
+    never = p.value_range[1] + 1
+    made.thresholds.append(np.where(steps == UNUSED, never, p.threshold.ravel()[steps]))
+    words = regroup(steps, pfp)
+    if p.pool:
+        made.pool.append(next(tables), len(words))
+    else:
+        made.pool.append_straight(windows, len(words))
+    made.pool.layers[-1]["to_host"] = int(is_last)
+    out = regroup(words, kfp)
+    if not is_last:
+        made.map_words = max(made.map_words, (made.pool.layers[-1]["windows_minus_1"] + 1) * len(out))
+    return out

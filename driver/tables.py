@@ -1,0 +1,110 @@
+"""Rows of a sequencer's memories: what a layer's schedule becomes (hls_gen/sequencer.py; golden/schedule/tables.py).
+
+    layers row --> taps, one after another: flags row (new tuple or old one, last of its window, ...)
+                                            olds row, jumps row where the flags say so
+
+Every memory holds all layers, one after another; a layer's row says where its own part begins. Words are those of the
+tuple memory (kfp or pfp bits); old addresses are relative to the first word of the layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from golden.encoding import Array
+from golden.schedule import StageTables
+
+from .layout import Ints
+
+FLAGS = ("last", "new", "skip", "jump")
+"""Columns of ``Tables.flags``."""
+
+
+@dataclass
+class Tables:
+    """Rows of one sequencer's memories: ``inputs`` and ``layers`` by field, the others one array a layer.
+
+    kernel : the convolution's sequencer, which counts kernel rows and jumps; else the pool's.
+    """
+
+    kernel: bool
+    inputs: list[dict[str, int]] = field(default_factory=list)
+    layers: list[dict[str, int]] = field(default_factory=list)
+    flags: list[Array] = field(default_factory=list)
+    """(taps, 4) of 0 and 1, columns FLAGS."""
+    olds: list[Ints] = field(default_factory=list)
+    """(old taps) word of the layer; the tuple memory's capacity is still to be taken off."""
+    jumps: list[Ints] = field(default_factory=list)
+    """(jumps) kernel row, counted from the first row of the kernel group."""
+    ring_words: int = 2
+    """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
+
+    def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False) -> None:
+        """Rows of a layer with windows.
+
+        words : of a tuple.  visits : beats of each word at a tap, one after another, with a kernel row each.
+        reread : a window is passed several times, so its tuples must stay until it ends.
+        """
+        flags, olds = _taps(tables, visits)
+        tuples, windows = len(tables.input_order), len(tables.output_order)
+        window_taps = _plain_window(flags)
+        hold = min(tables.capacity(reread), tuples)
+        row = {
+            "words_minus_1": words - 1,
+            "hold": hold,
+            "tail": hold * words,
+            "direct": int(window_taps > 0),
+            "window_taps_minus_1": max(window_taps - 1, 0),
+            "windows_minus_1": windows - 1,
+            "flags_base": rows(self.flags),
+            "old_base": rows(self.olds),
+        }
+        if self.kernel:
+            leading = tables.leading_jump or 0
+            row |= {"jump_base": rows(self.jumps), "start_row": leading * words * visits}
+        self.layers.append(row)
+        self.inputs.append({"words": tuples * words})
+        if not window_taps:
+            self.flags.append(flags)
+            self.olds.append(olds * words)
+            if self.kernel:
+                self.jumps.append(tables.jump_target * words * visits)
+        self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
+
+    def append_straight(self, windows: int, words: int) -> None:
+        """Rows of a pool layer without windows: it hands ``windows`` tuples on."""
+        row = dict.fromkeys(("window_taps_minus_1", "flags_base", "old_base"), 0)
+        row |= {"words_minus_1": words - 1, "hold": 1, "tail": words, "direct": 1, "windows_minus_1": windows - 1}
+        self.layers.append(row)
+        self.inputs.append({"words": windows * words})
+        self.ring_words = max(self.ring_words, 2 * words)
+
+
+def rows(parts: Sequence[Array]) -> int:
+    """Rows of several parts of a memory together."""
+    return sum(len(p) for p in parts)
+
+
+def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
+    """Flags of each tap, each visit a tap of its own and a skip before it for each tuple that only comes by; olds."""
+    tap = np.repeat(np.arange(len(tables.index)), visits)
+    visit = np.tile(np.arange(visits), len(tables.index))
+    final = visit == visits - 1
+    new = tables.new[tap] & (visit == 0)
+    columns = {"last": tables.last[tap] & final, "new": new, "skip": np.zeros_like(new), "jump": np.zeros_like(new)}
+    if tables.stage.kind == "conv":
+        columns["jump"] = tables.jump_mark[tap] & final
+    flags: Array = np.stack([columns[name] for name in FLAGS], axis=1).astype(np.int64)
+    skips = np.where(tables.new, tables.advance - 1, 0)  # tuples that arrive before this tap's own
+    skip = np.array([int(name in ("new", "skip")) for name in FLAGS])
+    flags = np.insert(flags, np.repeat(np.flatnonzero(visit == 0), skips), skip, axis=0)
+    return flags, tables.index[tap][~new]
+
+
+def _plain_window(flags: Array) -> int:
+    """Taps of a window if every tap is new and all windows are alike, so that no table is needed; else 0."""
+    last, new, skip, jump = flags.T
+    taps = int(last.argmax()) + 1
+    ends = (np.arange(len(flags)) + 1) % taps == 0
+    return taps if new.all() and not skip.any() and not jump.any() and (last == ends).all() else 0

@@ -6,7 +6,7 @@ The hardware is known by its manifest alone, and numpy is all that is needed, so
 network whose passes fit the memories runs on the same bitstream.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -74,10 +74,9 @@ def _rows(made: Plan, npu: Npu) -> dict[str, Words]:
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
     out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
     out["results"] = pack_fields(npu.memory("results"), _columns(made.results))
-    if made.thresholds:
-        limits = np.concatenate(made.thresholds)
-        bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
-        out["thresholds"] = pack_rows(npu.memory("thresholds").width, bits.reshape(len(limits), -1))
+    limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
+    bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
+    out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out
 
 

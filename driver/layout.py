@@ -61,8 +61,8 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
     """Words of an integer input: (layout of channel * (planes + 1) + plane, code of each word's kernel rows).
 
     planes : bit planes without the constant one, which has number ``planes``.
-    groups : the NPU's plane groups, then planes == groups, a word has all planes of kfp // (groups + 1) channels, and its
-        code is 1; or 0: plane after plane, code = shift, for the negative plane -1 - shift.
+    groups : the NPU's plane groups, then planes == groups, a word has all planes of kfp // (groups + 1) channels, and
+        its code is 1; or 0: plane after plane, code = shift, for the negative plane -1 - shift.
     """
     channel = np.arange(channels) * (planes + 1)
     if not groups:

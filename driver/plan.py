@@ -17,7 +17,7 @@ from golden.window import Pair, Window
 
 from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
 from .program import ONE, ZERO
-from .tables import Tables, rows
+from .tables import Tables, base, rows
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,7 @@ class Plan:
     results: list[dict[str, int]] = field(default_factory=list)
     """Row of the results unit by field, one a layer."""
     thresholds: list[Ints] = field(default_factory=list)
-    """(rows, ol), an array a layer that has thresholds."""
+    """(rows, ol), an array a layer."""
     map_words: int = 2
     """Words of the largest map that goes back to the NPU's input."""
     ideal: list[tuple[str, int]] = field(default_factory=list)
@@ -144,7 +144,7 @@ def _convolution(made: Plan, p: Pass, tables: StageTables, layout: Layout, code:
     made.conv.inputs[-1]["from_ring"] = int(bool(made.kernels))
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
-        "group_rows": places * words,
+        "group_rows": places * words if groups > 1 else 0,
         "groups_minus_1": groups - 1,
         "tap_offset": p.tap_offset,
     }
@@ -174,22 +174,24 @@ def _results(
     groups = -(-p.out_channels // kgp)
     last_group = p.out_channels - (groups - 1) * kgp
     windows = made.conv.layers[-1]["windows_minus_1"] + 1
+    steps = result_layout(p.out_channels, p.levels, kgp, ol)
+    limits = np.zeros((0, ol), np.int64)
+    if p.threshold is not None:
+        limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
     made.results.append(
         {
             "groups_minus_1": groups - 1,
             "last_units_minus_1": -(-last_group // ol) - 1,
             "windows_minus_1": windows - 1,
             "levels_minus_1": p.levels - 1,
-            "threshold_base": rows(made.thresholds),
+            "threshold_base": base(made.thresholds, limits),
             "double": int(p.double),
             "raw": int(p.threshold is None),
         }
     )
-    steps = result_layout(p.out_channels, p.levels, kgp, ol)
+    made.thresholds.append(limits)
     if p.threshold is None:
         return steps
-    never = p.value_range[1] + 1
-    made.thresholds.append(np.where(steps == UNUSED, never, p.threshold.ravel()[steps]))
     words = regroup(steps, pfp)
     if p.pool:
         made.pool.append(next(tables), len(words))

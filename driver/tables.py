@@ -7,7 +7,7 @@ Every memory holds all layers, one after another; a layer's row says where its o
 tuple memory (kfp or pfp bits); old addresses are relative to the first word of the layer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +36,7 @@ class Tables:
     olds: list[Ints] = field(default_factory=list)
     """(old taps) word of the layer; the tuple memory's capacity is still to be taken off."""
     jumps: list[Ints] = field(default_factory=list)
-    """(jumps) kernel row, counted from the first row of the kernel group."""
+    """(jumps) kernel row, counted from the first row of the kernel group; none in the pool's."""
     ring_words: int = 2
     """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
 
@@ -47,8 +47,11 @@ class Tables:
         reread : a window is passed several times, so its tuples must stay until it ends.
         """
         flags, olds = _taps(tables, visits)
-        tuples, windows = len(tables.input_order), len(tables.output_order)
+        jumps = tables.jump_target if self.kernel else tables.jump_target[:0]
         window_taps = _plain_window(flags)
+        if window_taps:
+            flags = flags[:0]  # there are no olds and no jumps either
+        tuples, windows = len(tables.input_order), len(tables.output_order)
         hold = min(tables.capacity(reread), tuples)
         row = {
             "words_minus_1": words - 1,
@@ -57,19 +60,17 @@ class Tables:
             "direct": int(window_taps > 0),
             "window_taps_minus_1": max(window_taps - 1, 0),
             "windows_minus_1": windows - 1,
-            "flags_base": rows(self.flags),
-            "old_base": rows(self.olds),
+            "flags_base": base(self.flags, flags),
+            "old_base": base(self.olds, olds),
         }
         if self.kernel:
-            leading = tables.leading_jump or 0
-            row |= {"jump_base": rows(self.jumps), "start_row": leading * words * visits}
+            row["jump_base"] = base(self.jumps, jumps)
+            row["start_row"] = (tables.leading_jump or 0) * words * visits
         self.layers.append(row)
         self.inputs.append({"words": tuples * words})
-        if not window_taps:
-            self.flags.append(flags)
-            self.olds.append(olds * words)
-            if self.kernel:
-                self.jumps.append(tables.jump_target * words * visits)
+        self.flags.append(flags)
+        self.olds.append(olds * words)
+        self.jumps.append(jumps * words * visits)
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
     def append_straight(self, windows: int, words: int) -> None:
@@ -84,6 +85,11 @@ class Tables:
 def rows(parts: Sequence[Array]) -> int:
     """Rows of several parts of a memory together."""
     return sum(len(p) for p in parts)
+
+
+def base(before: Sequence[Array], own: Sized) -> int:
+    """Row at which a layer's part of a memory begins; 0 if it has none, since the memory may end where it would be."""
+    return rows(before) if len(own) else 0
 
 
 def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:

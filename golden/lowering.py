@@ -91,7 +91,8 @@ class Lowered:
         if not self.input_bits:
             return to_bits(images, encoding).reshape(*images.shape[:3], -1, 1)
         planes: Array = (images.astype(np.int64)[..., None] >> np.arange(self.input_bits)) & 1
-        return np.concatenate([planes, np.ones_like(planes[..., :1])], axis=-1).astype(np.uint8)
+        features: Array = np.concatenate([planes, np.ones_like(planes[..., :1])], axis=-1)
+        return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
         """Result of the last pass by the passes' own rule: values, or bits (N, H, W, channels * levels)."""

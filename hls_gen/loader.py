@@ -172,6 +172,7 @@ def loader(library: Library, design: Design) -> Block:
         kept = b.output_reg(f"error_{name}", 32)
         b.on(fault, (kept, header[k]))
     b.output("idle", 1, all_of(idle, at["HEADER"]))
+    b.output("computing", 1, ~idle)
     b.output("loader_state", 3, state)
     b.output("word_taken", 1, take)
     return b

@@ -98,7 +98,7 @@ def register_map(design: Design) -> list[Register]:
             "pending interrupts",
             (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
         ),
-        Register("CYCLES", 0x050, "RO", "cycles since CLEAR_COUNTERS"),
+        Register("CYCLES", 0x050, "RO", "cycles with a frame in flight, since CLEAR_COUNTERS"),
         Register("FRAMES", 0x054, "RO", "frames whose results have left"),
         Register("WORDS_IN", 0x058, "RO", "stream words taken"),
         Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
@@ -136,6 +136,7 @@ def registers(design: Design, digest: str) -> Block:
     b = Block("registers_block")
     bus = _Axi(b)
     error, interrupt = b.input("error"), b.output("interrupt")
+    computing = b.input("computing")
     status = {name: b.input(name, w) for name, w in (("idle", 1), ("loaded", 1), ("loader_state", 3))}
     faults = {
         name: b.input(name, w)
@@ -164,7 +165,7 @@ def registers(design: Design, digest: str) -> Block:
     b.on(soft_reset, (pending, 0))
     interrupt.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
 
-    def counter(name: str, pulse: Signal | None) -> Signal:
+    def counter(name: str, pulse: Signal) -> Signal:
         value = b.reg(f"count_{name.lower()}", 32)
         b.on(pulse, (value, add(value, 1, 32)))
         b.on(clear, (value, 0))
@@ -184,7 +185,7 @@ def registers(design: Design, digest: str) -> Block:
         "ERROR_LENGTH": faults["error_length"],
         "IRQ_ENABLE": fit(enable, 32),
         "IRQ_STATUS": fit(pending, 32),
-        "CYCLES": counter("CYCLES", None),
+        "CYCLES": counter("CYCLES", computing),
         "FRAMES": counter("FRAMES", pulses["frame_left"]),
         "WORDS_IN": counter("WORDS_IN", pulses["word_taken"]),
         "WORDS_OUT": counter("WORDS_OUT", pulses["word_given"]),
@@ -194,7 +195,7 @@ def registers(design: Design, digest: str) -> Block:
         values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
         for name in ("beat", "wait_input", "wait_room", "wait_table"):
             register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
-            values[register] = counter(register, b.input(f"npu{n}_{name}"))
+            values[register] = counter(register, computing & b.input(f"npu{n}_{name}"))
         values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", 21), 32)
     shown: Signal = const(0, 32)
     for name, value in reversed(values.items()):

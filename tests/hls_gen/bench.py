@@ -4,13 +4,14 @@
     Source, Sink         agents on ready/valid streams: random stalls, and the rules of the protocol
     run(bench, *agents)  cycle after cycle until all agents are done
 
-Times: a word that is taken in cycle t crosses at the clock edge that ends cycle t, for inputs and for outputs; a latency of L
-cycles means that what is taken in cycle t is seen in cycle t + L.
+Times: a word that is taken in cycle t crosses at the clock edge that ends cycle t, for inputs and for outputs; a latency
+of L cycles means that what is taken in cycle t is seen in cycle t + L.
 """
 
 import ctypes
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,12 @@ from overlay.sim.tools import digest, find_compiler, find_verilator, run_tool
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""
 
+RENAMED = {"interrupt": "__SYM__interrupt"}
+"""Ports that Verilator renames, since they are words to some C++ compilers."""
+
 ACCESSOR = """
 #include <cstdint>
 #include <cstring>
-{sources}
 void vl_finish(const char*, int, const char*) {{}}
 void vl_stop(const char*, int, const char*) {{}}
 void vl_fatal(const char*, int, const char*, const char*) {{}}
@@ -152,32 +155,41 @@ def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
     """Shared object of ``block``, from the cache where it has been built before."""
     verilator, compiler = find_verilator(), find_compiler()
     veriloggen.reset()
-    text = block.m.to_verilog()
-    ports = {name: (is_input, low // 4) for name, (is_input, low, _) in place.items()}
-    puts = [f"    put(m->top.{n}, in + {low});" for n, (is_input, low) in ports.items() if is_input]
-    gets = [f"    get(m->top.{n}, out + {low});" for n, (is_input, low) in ports.items() if not is_input]
-    clock = ["    m->top.clk = 1;", "    m->top.clk = 0;"] if "clk" in block.m.io_variable else ["", ""]
-    accessor = ACCESSOR.format(sources="{sources}", puts="\n".join(puts), gets="\n".join(gets), rise=clock[0], fall=clock[1])
-    options = [*sim.VERILATE_FLAGS, *(["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else [])]
+    text, accessor = block.m.to_verilog(), _accessor(block, place)
+    listing = ["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else []
+    verilate = ["--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, *sim.VERILATE_FLAGS, *listing]
     flags = [*sim._base_flags(verilator, compiler, False), "-O1"]
-    key = digest(text, accessor, repr((verilator, compiler, options, flags)))
+    key = digest(text, accessor, repr((verilator, compiler, verilate, flags)))
 
     def make(folder: Path) -> None:
         source = folder / "block.v"
         source.write_text(text)
-        command = [verilator.program, "--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, "-Mdir", folder, *options, source]
+        command = [verilator.program, *verilate, "-Mdir", folder, source]
         run_tool(command, "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = sim._sources(verilator, folder, False)
-        whole = "\n".join(f'#include "{path.name}"' for path in [*fast, *slow])  # one unit: the headers are read once
-        (folder / "accessor.cpp").write_text(accessor.replace("{sources}", whole))
+        whole = "".join(f'#include "{path.name}"\n' for path in [*fast, *slow])  # one unit: headers are read once
+        (folder / "block.cpp").write_text(whole + accessor)
         objects = sim._runtime(verilator, compiler, runtime, False)
-        link = [compiler.program, *flags, f"-I{folder}", "-shared", "-o", "block.so", "accessor.cpp", *objects, "-pthread"]
-        run_tool(link, f"{compiler.program} {block.m.name}", cwd=folder)
+        link = ["-shared", "-o", "block.so", "block.cpp", *objects, "-pthread"]
+        run_tool([compiler.program, *flags, f"-I{folder}", *link], f"{compiler.program} {block.m.name}", cwd=folder)
         for path in folder.iterdir():
             if path.name != "block.so":
                 path.unlink()
 
     return cached_folder("block", key, make) / "block.so"
+
+
+def _accessor(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> str:
+    """C++ that copies the ports from and to buffers of 32-bit words."""
+    puts, gets = [], []
+    for name, (is_input, low, _) in place.items():
+        port = f"m->top.{RENAMED.get(name, name)}"
+        if is_input:
+            puts.append(f"    put({port}, in + {low // 4});")
+        else:
+            gets.append(f"    get({port}, out + {low // 4});")
+    edges = ["    m->top.clk = 1;", "    m->top.clk = 0;"] if "clk" in block.m.io_variable else ["", ""]
+    return ACCESSOR.format(puts="\n".join(puts), gets="\n".join(gets), rise=edges[0], fall=edges[1])
 
 
 class Agent:
@@ -240,10 +252,10 @@ class Source(Agent):
 
 
 class Sink(Agent):
-    """Takes ``expect`` words from an output stream and holds it to the rules: valid does not look at ready; once valid, the word
-    stays until it is taken.
+    """Takes ``expect`` words from an output stream and holds it to the rules: valid does not look at ready; once valid,
+    the word stays until it is taken.
 
-    words : what was taken, as tuples of the ports ``names``; taken : cycle of each; seen : cycle in which each was first offered.
+    words : what was taken, as tuples of the ports ``names``; taken : cycle of each; seen : cycle of its first offer.
     stall : chance that ready is 0 in a cycle; ``closed`` (may be set at any time) keeps it at 0.
     """
 
@@ -313,7 +325,7 @@ def run(bench: Bench, *agents: Agent, cycles: int | None = None, extra: int = 8)
 
 def steady(cycles: Sequence[int], step: int = 1) -> bool:
     """Whether the cycles are ``step`` apart."""
-    return all(b - a == step for a, b in zip(cycles, cycles[1:]))
+    return all(b - a == step for a, b in pairwise(cycles))
 
 
 def load(bench: Bench, memory: Any, first_row: int, rows: Sequence[int], stream_bits: int = 32) -> None:

@@ -231,7 +231,7 @@ def _pass(
     if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
         double, offset = False, offset // 2
     elif len(halves) == 2 and threshold is not None:
-        low, high, threshold = 2 * low, 2 * high, 2 * threshold
+        low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
     made = Pass(
         name=layer.name,
         height=source.height,

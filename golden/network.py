@@ -10,9 +10,10 @@ from .conv import Conv, Dense
 from .encoding import Array, Encoding
 from .layer import Layer, Map
 from .pool import AvgPool, MaxPool
+from .requantise import Requantise
 from .threshold import Threshold
 
-LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold)}
+LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,6 @@ def _layer(entry: Mapping[str, Any]) -> Layer:
     kind = data.pop("kind")
     if kind not in LAYER_KINDS:
         raise ValueError(f"network description: layer kind must be one of {', '.join(LAYER_KINDS)}, got {kind!r}")
-    if "weight" in data:
-        data["weight"] = Encoding(**data["weight"])
+    for key in {"weight", "encoding"} & set(data):
+        data[key] = Encoding(**data[key])
     return LAYER_KINDS[kind](**data)

@@ -22,6 +22,7 @@ from .encoding import Array
 from .layer import Layer, Map
 from .network import Model
 from .pool import MaxPool
+from .requantise import Requantise
 from .threshold import Threshold
 
 COLUMNS = 1 << 23
@@ -105,6 +106,8 @@ def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
         return _threshold(source, arrays)
     if isinstance(layer, MaxPool):
         return _max_pool(layer, source, target)
+    if isinstance(layer, Requantise):
+        return _requantise(layer, target, arrays)
     return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
 
 
@@ -157,5 +160,21 @@ def _max_pool(layer: MaxPool, source: Map, target: Map) -> Step:
         for tap in range(1, layer.window.taps):
             np.maximum(largest, padded[:, positions[:, tap]], out=largest)
         return largest.reshape(len(x), *target.shape)
+
+    return run
+
+
+def _requantise(layer: Requantise, target: Map, arrays: Arrays) -> Step:
+    # In float64: |product| < 2^47, a power of two changes no digit, and with the half added it has 48 bits.
+    bias, multiplier = arrays["bias"].astype(np.float64), arrays["multiplier"].astype(np.float64)
+    scale = 2.0 ** -arrays["shift"].astype(np.float64)
+
+    def run(x: Array) -> Array:
+        y = x + bias
+        y *= multiplier
+        y *= scale
+        y += np.copysign(0.5, y)
+        np.trunc(y, out=y)
+        return np.clip(y, layer.low, layer.high).astype(value_dtype(target))
 
     return run

@@ -169,8 +169,7 @@ def loader(library: Library, design: Design) -> Block:
     b.on(take & final, (state, number["HEADER"]))
     b.on(fault, (state, number["DRAIN"]), (error, 1), (code, fault_code), (run, 0))
     for k, name in enumerate(("header", "address", "length")):
-        kept = b.output_reg(f"error_{name}", 32)
-        b.on(fault, (kept, header[k]))
+        b.output(f"error_{name}", 32, choose(error, header[k], 0, 32))  # in DRAIN the header stays
     b.output("idle", 1, all_of(idle, at["HEADER"]))
     b.output("computing", 1, ~idle)
     b.output("loader_state", 3, state)

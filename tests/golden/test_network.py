@@ -6,6 +6,7 @@ import pytest
 from golden.conv import Conv, Dense
 from golden.encoding import signed
 from golden.network import Model, Network
+from golden.requantise import Requantise
 from golden.threshold import Threshold
 from tests.cases import case_map, cases, random_images, random_values
 from tests.errors import value_error
@@ -86,7 +87,8 @@ def without(key: str) -> dict:
         ),
         (
             lambda: Network.from_dict(description(layers=[{"kind": "softmax", "name": "s"}])),
-            "network description: layer kind must be one of conv, dense, max_pool, avg_pool, threshold, got 'softmax'",
+            "network description: layer kind must be one of conv, dense, max_pool, avg_pool, threshold, requantise, "
+            "got 'softmax'",
         ),
         (
             lambda: Network.from_dict(description(layers=[{"name": "s"}])),
@@ -123,7 +125,10 @@ def test_what_does_not_fit_is_refused(call, message):
         call()
 
 
-def test_an_encoding_of_weights_survives_the_description():
-    layers = (Dense(name="dense_1", out_channels=2, weight=signed(5)),)
+def test_encodings_of_layers_survive_the_description():
+    layers = (
+        Dense(name="dense_1", out_channels=2, weight=signed(5)),
+        Requantise(name="requantise_1", encoding=signed(3), relu=True),
+    )
     network = Network(name="n", input=case_map(1, 2, 3), layers=layers, classes=("a", "b"))
     assert Network.from_dict(json.loads(json.dumps(network.to_dict()))) == network

@@ -1,0 +1,269 @@
+"""Sequencers: the tables of driver.plan against a plain loop over windows, groups, taps, visits and words."""
+
+import random
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from driver.plan import Plan, plan
+from driver.tables import Tables
+from golden.conv import Conv, Dense
+from golden.encoding import BIPOLAR
+from golden.layer import Map
+from golden.network import Network
+from golden.pool import MaxPool
+from golden.schedule import StageTables
+from golden.threshold import Threshold
+from hls_gen.design import Npu
+from hls_gen.memory import Library
+from hls_gen.sequencer import Kind, sequencer
+from tests.cases import cases, random_model
+from tests.hls_gen.bench import Agent, Bench, Source, load, pack, run, steady
+
+BIG = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, pool_words=2048, taps=8192, olds=8192,
+          jumps=1024, pool_taps=1024, pool_olds=1024, kernel_rows=4096)  # fmt: skip
+"""Rings that hold every case: nothing ever waits for free words."""
+
+FRAMES = 3
+CASES = {
+    "dense_33_31", "conv_strides", "conv_padding", "conv_padding_stride", "one_window_with_padding", "max_pool_of_bits",
+    "max_pool_of_sums", "signed_8_input", "levels", "ternary",
+}  # fmt: skip
+MODELS = {name: model for name, model in cases() if name in CASES}
+assert set(MODELS) == CASES
+
+
+class Stage:
+    """One layer of a sequencer: its rows, its part of the schedule, and its words for a frame."""
+
+    def __init__(self, row: dict[str, int], part: StageTables | None, visits: int, inputs: dict[str, int]):
+        self.row, self.part, self.visits, self.inputs = row, part, visits, inputs
+        self.words = row["words_minus_1"] + 1
+        self.groups = row.get("groups_minus_1", 0) + 1
+
+    @property
+    def taps(self) -> list[tuple[int, int, bool]]:
+        """(place in the kernel, tuple, last of its window) of every valid tap."""
+        if self.part is None:
+            return [(0, k, True) for k in range(self.row["windows_minus_1"] + 1)]
+        return list(zip(self.part.tap.tolist(), self.part.index.tolist(), self.part.last.tolist()))
+
+    @property
+    def skips(self) -> int:
+        """Tuples of a frame that only come by."""
+        return 0 if self.part is None else int((self.part.advance[self.part.new] - 1).sum())
+
+    @property
+    def beats(self) -> int:
+        return len(self.taps) * self.visits * self.words * self.groups
+
+
+def stages(made: Plan, pool: bool) -> list[Stage]:
+    tables = iter(made.schedule.tables)
+    out = []
+    conv_rows, pool_rows = zip(made.conv.layers, made.conv.inputs), zip(made.pool.layers, made.pool.inputs)
+    for p in made.lowered.passes:
+        row, inputs = next(conv_rows)
+        conv = Stage(row, next(tables), p.visits, inputs)
+        if p.threshold is None:
+            out += [] if pool else [conv]
+            continue
+        row, inputs = next(pool_rows)
+        out.append(Stage(row, next(tables) if p.pool else None, 1, inputs) if pool else conv)
+        if p.pool and not pool:
+            next(tables)
+    return out
+
+
+def loop(parts: list[Stage], words: list[list[list[int]]], acc_bits: int) -> list[tuple[int, ...]]:
+    """(word, first, last, kernel row, offset) of every beat; ``words``: [frame][layer] of the stream."""
+    out = []
+    for frame in words:
+        for stage, stream in zip(parts, frame):
+            window: list[tuple[int, int, bool]] = []
+            for tap in stage.taps:
+                window.append(tap)
+                if not tap[2]:
+                    continue
+                for group in range(stage.groups):
+                    row, offset = stage.row["kernel_base"] + group * stage.row["group_rows"], 0
+                    for number, (place, index, _) in enumerate(window):
+                        for visit in range(stage.visits):
+                            offset += stage.row["tap_offset"]
+                            for word in range(stage.words):
+                                first = number == visit == word == 0
+                                final = (number, visit, word) == (len(window) - 1, stage.visits - 1, stage.words - 1)
+                                at = row + (place * stage.visits + visit) * stage.words + word
+                                out.append((stream[index * stage.words + word], int(first), int(final), at,
+                                            offset % (1 << acc_bits)))  # fmt: skip
+                window = []
+    return out
+
+
+def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[int, ...]]:
+    """(word, first, last, index, tuple_last, map_last or None, to_host) of every beat."""
+    out = []
+    for frame in words:
+        for stage, stream in zip(parts, frame):
+            taps, first = stage.taps, True
+            for number, (_, index, final) in enumerate(taps):
+                map_last = int(number == len(taps) - 1)
+                for word in range(stage.words):
+                    out.append((stream[index * stage.words + word], int(first), int(final), word, int(word == stage.words - 1),
+                                map_last, stage.row["to_host"]))  # fmt: skip
+                first = final
+    return out
+
+
+class Beats(Agent):
+    """Collects beats, each with the word that comes a cycle later; drives ``room`` (1 with chance ``room``)."""
+
+    def __init__(self, bench: Bench, pool: bool, expect: int, room: float = 1, seed: int = 9):
+        self.bench, self.room, self.random, self.expect = bench, room, random.Random(seed), expect
+        names = ("index", "tuple_last", "map_last", "to_host") if pool else ("kernel_row", "offset")
+        self.names = ("first", "last", *names)
+        self.found: list[tuple[int, ...]] = []
+        self.cycles: list[int] = []
+        self.states: list[str] = []
+        self.pool = pool
+        self._open: tuple[int, ...] | None = None
+
+    def drive(self) -> None:
+        self.bench["room"] = int(self.random.random() < self.room)
+
+    def look(self) -> None:
+        bench = self.bench
+        if self._open is not None:
+            self.found.append((bench["word"], *self._open))
+            self._open = None
+        if not self.pool:
+            (state,) = (n for n in ("beat", "wait_input", "wait_room", "wait_table") if bench[n])  # exactly one
+            self.states.append(state)
+        if bench["beat"]:
+            self.cycles.append(bench.cycle)
+            self._open = tuple(bench[name] for name in self.names)
+            assert bench["room"] or not bench["last"] or (self.pool and False), "a window ended without room"
+
+    @property
+    def done(self) -> bool:
+        return len(self.found) >= self.expect
+
+
+def load_tables(bench: Bench, npu: Npu, tables: Tables, prefix: str) -> None:
+    """All rows of one sequencer."""
+    ring = npu.pool_words if prefix else npu.tuple_words
+    whole = {"inputs": tables.inputs, "layers": tables.layers}
+    whole["flags"] = [dict(zip(("last", "new", "skip", "jump"), row)) for part in tables.flags for row in part.tolist()]
+    whole["olds"] = [{"word": int(old) % ring} for part in tables.olds for old in part]
+    whole["jumps"] = [{"row": int(row)} for part in tables.jumps for row in part]
+    for name, rows in whole.items():
+        if prefix and name == "jumps":
+            continue
+        memory = npu.memory(prefix + name)
+        fields = {field for field, _ in memory.fields}
+        load(bench, memory, 0, [pack(memory, {k: v for k, v in row.items() if k in fields}) for row in rows])
+
+
+class Rig:
+    """A sequencer on a bench."""
+
+    def __init__(self, npu: Npu, pool: bool):
+        self.npu, self.pool = npu, pool
+        self.bench = Bench(sequencer(Library(32), npu, Kind(pool=pool)))
+
+    def start(self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1) -> tuple[Beats, list[Source], list]:
+        """Tables loaded and sources ready: (the collector, sources, what must come)."""
+        parts, draw = stages(made, self.pool), random.Random(frames)
+        bits = self.npu.pfp if self.pool else self.npu.kfp
+        words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
+        bench, prefix = self.bench, "pool_" if self.pool else ""
+        bench.set(rst=1, last_layer=len(parts) - 1)
+        for name in ("in",) if self.pool else ("host", "ring"):
+            bench[f"{name}_valid"] = 0
+        load_tables(bench, self.npu, made.pool if self.pool else made.conv, prefix)
+        bench["rst"] = 0
+        if self.pool:
+            streams = {"in_": [w for frame in words for layer in frame for w in layer]}
+            expected = pool_loop(parts, words)
+        else:
+            streams = {"host_": [w for frame in words for w in frame[0]],
+                       "ring_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
+            expected = loop(parts, words, self.npu.acc_bits)
+        sources = [Source(bench, name, [{"data": w} for w in data], stall, seed=k)
+                   for k, (name, data) in enumerate(streams.items())]  # fmt: skip
+        return Beats(bench, self.pool, len(expected), room), sources, expected
+
+
+def check(found: list[tuple[int, ...]], expected: list[tuple[int, ...]], pool: bool) -> None:
+    """``map_last`` and the offset count with a window's last beat."""
+    assert len(found) == len(expected)
+    for number, (got, want) in enumerate(zip(found, expected)):
+        if pool:
+            keep = slice(0, 7) if want[2] else slice(0, 5)
+        else:
+            keep = slice(0, 5) if want[2] else slice(0, 4)
+        assert got[keep] == want[keep], f"beat {number}"
+
+
+@pytest.fixture(scope="module")
+def conv():
+    made = Rig(BIG, pool=False)
+    yield made
+    made.bench.close()
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = Rig(BIG, pool=True)
+    yield made
+    made.bench.close()
+
+
+ORDERS = [(name, order) for name in sorted(CASES) for order in ("pull", "raster")]
+
+
+def made_plan(name: str, order: str) -> Plan:
+    return plan(MODELS[name], asdict(BIG), order)
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
+@pytest.mark.parametrize(("name", "order"), ORDERS)
+def test_conv_equals_loop(conv, name, order, stall, room):
+    beats, sources, expected = conv.start(made_plan(name, order), stall=stall, room=room)
+    run(conv.bench, beats, *sources)
+    check(beats.found, expected, pool=False)
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
+@pytest.mark.parametrize(("name", "order"), [(n, o) for n, o in ORDERS if MODELS[n].network.layers[-1].kind == "threshold" or "pool" in n])
+def test_pool_equals_loop(pool, name, order, stall, room):
+    made = made_plan(name, order)
+    beats, sources, expected = pool.start(made, stall=stall, room=room)
+    run(pool.bench, beats, *sources)
+    check(beats.found, expected, pool=True)
+
+
+@pytest.mark.parametrize(("name", "order"), ORDERS)
+def test_conv_one_beat_a_cycle(conv, name, order):
+    """Once words are there: a beat in every cycle, over windows, layers and frames, but for one cycle a skipped tuple."""
+    made = made_plan(name, order)
+    beats, sources, expected = conv.start(made)
+    beats.room = 0  # the ring fills while the first window can't end
+    run(conv.bench, beats, *sources, cycles=3000)
+    before = len(beats.cycles)
+    beats.room = 1
+    run(conv.bench, beats, *sources, extra=5)
+    check(beats.found, expected, pool=False)
+    after = beats.cycles[before:]
+    skips = FRAMES * sum(s.skips for s in stages(made, pool=False))
+    assert after[-1] - after[0] + 1 <= len(after) + skips
+    if not skips:
+        assert steady(after)
+
+
+def test_conv_latency(conv):
+    """From the first word taken to its beat; the word itself comes a cycle after the beat."""
+    beats, sources, _ = conv.start(made_plan("conv_padding", "pull"))
+    run(conv.bench, beats, *sources)
+    assert beats.cycles[0] - sources[0].taken[0] == 1

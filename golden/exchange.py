@@ -72,6 +72,8 @@ def ascending(model: Model, index: int) -> Model:
     if not isinstance(before, Weighted):
         got = before.kind if before else "the input"
         raise ValueError(f"{threshold.name}: direction -1 can only be turned after a layer with weights, got {got}")
+    if before.accumulate != "popcount":
+        raise ValueError(f"{threshold.name}: direction -1 can only be turned after popcount, got {before.accumulate}")
     weight = _negated(model.arrays[before.name]["weight"], falling)
     before.weight.check(f"{before.name}.weight, negated", weight)
     turned = {

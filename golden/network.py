@@ -110,10 +110,16 @@ class Model:
 
 
 def _plain(item: Any) -> dict[str, Any]:
-    """Fields of a dataclass as JSON data."""
+    """Fields of a dataclass as JSON data.
+
+    A field that a layer got after files existed has the metadata ``written_if_set``: its default is left out, so that
+    older networks keep their description, and with it their digest.
+    """
     out: dict[str, Any] = {}
     for f in fields(item):
         value = getattr(item, f.name)
+        if f.metadata.get("written_if_set") and value == f.default:
+            continue
         if isinstance(value, Encoding):
             value = _plain(value)
         out[f.name] = list(value) if isinstance(value, tuple) else value

@@ -13,6 +13,7 @@ memory), int64 matmul, which the definition uses, 0.5 G. Float32 is also the sim
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -112,10 +113,11 @@ def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
 
 
 def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step:
-    # The target's encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
-    dtype = value_dtype(target)
+    # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
+    dtype = value_dtype(replace(layer, accumulate="popcount").output(source))
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
+    valid = (positions >= 0).sum(axis=1)[:, None] * source.channels  # (outputs, 1) products: a sum of -valid has no +1
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])
 
     def run(x: Array) -> Array:
@@ -126,6 +128,9 @@ def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step
             padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
             columns = padded[:, positions]  # (N, outputs, taps, C)
         total: Array = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
+        total = total.reshape(len(x), -1, layer.out_channels)
+        if layer.accumulate == "or":
+            total = np.where(total > -valid, np.float32(1), np.float32(-1))
         return total.reshape(len(x), *target.shape)
 
     return run

@@ -35,7 +35,7 @@ class Requantise(Layer):
 
     encoding : of the output: signed 2..8 bits or unsigned 1..8 bits.
     relu : negative results become 0. With an unsigned encoding they do so anyway.
-    Array ``bias``: (channels,) integers that fit 32 bits signed, with |x + bias| < 2^31 for all x of the source's encoding.
+    Array ``bias``: (channels,) integers that fit 32 bits signed; and |x + bias| < 2^31 for every x of the source.
     Array ``multiplier``: (channels,) of 1 .. 2^16 - 1.
     Array ``shift``: (channels,) of 0 .. 40.
     """

@@ -135,7 +135,7 @@ def registers(design: Design, digest: str) -> Block:
     """The register block; ``digest`` is 64 hex digits."""
     b = Block("registers_block")
     bus = _Axi(b)
-    error, interrupt = b.input("error"), b.output("interrupt")
+    error, irq = b.input("error"), b.output("irq")
     computing = b.input("computing")
     status = {name: b.input(name, w) for name, w in (("idle", 1), ("loaded", 1), ("loader_state", 3))}
     faults = {
@@ -163,7 +163,7 @@ def registers(design: Design, digest: str) -> Block:
     acknowledged = choose(wrote("IRQ_STATUS"), bits(bus.write_data, 0, 2), 0, 2)
     b.on(None, (pending, (pending & ~b.wire("irq_acknowledged", 2, acknowledged)) | raised))
     b.on(soft_reset, (pending, 0))
-    interrupt.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
+    irq.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
 
     def counter(name: str, pulse: Signal) -> Signal:
         value = b.reg(f"count_{name.lower()}", 32)

@@ -50,7 +50,7 @@ def top(design: Design, digest: str) -> Block:
         for name in ("tdata", "tvalid", "tready", "tlast")
     }
     axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
-    interrupt = b.output("interrupt")
+    irq = b.output("irq")
 
     # # #
 
@@ -102,7 +102,7 @@ def top(design: Design, digest: str) -> Block:
         room=store_room,
     )
     _output(b, library, design, engine, load, m_axis, made, reset)
-    place(registers(design, digest), "registers", b.rst, interrupt=interrupt, **axi)
+    place(registers(design, digest), "registers", b.rst, irq=irq, **axi)
     return b
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 DMA_LENGTH_BITS = 26
 DMA, DEVICE, INTERRUPTS = "axi_dma_0", "bitloom_0", "axi_intc_0"
-LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "interrupt"))
+LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
 
 
 @dataclass(frozen=True)

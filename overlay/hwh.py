@@ -190,7 +190,7 @@ def hwh_text(design: BlockDesign) -> str:
             DEVICE,
             design.vlnv,
             buses=device_buses,
-            ports=[lines["interrupt"]],
+            ports=[lines["irq"]],
             parameters={"DIGEST": design.digest, "STREAM_BITS": design.stream_bits},
             registers=[_register(register) for register in design.registers],
         ),

@@ -36,10 +36,6 @@ typedef uint32_t StreamWord;
 
 namespace {
 
-// Verilator renames the port `interrupt`, which is a keyword to some compilers; newer or older ones may not.
-template <typename Top> auto interrupt_of(Top& top, int) -> decltype(top.__SYM__interrupt) { return top.__SYM__interrupt; }
-template <typename Top> auto interrupt_of(Top& top, long) -> decltype(top.interrupt) { return top.interrupt; }
-
 // xorshift64: one generator for each side, so that a seed means the same stalls whatever the other side does.
 struct Stalls {
     uint64_t state = 1;
@@ -226,7 +222,7 @@ void Model::step() {
     state.m_tready = top.m_axis_tready;
     state.m_tdata = top.m_axis_tdata;
     state.m_tlast = top.m_axis_tlast;
-    state.interrupt = interrupt_of(top, 0);
+    state.interrupt = top.irq;
     if (give) {
         const bool last = top.m_axis_tlast;
         sink.push(top.m_axis_tdata, last);

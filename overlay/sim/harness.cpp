@@ -131,7 +131,7 @@ API int64_t bitloom_run(Model* model, uint64_t cycles, uint32_t stop, uint64_t w
             if (model->sink.size() >= words) hit |= STOP_WORDS;
             if (!model->source.size()) hit |= STOP_SOURCE_EMPTY;
             if (!model->credit) hit |= STOP_SINK_CLOSED;
-            if (interrupt_of(model->top, 0)) hit |= STOP_INTERRUPT;
+            if (model->top.irq) hit |= STOP_INTERRUPT;
             if (model->state.cycle - model->state.progress_cycle >= idle_cycles) hit |= STOP_IDLE;
             if (hit & stop) return hit & stop;
             if (i >= cycles) return 0;
@@ -206,7 +206,7 @@ API void bitloom_state(Model* model, uint64_t* values) {
 
 API uint64_t bitloom_cycles(Model* model) { return model->state.cycle; }
 
-API uint32_t bitloom_interrupt(Model* model) { return interrupt_of(model->top, 0); }
+API uint32_t bitloom_interrupt(Model* model) { return model->top.irq; }
 
 // The caller has done something that counts as progress.
 API void bitloom_touch(Model* model) { model->state.progress_cycle = model->state.cycle; }

@@ -14,6 +14,7 @@ Any number of processes may ask for the same model: one builds, the others wait 
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -27,7 +28,6 @@ HARNESS = Path(__file__).with_name("harness.cpp")
 BENCH = Path(__file__).with_name("bench.h")
 PREFIX = "Vtop"  # the C++ class of the model
 VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
-LINT_OFF = ("-Wno-DECLFILENAME", "-Wno-SYMRSVDWORD")
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
 MAKE_JSON_SINCE = (5, 34)
 UNIT_BYTES = 200_000
@@ -159,15 +159,19 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
 def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
     """What ``verilator --lint-only -Wall`` says about a design, one line a message; empty = clean.
 
-    Off are DECLFILENAME, because a design is one text with many modules, and SYMRSVDWORD, because the top module has a
-    port `interrupt`, which is a word to some C++ compilers.
+    Nothing is switched off. Each module is given as a file of its own, as a build writes them; what stands before the
+    first module (directives) goes with every one.
     """
     verilator = find_verilator()
     chosen = ["--top-module", top] if top else []
     with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
-        name = f"{top or 'design'}.v"
-        (Path(folder) / name).write_text(verilog)
-        command = [verilator.program, "--lint-only", "-Wall", *LINT_OFF, "-Wno-fatal", *chosen, name]
+        found = list(re.finditer(r"^module\s+(\w+)", verilog, re.M))
+        begins = [m.start() for m in found] or [0]
+        head, names = verilog[: begins[0]], [m.group(1) for m in found] or [top or "design"]
+        for name, begin, end in zip(names, begins, [*begins[1:], len(verilog)]):
+            (Path(folder) / f"{name}.v").write_text(head + verilog[begin:end])
+        files = [f"{name}.v" for name in names]
+        command = [verilator.program, "--lint-only", "-Wall", "-Wno-fatal", *chosen, *files]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, cwd=folder, env=verilator.environment
         )

@@ -7,7 +7,6 @@ given back too early is overwritten before it is read, and one given back too la
 
 from collections import deque
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import cycle
 from typing import NamedTuple
 
@@ -15,6 +14,8 @@ import numpy as np
 
 from driver.manifest import Manifest
 from driver.packets import packets
+
+MASK = 0xFFFFFFFF
 
 
 class Deadlock(Exception):
@@ -123,6 +124,7 @@ class Device:
             for i, words in enumerate(rows.tolist()):
                 self.memories[memory.name][header.address + i] = sum(w << 32 * k for k, w in enumerate(words))
         self.known: dict[tuple[str, int], dict[str, int]] = {}
+        self.kernels: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
 
     def row(self, name: str, row: int) -> dict[str, int]:
         """Fields of a row; KeyError if it was never loaded."""
@@ -133,48 +135,96 @@ class Device:
 
     def run(self, payloads: np.ndarray) -> np.ndarray:
         """(frames, payload words) uint32 -> (frames, result words) uint32, one frame right behind the other."""
-        network, capacity, bits = self.row("network", 0), self.npu.parameters, self.manifest.stream_bits
-        host, ring, steps = deque(w for p in payloads for w in self.input_words(p)), deque(), deque()
-        conv = Sequencer(self, "", network["last_layer"], capacity["tuple_words"], [host, ring])
-        pool = Sequencer(self, "pool_", network["last_pool_layer"], capacity["pool_words"], [steps])
-        layers = [self.row("results", i) for i in conv.layers]
-        left = len(payloads) * sum((r["windows_minus_1"] + 1) * (r["groups_minus_1"] + 1) for r in layers)
-        to_pool, to_ring = Gearbox(self.npu.ol, self.npu.pfp), Gearbox(self.npu.pfp, self.npu.kfp)
-        out: list[int] = []
-        pooling = self.pooled(pool.taps())
-        waited = group = 0
-        for tap in conv.taps():
+        network, depth, npu = self.row("network", 0), self.npu.parameters, self.npu
+        self.host = deque(word for payload in payloads for word in self.input_words(payload))
+        self.ring, self.steps, self.out = deque[int](), deque[int](), list[int]()
+        conv = Sequencer(self, "", network["last_layer"], depth["tuple_words"], [self.host, self.ring])
+        pool = Sequencer(self, "pool_", network["last_pool_layer"], depth["pool_words"], [self.steps])
+        self.to_pool, self.to_ring = Gearbox(npu.ol, npu.pfp), Gearbox(npu.pfp, npu.kfp)
+        taps, self.pool_taps, self.queue = conv.taps(), pool.taps(), list[int]()
+        for _ in payloads:
+            for layer in conv.layers:
+                row = self.row("results", layer)
+                for _ in range(row["windows_minus_1"] + 1):
+                    self.limit = row["threshold_base"]
+                    for group in range(row["groups_minus_1"] + 1):
+                        self.results(row, group == row["groups_minus_1"], *self.sums(taps))
+        assert not [*self.host, *self.ring, *self.steps], "words are left over"
+        out = Gearbox(32 if row["raw"] else npu.kfp, self.manifest.stream_bits)
+        per_frame = len(self.out) // len(payloads)
+        words = [w for i, word in enumerate(self.out, 1) for w in out.push(word, i % per_frame == 0)]
+        parts = [word >> low & MASK for word in words for low in range(0, self.manifest.stream_bits, 32)]
+        return np.array(parts, np.uint32).reshape(len(payloads), -1)
+
+    def input_words(self, payload: np.ndarray) -> list[int]:
+        """Words of KFP bits of a frame."""
+        kfp, stream, network = self.npu.kfp, self.manifest.stream_bits, self.row("network", 0)
+        number = sum(word << 32 * i for i, word in enumerate(payload.tolist()))
+        beats, count = 32 * len(payload) // stream, network["frame_words"]
+        together, pieces = max(stream // kfp, 1), -(-kfp // stream)
+        assert beats == network["frame_beats"] == -(-count // together) * pieces
+        assert network["frame_tail"] == (count - 1) % together
+        lows = [i // together * pieces * stream + i % together * kfp for i in range(count)]
+        return [number >> low & (1 << kfp) - 1 for low in lows]
+
+    def sums(self, taps: Iterator[Tap | None]) -> tuple[list[int], int]:
+        """What the PEs hold after a pass over a window, and the offsets of its taps."""
+        sums, offset, tap = [0] * self.npu.kgp, 0, None
+        while tap is None or not tap.last:
+            tap = next(taps)
             if tap is None:
-                if waited:
-                    raise Deadlock(f"words {len(host)} from the host, {len(ring)} in the ring")
-                for word, last, to_host in iter(lambda: next(pooling), None):
-                    (out if to_host else ring).extend(to_ring.push(word, last))
-                assert len(ring) <= capacity["map_words"]
-                waited = 1
-                continue
-            waited = 0
-            self.beats += len(tap.words)
-            sums = self.accumulate(tap, [0] * self.npu.kgp if tap.first else sums)
-            taps = 1 if tap.first else taps + 1
-            if not tap.last:
-                continue
-            row = layers[tap.layer]
-            offset = taps * self.row("layers", tap.layer)["tap_offset"]
-            last_group = group == row["groups_minus_1"]
+                raise Deadlock(f"{len(self.host)} words wait at the host, {len(self.ring)} in the map store")
+            offset += self.row("layers", tap.layer)["tap_offset"]
+            for i, features in enumerate(tap.words):
+                self.beats += 1
+                for k, (weights, groups) in enumerate(self.kernel(tap.kernel_row + i)):
+                    sums[k] += sum(factor * (~(features ^ weights) & mask).bit_count() for mask, factor in groups)
+        return sums, offset
+
+    def kernel(self, row: int) -> list[tuple[int, list[tuple[int, int]]]]:
+        """(weights, [(lanes, factor of their matches)]) of each PE."""
+        if row not in self.kernels:
+            content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.parameters["planes"]
+            code, groups = content.get("code", 0), [((1 << kfp) - 1, 1)]
+            if planes and code:
+                size = kfp // (planes + 1)
+                first = [(1 << 2 * size) - 1] + [(1 << size) - 1 << (g + 1) * size for g in range(1, planes)]
+                groups = [(mask, -1 << g if g == planes - 1 else 1 << g) for g, mask in enumerate(first)]
+            elif code:
+                sign, shift = divmod(code, 1 << self.npu.parameters["shift_bits"])
+                groups = [(groups[0][0], (-1 if sign else 1) << shift)]
+            weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
+            self.kernels[row] = [(w, groups) for w in weights]
+        return self.kernels[row]
+
+    def results(self, row: dict[str, int], last_group: bool, sums: list[int], offset: int) -> None:
+        """A group's results, OL at a time, each step once for every level."""
+        ol, acc = self.npu.ol, self.npu.parameters["acc_bits"]
+        values = [signed((s << row["double"]) - offset, acc) for s in sums] + [0] * ol
+        units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.kgp // ol)
+        for unit in range(units):
+            step = values[unit * ol : unit * ol + ol]
             if row["raw"]:
-                out += [v & 0xFFFFFFFF for step in self.values(row, sums, offset, last_group) for v in step]
-            else:
-                limit = row["threshold_base"] if group == 0 else limit
-                found = [v for v in self.values(row, sums, offset, last_group) for _ in range(row["levels_minus_1"] + 1)]
-                for i, step in enumerate(found):
-                    word = sum((v >= t) << k for k, (v, t) in enumerate(zip(step, self.limits(limit))))
-                    steps.extend(to_pool.push(word, last_group and i == len(found) - 1))
-                    limit += 1
-            group = 0 if last_group else group + 1
-            left -= 1
-            if not left:
-                break
-        for word, last, to_host in iter(lambda: next(pooling), None):
-            (out if to_host else ring).extend(to_ring.push(word, last))
-        assert not (host or ring or steps), "words are left over"
-        return self.stream(out, 32 if layers[-1]["raw"] else self.npu.kfp, len(payloads), bits)
+                self.out += [value & MASK for value in step]
+                continue
+            for level in range(row["levels_minus_1"] + 1):
+                limits = self.row("thresholds", self.limit)["thresholds"]
+                self.limit += 1
+                bits = sum((v >= signed(limits >> k * acc, acc)) << k for k, v in enumerate(step))
+                end = last_group and unit == units - 1 and level == row["levels_minus_1"]
+                self.steps.extend(self.to_pool.push(bits, end))
+        self.pool()
+
+    def pool(self) -> None:
+        """Let the pool take all that has come."""
+        while (tap := next(self.pool_taps)) is not None:
+            self.queue = [a | b for a, b in zip(self.queue, tap.words)] if not tap.first else tap.words
+            if tap.last:
+                words = [w for i, q in enumerate(self.queue, 1) for w in self.to_ring.push(q, i == len(self.queue))]
+                (self.out if self.row("pool_layers", tap.layer)["to_host"] else self.ring).extend(words)
+                assert len(self.ring) <= self.npu.parameters["map_words"]
+
+
+def signed(value: int, bits: int) -> int:
+    """The low ``bits`` of ``value`` as two's complement."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)

@@ -26,8 +26,6 @@ from overlay.sim.tools import digest, find_compiler, find_verilator, run_tool
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""
 
-RENAMED = {"interrupt": "__SYM__interrupt"}
-"""Ports that Verilator renames, since they are words to some C++ compilers."""
 
 ACCESSOR = """
 #include <cstdint>
@@ -183,7 +181,7 @@ def _accessor(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> str:
     """C++ that copies the ports from and to buffers of 32-bit words."""
     puts, gets = [], []
     for name, (is_input, low, _) in place.items():
-        port = f"m->top.{RENAMED.get(name, name)}"
+        port = f"m->top.{name}"
         if is_input:
             puts.append(f"    put({port}, in + {low // 4});")
         else:

@@ -281,18 +281,18 @@ def test_interrupt_of_a_result(bench):
     bench.tick()
     bench["result_left"] = 0
     bench.tick()
-    assert (read(bench, "IRQ_STATUS"), bench["interrupt"]) == (1, 0)
+    assert (read(bench, "IRQ_STATUS"), bench["irq"]) == (1, 0)
     write(bench, "IRQ_ENABLE", 2)
-    assert bench["interrupt"] == 0
+    assert bench["irq"] == 0
     write(bench, "IRQ_ENABLE", 1)
-    assert bench["interrupt"] == 1
+    assert bench["irq"] == 1
     write(bench, "IRQ_STATUS", 2)
     write(bench, "IRQ_STATUS", 0)
-    assert (read(bench, "IRQ_STATUS"), bench["interrupt"]) == (1, 1)
+    assert (read(bench, "IRQ_STATUS"), bench["irq"]) == (1, 1)
     assert Write(bench, "IRQ_STATUS", 1, strobes=1).response == SLVERR
-    assert bench["interrupt"] == 1
+    assert bench["irq"] == 1
     write(bench, "IRQ_STATUS", 1)
-    assert (read(bench, "IRQ_STATUS"), bench["interrupt"]) == (0, 0)
+    assert (read(bench, "IRQ_STATUS"), bench["irq"]) == (0, 0)
 
 
 def test_interrupt_of_an_error(bench):
@@ -300,9 +300,9 @@ def test_interrupt_of_an_error(bench):
     write(bench, "IRQ_ENABLE", 2)
     bench["error"] = 1
     bench.tick(3)
-    assert (read(bench, "IRQ_STATUS"), bench["interrupt"]) == (2, 1)
+    assert (read(bench, "IRQ_STATUS"), bench["irq"]) == (2, 1)
     write(bench, "IRQ_STATUS", 2)
-    assert (read(bench, "IRQ_STATUS"), bench["interrupt"]) == (0, 0)
+    assert (read(bench, "IRQ_STATUS"), bench["irq"]) == (0, 0)
     bench["error"] = 0
     bench.tick()
     bench["error"] = 1

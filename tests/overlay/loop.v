@@ -37,7 +37,7 @@ module bitloom_top (
     output wire [1:0] s_axi_rresp,
     output reg s_axi_rvalid,
     input wire s_axi_rready,
-    output wire interrupt
+    output wire irq
 );
     localparam DROPS_VALID = 1, CHANGES_DATA = 2, CHANGES_LAST = 3, DEPENDS_ON_READY = 4, HANGS = 5;
     localparam READ_DATA_CHANGES = 6, BVALID_FALLS = 7, NO_READ_ANSWER = 8, FATAL = 9, COMBINATIONAL_READY = 10;
@@ -55,7 +55,7 @@ module bitloom_top (
     assign s_axi_wready = write;
     assign s_axi_arready = ~s_axi_rvalid;
     assign s_axi_rresp = 2'b00;
-    assign interrupt = irq_enable & irq_result;
+    assign irq = irq_enable & irq_result;
 
     always @(posedge clk) begin
         cycles <= cycles + 1;

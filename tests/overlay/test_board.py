@@ -224,7 +224,7 @@ def test_the_devices_own_interrupt(board):
     core.write(IRQ_ENABLE, 1)
 
     async def run():
-        waiting = asyncio.ensure_future(core.interrupt.wait())
+        waiting = asyncio.ensure_future(core.irq.wait())
         await asyncio.sleep(0.01)
         assert not waiting.done()
         with pynq.allocate(20, "u4") as source, pynq.allocate(20, "u4") as target:
@@ -262,7 +262,7 @@ def test_waiting_without_a_transfer_uses_up_no_patience(board):
     core = overlay.bitloom_0
 
     async def run():
-        waiting = asyncio.ensure_future(core.interrupt.wait())
+        waiting = asyncio.ensure_future(core.irq.wait())
         before = device.simulation.cycles
         while device.simulation.cycles < before + 10_000:
             await asyncio.sleep(0.01)

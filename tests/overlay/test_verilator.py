@@ -167,9 +167,9 @@ def test_the_loop_device_is_lint_clean_but_for_its_faults():
 
 
 def test_a_design_that_does_not_settle_is_an_error_and_no_abort():
-    line = "assign interrupt = irq_enable & irq_result;"
+    line = "assign irq = irq_enable & irq_result;"
     assert line in loop_verilog()
-    text = loop_verilog().replace(line, "wire turning = ~(turning & words_out[0]);\n    assign interrupt = turning;")
+    text = loop_verilog().replace(line, "wire turning = ~(turning & words_out[0]);\n    assign irq = turning;")
     with Simulation.build(text) as simulation:
         simulation.send([1, 2, 3])
         with pytest.raises(ProtocolError, match=r"(?i)converge"):

@@ -1,0 +1,44 @@
+"""Designs for the compiler's tests: their manifests, without hardware."""
+
+import numpy as np
+
+from driver.manifest import Manifest
+from golden.network import Model
+from hls_gen.design import Design, Npu
+from hls_gen.verilog import manifest
+from overlay.fit import fit
+from tests.cases import cases
+
+BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
+"""Cases that the binary engine can't compute: 8-bit weights, no weights at first, a complement at the end."""
+
+CASES = {name: model for name, model in cases() if name not in BEYOND}
+FOLDINGS = {
+    "k3_g5": (Npu(kfp=3, kgp=5, pfp=4, ol=2), 32),
+    "k20_g8_planes": (Npu(kfp=20, kgp=8, pfp=8, ol=3, planes=8), 32),
+    "k70_g17_stream_64": (Npu(kfp=70, kgp=17, pfp=7, ol=17), 64),
+}
+ORDERS = ("pull", "raster")
+
+
+def design_manifest(design: Design) -> Manifest:
+    return Manifest.from_dict(manifest(design, "0" * 64), design.name)
+
+
+def fitted(model: Model, folding: str = "k3_g5", order: str = "auto") -> Manifest:
+    """The manifest of a design whose memories are as small as they may be."""
+    npu, stream_bits = FOLDINGS[folding]
+    return design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
+
+
+def geometry(folding: str) -> dict[str, int]:
+    return {key: getattr(FOLDINGS[folding][0], key) for key in ("kfp", "kgp", "pfp", "ol", "planes", "shift_bits")}
+
+
+def wanted_order(positions: np.ndarray, order: str) -> list[int]:
+    """(windows, taps) positions -> those that are read, as they are first, or row-major."""
+    seen: dict[int, None] = {}
+    for position in positions.ravel().tolist():
+        if position >= 0:
+            seen[position] = None
+    return list(seen) if order == "pull" else sorted(seen)

@@ -182,6 +182,8 @@ def _chain(network: Network) -> list[tuple[Weighted, Map, list[Layer]]]:
 def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
     """Raise ValueError unless the engine can compute this layer and what follows it."""
     kinds = tuple(t.kind for t in tail)
+    if layer.accumulate != "popcount":
+        raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
     if kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "

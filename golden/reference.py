@@ -55,7 +55,7 @@ def random_images(count: int, seed: int) -> Array:
 
 
 def cifar_quick_int8() -> Model:
-    """The network with its weights, biases and scales; takes about a second."""
+    """The network with its weights, biases and scales; takes about 0.7 s of one core."""
     network = cifar_quick()
     arrays: dict[str, dict[str, Array]] = {}
     x = random_images(CALIBRATION_IMAGES, SEED)
@@ -75,7 +75,7 @@ def _calibrated(x: Array) -> dict[str, Array]:
     sums = x.reshape(-1, x.shape[-1])  # (samples, C)
     mean = rounded_quotient(sums.sum(axis=0), np.array(len(sums)))  # (C,)
     distance = np.abs(sums - mean).sum(axis=0) // len(sums)
-    scales = [scale_to_multiplier(TYPICAL / d) for d in distance.tolist()]  # int / int: one rounding, the same everywhere
+    scales = [scale_to_multiplier(TYPICAL / d) for d in distance.tolist()]  # int / int: correctly rounded everywhere
     multiplier, shift = np.array(scales).T
     return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}
 

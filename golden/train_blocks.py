@@ -2,8 +2,9 @@
 
 Maps are (N, positions, C) float64 that hold integers; positions are row-major. Errors (derivatives of the loss by a
 map) come in on the grid of golden/exact.py and go out as exact sums, to be put on the grid again. Forward equals the
-golden layer; backward is its derivative, with two straight-through estimators: the sign of a weight counts as the
-weight itself, the sign of a normalised accumulator z counts as z where |z| <= 1 and as a constant elsewhere.
+golden layer; backward is its derivative, with straight-through estimators: the sign of a weight counts as the weight
+itself, the sign of a normalised accumulator z counts as z where |z| <= 1 and as a constant elsewhere, and the OR of
+products counts as their sum, the more so the fewer of them are +1 (`OrBlock`).
 """
 
 from abc import ABC, abstractmethod

@@ -1,0 +1,1 @@
+"""Hardware: from a design to checked Verilog, through Veriloggen."""

@@ -3,8 +3,9 @@
     beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
     feature word, a cycle later -----------------------------^
 
-One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + pe_latency cycles after the last beat of a window; the
-results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the upper one.
+One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + pe_latency cycles after the last beat of a
+window; the results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the
+upper one.
 """
 
 from veriloggen import Cat
@@ -12,6 +13,7 @@ from veriloggen import Cat
 from .design import Npu
 from .memory import Library, LoadBus
 from .pe import pe, pe_latency
+from .pe_integer import pe_integer, pe_integer_latency
 from .rtl import Block, Signal, bits
 
 LATENCY = 1
@@ -35,31 +37,34 @@ def convolver(library: Library, npu: Npu) -> Block:
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")
     row = b.input("kernel_row", npu_row_bits(npu))
-    offset = b.input("offset", npu.acc_bits)
-    features = b.input("features", npu.kfp)
+    binary = npu.kind == "binary"
+    offset = b.input("offset", npu.acc_bits) if binary else None
+    features = b.input("features", npu.word_bits)
     result_valid = b.output("result_valid")
-    result_offset = b.output("result_offset", npu.acc_bits)
+    result_offset = b.output("result_offset", npu.acc_bits) if binary else None
     results = b.output("results", npu.kgp * npu.acc_bits)
 
     # # #
 
     part = library.loadable(b, memory, bus, row, read=beat)
-    latency = pe_latency(npu)
+    latency = pe_latency(npu) if binary else pe_integer_latency(npu)
     at_total = LATENCY + latency - 1
     valid_line = delayed(b, beat, "beat", at_total, init=0)
     first_line = delayed(b, first, "first", at_total)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
-    offset_line = delayed(b, offset, "offset", at_total, npu.acc_bits)
-    held_offset = b.reg("held_offset", npu.acc_bits, init=None)
-    b.on(last_line[at_total], (held_offset, offset_line[-1]))
+    if result_offset is not None:
+        held_offset = b.reg("held_offset", npu.acc_bits, init=None)
+        b.on(last_line[at_total], (held_offset, delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]))
+        result_offset.assign(held_offset)
     code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
-    block = library.get(pe, library, npu)
+    block = library.get(pe if binary else pe_integer, library, npu)
+    width = npu.kfp * npu.weight_bits
     outputs = []
     for k in range(npu.kgp):
         out = b.wire(f"result_{k}", npu.acc_bits)
         ports = {
             "features": features,
-            "weights": bits(part["weights"], k * npu.kfp, npu.kfp),
+            "weights": bits(part["weights"], k * width, width),
             "valid": valid_line[at_total],
             "first": first_line[at_total],
             "last": last_line[at_total],
@@ -71,7 +76,6 @@ def convolver(library: Library, npu: Npu) -> Block:
         outputs.append(out)
     results.assign(Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0])
     result_valid.assign(last_line[-1])
-    result_offset.assign(held_offset)
     return b
 
 

@@ -1,7 +1,8 @@
-"""A design: the parallelism and the memories of every NPU, and what follows from them. Networks are not in it: they are data.
+"""A design: the parallelism and the memories of every NPU, and what follows from them. Networks are not in it: they
+are data.
 
-Folding is how parallel, memory depths are how large; both are free. The memory map made here goes into the manifest, by
-which the driver writes rows (docs/reference/device.md).
+Folding is how parallel, memory depths are how large; both are free. The memory map made here goes into the manifest,
+by which the driver writes rows (docs/reference/device.md).
 """
 
 from dataclasses import asdict, dataclass, field, fields
@@ -17,8 +18,13 @@ GROUP_BITS = 16
 MAP_BITS = 24
 MEMORY_BITS = 8
 TAIL_BITS = 6
-"""Widths of counters: windows of a layer, taps of a table-free window, kernel groups, words of a map; of a memory's id;
-words of the input in the last stream word of a frame."""
+MULTIPLIER_BITS = 16
+SHIFT_BITS = 6
+COUNT_BITS = 7
+RECIPROCAL_BITS = 23
+"""Widths of counters: windows of a layer, taps of a table-free window, kernel groups, words of a map; of a memory's
+id; words of the input in the last stream word of a frame; of a requantisation's factors (golden/requantise.py); of
+the valid taps that an average divides by, and of 2^23 / (2 * count), rounded up (hls_gen/divide.py)."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +42,29 @@ class Memory:
 class Npu:
     """Parameters of one NPU.
 
+    kind : "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
+        pool).
+    feature_bits, weight_bits : 1 for binary; 2..8 for integer, two's complement.
     kfp : input lanes, channels that a PE takes in a cycle, >= 1 (spec B, KFP).
     kgp : PEs, kernels that work in parallel, >= 1 (KGP).
     pfp : channels that the pool unit takes in a cycle, >= 1 (PFP).
     ol : results that leave the array in a cycle, 1..kgp.
     acc_bits : width of the accumulators, 4..32.
-    planes : 0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1.
-    shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1.
+    planes : 0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary
+        only.
+    shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary
+        only.
     layers : layers that a network may have.
-    tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp bits, powers of two.
+    tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp features, powers of two.
     taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
     kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
-    threshold_rows : rows of ol thresholds.
-    map_words : words of kfp bits in the map store that feeds the NPU's output back to its input.
+    threshold_rows : rows of ol thresholds, or of ol times bias, multiplier and shift.
+    map_words : words of kfp features in the map store that feeds the NPU's output back to its input.
     """
 
+    kind: str = "binary"
+    feature_bits: int = 1
+    weight_bits: int = 1
     kfp: int = 8
     kgp: int = 8
     pfp: int = 8
@@ -71,7 +85,10 @@ class Npu:
     map_words: int = 256
 
     def __post_init__(self) -> None:
+        self._check_kind()
         for f in fields(self):
+            if f.name == "kind":
+                continue
             value = getattr(self, f.name)
             least = 0 if f.name in ("planes", "shift_bits") else 1
             if not isinstance(value, int) or value < least:
@@ -97,16 +114,39 @@ class Npu:
             raise ValueError(f"npu: ol must be <= kgp = {self.kgp}, got {self.ol}")
         if not 4 <= self.acc_bits <= 32:
             raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
-        if self.acc_bits < bits_for(self.kfp) + 1:
-            raise ValueError(
-                f"npu: acc_bits must be >= {bits_for(self.kfp) + 1} for kfp = {self.kfp}, got {self.acc_bits}"
-            )
+        least = bits_for(self.kfp) + (1 if self.kind == "binary" else self.feature_bits + self.weight_bits)
+        if self.acc_bits < least:
+            raise ValueError(f"npu: acc_bits must be >= {least} for kfp = {self.kfp}, got {self.acc_bits}")
         if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
             raise ValueError(f"npu: planes must be 0 or 2..8 and below kfp = {self.kfp}, got {self.planes}")
         if self.shift_bits > 3:
             raise ValueError(f"npu: shift_bits must be 0..3, got {self.shift_bits}")
         if self.layers > 256:
             raise ValueError(f"npu: layers must be <= 256, got {self.layers}")
+
+    def _check_kind(self) -> None:
+        """Raise ValueError unless kind, feature_bits, weight_bits, planes and shift_bits go together."""
+        if self.kind not in ("binary", "integer"):
+            raise ValueError(f"npu: kind must be binary or integer, got {self.kind!r}")
+        low, high = (1, 1) if self.kind == "binary" else (2, 8)
+        for name in ("feature_bits", "weight_bits"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not low <= value <= high:
+                raise ValueError(f"npu: {name} must be {low}..{high} for kind {self.kind}, got {value!r}")
+        if self.kind == "integer" and (self.planes or self.shift_bits):
+            raise ValueError(
+                f"npu: planes and shift_bits must be 0 for kind integer, got {self.planes} and {self.shift_bits}"
+            )
+
+    @property
+    def word_bits(self) -> int:
+        """Width of a word of the tuple memory."""
+        return self.kfp * self.feature_bits
+
+    @property
+    def pool_word_bits(self) -> int:
+        """Width of a word of the pool's tuple memory."""
+        return self.pfp * self.feature_bits
 
     @property
     def units(self) -> int:
@@ -146,14 +186,15 @@ class Npu:
             ("old_base", bits_for(olds - 1)),
         ]
         if pool:
-            return [("words", MAP_BITS)], [*reading, ("to_host", 1)]
+            average: Fields = [("average", 1)] if self.kind == "integer" else []
+            return [("words", MAP_BITS)], [*reading, ("to_host", 1), *average]
         reading += [
             ("jump_base", bits_for(self.jumps - 1)),
             ("start_row", row),
             ("kernel_base", row),
             ("group_rows", row),
             ("groups_minus_1", GROUP_BITS),
-            ("tap_offset", self.acc_bits),
+            *([("tap_offset", self.acc_bits)] if self.kind == "binary" else []),
         ]
         return [("words", MAP_BITS), ("from_ring", 1)], reading
 
@@ -167,8 +208,8 @@ class Npu:
             ("windows_minus_1", WINDOW_BITS),
             ("levels_minus_1", 6),
             ("threshold_base", bits_for(self.threshold_rows - 1)),
-            ("double", 1),
             ("raw", 1),
+            *([("double", 1)] if self.kind == "binary" else [("low", self.feature_bits), ("high", self.feature_bits)]),
         ]
 
     @property
@@ -201,14 +242,23 @@ class Npu:
         memory(
             "kernels",
             self.kernel_rows,
-            [("weights", self.kgp * self.kfp), *([("code", self.code_bits)] if self.code_bits else [])],
+            [
+                ("weights", self.kgp * self.kfp * self.weight_bits),
+                *([("code", self.code_bits)] if self.code_bits else []),
+            ],
         )
         memory("results", self.layers, self.result_fields)
-        memory("thresholds", self.threshold_rows, [("thresholds", self.ol * self.acc_bits)])
+        if self.kind == "binary":
+            memory("thresholds", self.threshold_rows, [("thresholds", self.ol * self.acc_bits)])
+        else:
+            parts = [("bias", self.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS)]
+            memory("scales", self.threshold_rows, [(f"{name}_{k}", w) for k in range(self.ol) for name, w in parts])
         memory("pool_inputs", self.layers, pool_inputs)
         memory("pool_layers", self.layers, pool_reading)
         memory("pool_flags", self.pool_taps, flags)
         memory("pool_olds", self.pool_olds, [("word", bits_for(self.pool_words - 1))])
+        if self.kind == "integer":
+            memory("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)])
         return made
 
     def memory(self, name: str) -> Memory:

@@ -2,8 +2,8 @@
 
     in[width] --> depth words --> out[width]
 
-One word a cycle each way; ``out`` is a register. Small ones are LUT RAM, from 65 words on block RAM. Latency 2 cycles
-(block RAM 3). ``room``: at least 4 words can be taken.
+One word a cycle each way; ``out`` is a register. Small ones are LUT RAM, from 65 words on block RAM. Latency 2 cycles.
+``room``: at least ``margin`` words can be taken.
 """
 
 from .memory import Library, ram
@@ -12,9 +12,9 @@ from .rtl import Block, add, all_of, any_of, bits_for, choose, const, eq, nonzer
 LUT_RAM_DEPTH = 64
 
 
-def fifo(library: Library, width: int, depth: int) -> Block:
-    """FIFO of at least ``depth`` words (stored: depth, and one or two in output registers)."""
-    b = Block(f"fifo_{width}x{depth}")
+def fifo(library: Library, width: int, depth: int, margin: int = 4) -> Block:
+    """FIFO of at least ``depth`` words (stored: depth, and one in the output register)."""
+    b = Block(f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != 4 else ""))
     in_valid, in_ready, in_data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", width)
     out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
     room = b.output_reg("room", init=1)
@@ -32,7 +32,7 @@ def fifo(library: Library, width: int, depth: int) -> Block:
     b.on(get, (read_row, step(read_row)))
     b.on(put & ~get, (level, add(level, 1, count_width)))
     b.on(~put & get, (level, sub(level, 1, count_width)))
-    b.on(None, (room, level < const(max(depth - 5, 1), count_width)))
+    b.on(None, (room, level < const(max(depth - margin - 1, 1), count_width)))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))
     block_ram = depth > LUT_RAM_DEPTH

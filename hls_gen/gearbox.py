@@ -66,7 +66,8 @@ def collector(in_width: int, out_width: int, count: int, side: int = 0) -> Block
 
 
 def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits: int = 0) -> Block:
-    """A word of ``in_width`` in ``pieces`` pieces; with ``tail_bits``, a word with ``last`` has only ``in_tail`` + 1."""
+    """A word of ``in_width`` in ``pieces`` pieces; with ``tail_bits``, a word with ``last`` has only ``in_tail`` +
+    1."""
     b = Block(
         f"divide_{in_width}_to_{pieces}x{out_width}"
         + (f"_side_{side}" if side else "")

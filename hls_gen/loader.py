@@ -4,7 +4,8 @@
                                 `-> FRAME: words[KFP] to the first NPU, a flag to the output
                                 `-> malformed: error, then everything is dropped until reset
 
-Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME sets ``run``.
+Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME
+sets ``run``.
 """
 
 from dataclasses import dataclass
@@ -157,7 +158,9 @@ def loader(library: Library, design: Design) -> Block:
     b.on(frame_take, (beats_left, sub(beats_left, 1, 24)))
     beat_last = b.wire("beat_last", 1, eq(beats_left, 1))
     gearbox_ready = b.wire("gearbox_ready")
-    _frame_words(b, library, npu.kfp, width, at["FRAME"] & valid, gearbox_ready, data, beat_last, network["frame_tail"])
+    _frame_words(
+        b, library, npu.word_bits, width, at["FRAME"] & valid, gearbox_ready, data, beat_last, network.get("frame_tail")
+    )
 
     final.assign(any_of(at["LOAD"] & bank_last & eq(rows_left, 1), at["FRAME"] & beat_last))
     ready.assign(any_of(at["HEADER"], at["LOAD"], at["FRAME"] & gearbox_ready, at["DRAIN"]))
@@ -215,17 +218,19 @@ def _network(b, npu, load, memory, bank, bank_last, data, width) -> tuple[dict[s
         parts.append(part)
     loaded = b.reg("is_loaded")
     b.on(mine & bank_last, (loaded, 1))
-    return split(b, b.wire("network_row", m.width, Cat(*reversed(parts))), m.fields, "network_"), loaded
+    # where a word takes several stream words there is no tail
+    fields = [(n if n != "frame_tail" or npu.word_bits <= width else f"{n}_unused", w) for n, w in m.fields]
+    return split(b, b.wire("network_row", m.width, Cat(*reversed(parts))), fields, "network_"), loaded
 
 
-def _frame_words(b, library, kfp, width, valid, ready, data, last, tail) -> None:
+def _frame_words(b, library, word, width, valid, ready, data, last, tail) -> None:
     """Stream words of a frame to words of KFP bits, on the ports ``words_*``."""
-    if kfp <= width:
-        pieces = width // kfp
-        block = library.get(divider, width, kfp, pieces, tail_bits=TAIL_BITS)
+    if word <= width:
+        pieces = width // word
+        block = library.get(divider, width, word, pieces, tail_bits=TAIL_BITS)
         extra = {"in_tail": tail}
     else:
-        block, extra = library.get(collector, width, kfp, -(-kfp // width)), {}
+        block, extra = library.get(collector, width, word, -(-word // width)), {}
     unused = b.wire("words_last_unused")
     b.instance(
         block,
@@ -236,7 +241,7 @@ def _frame_words(b, library, kfp, width, valid, ready, data, last, tail) -> None
         in_last=last,
         out_valid=b.output("words_valid"),
         out_ready=b.input("words_ready"),
-        out_data=b.output("words_data", kfp),
+        out_data=b.output("words_data", word),
         out_last=unused,
         **extra,
     )

@@ -2,8 +2,8 @@
 
     load bus (one stream word a cycle) --> bank of a row --> read port, one row a cycle
 
-A row wider than the stream is split into banks of one stream word, each with its own write enable, so that a row is never
-assembled in registers. One write port and one read port: block RAM (read latency 1) or LUT RAM (latency 0).
+A row wider than the stream is split into banks of one stream word, each with its own write enable, so that a row is
+never assembled in registers. One write port and one read port: block RAM (read latency 1) or LUT RAM (latency 0).
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,8 @@ class LoadBus:
 
 
 def ram(width: int, depth: int, *, latency: int) -> Block:
-    """Simple dual-port memory. latency 1: ``read_data`` follows ``read`` by a cycle and holds; latency 0: asynchronous."""
+    """Simple dual-port memory. latency 1: ``read_data`` follows ``read`` by a cycle and holds; latency 0:
+    asynchronous."""
     b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}", reset=False)
     address = bits_for(depth - 1)
     write, row, data = b.input("write"), b.input("write_row", address), b.input("write_data", width)

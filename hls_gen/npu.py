@@ -1,8 +1,8 @@
 """NPU: one subsystem of the specification (spec B, blocks), which computes a network layer by layer.
 
     host words -+
-                +-> sequencer -> convolver -> results -> gearbox -> pool sequencer -> pool unit -> gearbox -+-> ring words
-    ring words -+                                `-> raw values to the host                                 +-> map words to the host
+                +-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring words
+    ring words -+                                `-> raw values to host                     +-> map words
 
 The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
 """
@@ -13,7 +13,8 @@ from .convolver import convolver
 from .design import Npu
 from .gearbox import chain, gearbox
 from .memory import Library, LoadBus
-from .pool import SIDE, pool_unit
+from .pool import pool_unit
+from .pool_integer import pool_unit_integer
 from .results import results
 from .rtl import Block, Signal, bits, width
 from .sequencer import Kind, sequencer
@@ -27,11 +28,13 @@ def npu(library: Library, params: Npu) -> Block:
     last_layer, last_pool_layer = b.input("last_layer", 8), b.input("last_pool_layer", 8)
     streams = {}
     for name in ("host", "ring"):
-        streams[name] = (b.input(f"{name}_valid"), b.output(f"{name}_ready"), b.input(f"{name}_data", params.kfp))
+        streams[name] = (b.input(f"{name}_valid"), b.output(f"{name}_ready"), b.input(f"{name}_data", params.word_bits))
 
     # # #
 
+    binary = params.kind == "binary"
     restart = b.wire("restart", 1, b.rst | ~run)
+    conv_room, pool_room = b.wire("conv_room"), b.wire("pool_room")
     conv = _wires(
         b,
         library.get(sequencer, library, params, Kind(pool=False)),
@@ -39,6 +42,7 @@ def npu(library: Library, params: Npu) -> Block:
         restart,
         bus,
         last_layer=last_layer,
+        room=conv_room,
         **{f"{n}_{k}": s for n, triple in streams.items() for k, s in zip(("valid", "ready", "data"), triple)},
     )
     array = _wires(
@@ -51,10 +55,10 @@ def npu(library: Library, params: Npu) -> Block:
         first=conv["first"],
         last=conv["last"],
         kernel_row=conv["kernel_row"],
-        offset=conv["offset"],
         features=conv["word"],
+        **({"offset": conv["offset"]} if binary else {}),
     )
-    raw_ready, bits_ready = b.input("raw_ready"), b.wire("bits_ready")
+    raw_ready, features_ready = b.input("raw_ready"), b.wire("features_ready")
     out = _wires(
         b,
         library.get(results, library, params),
@@ -65,18 +69,18 @@ def npu(library: Library, params: Npu) -> Block:
         taken=conv["beat"] & conv["last"],
         result_valid=array["result_valid"],
         results=array["results"],
-        result_offset=array["result_offset"],
         raw_ready=raw_ready,
-        bits_ready=bits_ready,
+        features_ready=features_ready,
+        **({"result_offset": array["result_offset"]} if binary else {}),
     )
-    b.m.variable["conv_sequencer_room"].assign(out["room"])
+    conv_room.assign(out["room"])
     for name in ("valid", "data", "last"):
         b.output(f"raw_{name}", width(out[f"raw_{name}"]), out[f"raw_{name}"])
     packed = chain(
         b,
-        library.get(gearbox, params.ol, params.pfp),
+        library.get(gearbox, params.ol * params.feature_bits, params.pool_word_bits),
         "to_pool",
-        {"valid": out["bits_valid"], "ready": bits_ready, "data": out["bits_data"], "last": out["bits_last"]},
+        {**{key: out[f"features_{key}"] for key in ("valid", "data", "last")}, "ready": features_ready},
         unused=("last",),
         rst=restart,
     )
@@ -87,6 +91,7 @@ def npu(library: Library, params: Npu) -> Block:
         restart,
         bus,
         last_layer=last_pool_layer,
+        room=pool_room,
         in_valid=packed["valid"],
         in_ready=packed["ready"],
         in_data=packed["data"],
@@ -94,42 +99,36 @@ def npu(library: Library, params: Npu) -> Block:
     pooled_ready = b.wire("pooled_ready")
     pooled = _wires(
         b,
-        library.get(pool_unit, library, params),
+        library.get(pool_unit if binary else pool_unit_integer, library, params),
         "pool_unit",
         restart,
-        None,
+        None if binary else bus,
         out_ready=pooled_ready,
-        beat=pool["beat"],
-        first=pool["first"],
-        last=pool["last"],
-        tuple_last=pool["tuple_last"],
-        map_last=pool["map_last"],
-        to_host=pool["to_host"],
-        index=pool["index"],
-        word=pool["word"],
+        **{
+            name: pool[name] for name in ("beat", "first", "last", "tuple_last", "map_last", "to_host", "index", "word")
+        },
+        **({} if binary else {name: pool[name] for name in ("average", "taps")}),
     )
-    b.m.variable["pool_sequencer_room"].assign(pooled["room"])
-    side = bits(pooled["out_data"], params.pfp, SIDE)
+    pool_room.assign(pooled["room"])
     words = chain(
         b,
-        library.get(gearbox, params.pfp, params.kfp, 2),
+        library.get(gearbox, params.pool_word_bits, params.word_bits, 2),
         "to_ring",
         {
             "valid": pooled["out_valid"],
             "ready": pooled_ready,
-            "data": bits(pooled["out_data"], 0, params.pfp),
-            "last": bits(pooled["out_data"], params.pfp, 1),
-            "side": bits(pooled["out_data"], params.pfp + 1, 2),
+            "data": bits(pooled["out_data"], 0, params.pool_word_bits),
+            "last": bits(pooled["out_data"], params.pool_word_bits, 1),
+            "side": bits(pooled["out_data"], params.pool_word_bits + 1, 2),
         },
         rst=restart,
     )
-    del side
     ring_out_ready, map_ready = b.input("ring_out_ready"), b.input("map_ready")
     to_host = b.wire("to_host", 1, bits(words["side"], 1, 1))
     b.output("ring_out_valid", 1, words["valid"] & ~to_host)
-    b.output("ring_out_data", params.kfp, words["data"])
+    b.output("ring_out_data", params.word_bits, words["data"])
     b.output("map_valid", 1, words["valid"] & to_host)
-    b.output("map_data", params.kfp, words["data"])
+    b.output("map_data", params.word_bits, words["data"])
     b.output("map_last", 1, words["last"] & bits(words["side"], 0, 1))
     words["ready"].assign((to_host & map_ready) | (~to_host & ring_out_ready))
     for name in ("beat", "wait_input", "wait_room", "wait_table"):

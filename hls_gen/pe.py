@@ -4,12 +4,14 @@
                    XNOR --> popcount of each lane group --> weigh --> accumulator --> result
     weights[kfp] --+
 
-One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat of a window to
-that of the next. ``first`` and ``last`` come with the beat, delayed by the convolver; so does ``code``.
+One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat
+of a window to that of the next. ``first`` and ``last`` come with the beat, delayed by the convolver; so does
+``code``.
 
-Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has weight 2^g, the last
-one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where ``code`` is 0 every lane has weight 1.
-Without groups ``code`` is (shift, sign): the count of the whole word is shifted and, with sign 1, subtracted.
+Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has
+weight 2^g, the last one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where
+``code`` is 0 every lane has weight 1. Without groups ``code`` is (shift, sign): the count of the whole word is
+shifted and, with sign 1, subtracted.
 """
 
 from functools import reduce

@@ -1,9 +1,11 @@
-"""Pool unit: maximum of bipolar bits over a window's valid taps, which is OR (spec B13, B14).  Golden twin: golden/pool.py.
+"""Pool unit: maximum of bipolar bits over a window's valid taps, which is OR (spec B13, B14).  Golden twin:
+golden/pool.py.
 
     word[PFP] --> OR <-> queue (a word of the tuple each) --last tap--> out[PFP]
 
-One word a cycle. Latency 1 cycle to the output FIFO. The sequencer gives words tap after tap, all words of a tap's tuple in turn; the
-queue holds what the taps of this window gave so far. ``room`` goes back to the sequencer; nothing stalls inside.
+One word a cycle. Latency 1 cycle to the output FIFO. The sequencer gives words tap after tap, all words of a tap's
+tuple in turn; the queue holds what the taps of this window gave so far. ``room`` goes back to the sequencer; nothing
+stalls inside.
 """
 
 from veriloggen import Cat

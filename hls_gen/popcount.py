@@ -2,8 +2,8 @@
 
     bits[lanes] --> count[bits_for(lanes)]
 
-Combinational. Body for simulation: ``$countones``, the fastest under Verilator (docs/decisions/0003). A module of its own, so that
-a body for synthesis can stand in its place, proved equal.
+Combinational. Body for simulation: ``$countones``, the fastest under Verilator (docs/decisions/0003). A module of its
+own, so that a body for synthesis can stand in its place, proved equal.
 """
 
 from veriloggen import SystemTask

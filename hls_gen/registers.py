@@ -3,8 +3,8 @@
     s_axi --> registers --> start, soft reset, interrupt
                  ^-- status, errors, counters
 
-A write needs address and data, in any order, and takes 2 cycles at least; a read takes 2. Reads of unused addresses give 0; writes to
-them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
+A write needs address and data, in any order, and takes 2 cycles at least; a read takes 2. Reads of unused addresses
+give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
 """
 
 from dataclasses import asdict, dataclass, field

@@ -1,17 +1,18 @@
-"""Results unit: accumulators leave one after another, through thresholds or as they are (design, "Results leave").
+"""Results unit: accumulators leave one after another, through the activation or as they are (design, "Results
+leave").
 
-    results[KGP] --> held --> shift register --> minus offset --> >= threshold --> bits[OL]  --> pool
-                                                       `--------> raw values[OL]  --> host
+    results[KGP] --> held --> shift register --> activation (threshold.py, requantise.py) --> features[OL] --> pool
+                                                       `--------------------------------> raw values[OL] --> host
 
-``value = (sum << double) - offset``: with bipolar lanes the sum counts matches and the value is matches minus mismatches.
-A step takes OL results of a window; with k levels each step is repeated k times, against k thresholds. One step a cycle.
-Two windows' results fit (credits): ``room`` says whether another window may end. Golden twin: golden/threshold.py.
+A step takes OL results of a window; with k levels each step is repeated k times, against k thresholds. One step a
+cycle. Two windows' results fit (credits): ``room`` says whether another window may end.
 """
 
 from veriloggen import Cat
 
 from .design import GROUP_BITS, WINDOW_BITS, Npu
 from .memory import Library, LoadBus
+from .requantise import requantise
 from .rtl import (
     Block,
     add,
@@ -24,10 +25,11 @@ from .rtl import (
     eq,
     fit,
     nonzero,
-    signed_at_least,
     sub,
 )
 from .sequencer import layer_counter
+from .step import Step
+from .threshold import threshold
 
 CREDITS = 2
 
@@ -35,13 +37,14 @@ CREDITS = 2
 def results(library: Library, npu: Npu) -> Block:
     """The results unit of ``npu``."""
     b = Block("results_unit")
-    rows, thresholds = npu.memory("results"), npu.memory("thresholds")
-    bus = LoadBus.ports(b, library.stream_bits, [rows, thresholds])
+    rows, factors = npu.memory("results"), npu.memory("thresholds" if npu.kind == "binary" else "scales")
+    bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", 8)
     taken = b.input("taken")  # a window's last beat was issued
     room = b.output("room")
     arrived = b.input("result_valid")
-    sums, sums_offset = b.input("results", npu.kgp * npu.acc_bits), b.input("result_offset", npu.acc_bits)
+    sums = b.input("results", npu.kgp * npu.acc_bits)
+    sums_offset = b.input("result_offset", npu.acc_bits) if npu.kind == "binary" else None
     acc, lanes, units = npu.acc_bits, npu.ol, bits_for(npu.units - 1)
 
     # # #
@@ -66,7 +69,6 @@ def results(library: Library, npu: Npu) -> Block:
     load = b.wire("load", 1, all_of(loaded, any_of(full, arrived), any_of(~busy, finish)))
     total = npu.units * lanes * acc
     queue = b.reg("queue", total, init=None)
-    offset = b.reg("offset", acc, init=None)
     unit, level, group, window = (
         b.reg("unit", units),
         b.reg("level", 6),
@@ -91,40 +93,30 @@ def results(library: Library, npu: Npu) -> Block:
         b.on(go & level_last, (queue, Cat(const(0, lanes * acc), bits(queue, lanes * acc, total - lanes * acc))))
     b.on(finish, (group, choose(group_last, 0, add(group, 1, GROUP_BITS), GROUP_BITS)))
     b.on(finish & group_last, (window, choose(map_last, 0, add(window, 1, WINDOW_BITS), WINDOW_BITS)))
-    b.on(load, (busy, 1), (queue, sums), (offset, sums_offset))
+    b.on(load, (busy, 1), (queue, sums))
 
-    # thresholds: a row a step, from the start for each window
-    pointer_bits = bits_for(thresholds.depth - 1)
+    # factors: a row of thresholds or scales a step, from the start for each window
+    pointer_bits = bits_for(factors.depth - 1)
     pointer, base = b.reg("pointer", pointer_bits), now["threshold_base"]
     onward = choose(tuple_last, base, add(pointer, 1, pointer_bits), pointer_bits)
     pointer_next = b.wire("pointer_next", pointer_bits, choose(begin, nxt["threshold_base"], onward, pointer_bits))
     move = b.wire("move", 1, begin | go)
     b.on(move, (pointer, pointer_next))
-    limits = library.loadable(b, thresholds, bus, pointer_next, read=move)["thresholds"]
+    row = library.loadable(b, factors, bus, pointer_next, read=move)
 
-    # value, then bit
-    value_valid, value_ready = b.reg("value_valid"), b.wire("value_ready")
-    go.assign(all_of(busy, any_of(~value_valid, value_ready)))
-    b.on(value_ready, (value_valid, 0))
-    b.on(go, (value_valid, 1))
-    side = {name: b.reg(f"value_{name}", init=None) for name in ("tuple_last", "map_last", "raw")}
-    b.on(go, (side["tuple_last"], tuple_last), (side["map_last"], map_last), (side["raw"], now["raw"]))
-    values, verdicts = [], []
-    for k in range(lanes):
-        one = b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc))
-        twice = Cat(bits(one, 0, acc - 1), const(0, 1))
-        value = b.reg(f"value_{k}", acc, init=None)
-        limit = b.reg(f"limit_{k}", acc, init=None)
-        b.on(go, (value, choose(now["double"], twice, one, acc) - offset), (limit, bits(limits, k * acc, acc)))
-        values.append(value)
-        verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    join = lambda parts: Cat(*reversed(parts)) if lanes > 1 else parts[0]  # noqa: E731
-    raw_ready, bits_ready = b.input("raw_ready"), b.input("bits_ready")
-    b.output("raw_valid", 1, value_valid & side["raw"])
-    b.output("raw_data", lanes * acc, join(values))
-    b.output("raw_last", 1, side["map_last"])
-    b.output("bits_valid", 1, value_valid & ~side["raw"])
-    b.output("bits_data", lanes, join(verdicts))
-    b.output("bits_last", 1, side["tuple_last"])
-    value_ready.assign(choose(side["raw"], raw_ready, bits_ready, 1))
+    step = Step(
+        go=go,
+        busy=busy,
+        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(lanes)],
+        row=row,
+        layer=now,
+        tuple_last=tuple_last,
+        map_last=map_last,
+    )
+    if sums_offset is not None:
+        offset = b.reg("offset", acc, init=None)
+        b.on(load, (offset, sums_offset))
+        threshold(b, npu, step, offset)
+    else:
+        requantise(b, npu, step)
     return b

@@ -68,8 +68,8 @@ def fit(e: Signal | int, w: int) -> Signal:
     """``e`` in exactly ``w`` bits: padded with zeros, or (variables and constants only) cut."""
     if isinstance(e, int):
         return const(e, w)
-    if isinstance(e, vt.SystemTask):  # $countones takes the width of its target
-        return e
+    if isinstance(e, vt.SystemTask) or isinstance(getattr(e, "left", None), vt.SystemTask):
+        return e  # $countones and products take the width of their target
     have = width(e)
     if have == w:
         return e
@@ -112,6 +112,11 @@ def eq(a: Signal, b: Signal | int) -> Signal:
     """1 where a equals b."""
     w = width(a) if isinstance(b, int) else max(width(a), width(b))
     return fit(a, w) == fit(b, w)
+
+
+def product(a: Signal, b: Signal) -> Signal:
+    """a * b of two's complement signals, in the width of the register that takes it: at least the sum of theirs."""
+    return vt.SystemTask("signed", a) * vt.SystemTask("signed", b)
 
 
 def nonzero(a: Signal) -> Signal:

@@ -6,23 +6,26 @@
                     | one tap a cycle
                    issuer --> beat (first, last, kernel row, ...)
 
-Order ``output`` (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a cycle; the next
-window, layer or frame starts in the cycle after the last beat of this one, if its words are there and there is room.
+Order ``output`` (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a cycle;
+the next window, layer or frame starts in the cycle after the last beat of this one, if its words are there and there
+is room.
 
-The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for the
-next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
+The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
+the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
 
-A tap's flags: ``last`` tap of its window; ``new``: the next tuple to arrive (else ``old``: address from its table); ``skip``: a tuple
-that arrives now and is read later, no beat (raster order); ``jump``: the next tap's kernel row comes from its table.
-With ``direct`` there are no tables: every tap is new and a window ends after a fixed number of them (dense layers).
+A tap's flags: ``last`` tap of its window; ``new``: the next tuple to arrive (else ``old``: address from its table);
+``skip``: a tuple that arrives now and is read later, no beat (raster order); ``jump``: the next tap's kernel row
+comes from its table. With ``direct`` there are no tables: every tap is new and a window ends after a fixed number of
+them (dense layers).
 
-The writer and the reader meet in two counts: ``arrived`` (words written and not yet claimed by a new tap) and ``free`` (words
-that may be overwritten). A tuple is given back when the reader arrives at the new tuple ``hold`` further on (B6).
+The writer and the reader meet in two counts: ``arrived`` (words written and not yet claimed by a new tap) and
+``free`` (words that may be overwritten). A tuple is given back when the reader arrives at the new tuple ``hold``
+further on (B6).
 """
 
 from dataclasses import dataclass
 
-from .design import GROUP_BITS, MAP_BITS, TAP_BITS, WINDOW_BITS, Memory, Npu
+from .design import COUNT_BITS, GROUP_BITS, MAP_BITS, TAP_BITS, WINDOW_BITS, Memory, Npu
 from .memory import Library, LoadBus, ram
 from .rtl import Block, Signal, add, all_of, any_of, bits, bits_for, choose, const, eq, fit, nonzero, sub, width
 
@@ -45,7 +48,7 @@ class Kind:
 
     def width(self, npu: Npu) -> int:
         """Bits of a word."""
-        return npu.pfp if self.pool else npu.kfp
+        return npu.pool_word_bits if self.pool else npu.word_bits
 
     def words(self, npu: Npu) -> int:
         """Capacity of the ring."""
@@ -199,8 +202,11 @@ def _tap_source(
     }
     if kind.pool:
         tap["to_host"] = now["to_host"]
+        if npu.kind == "integer":
+            tap["average"] = now["average"]
     else:
-        tap["offset"] = now["tap_offset"]
+        if npu.kind == "binary":
+            tap["offset"] = now["tap_offset"]
         tap["row"] = _kernel_rows(b, library, npu, bus, tap, now, nxt, flags["jump"], window_end, rewind, move)
     return tap
 
@@ -312,9 +318,15 @@ def _issuer(
         b.output("first", 1, first_tap)
         b.output("tuple_last", 1, word_last)
         b.output("map_last", 1, held["layer_end"])
-        to_host = b.reg("at_to_host", init=None)
-        b.on(step, (to_host, tap["to_host"]))
-        b.output("to_host", 1, to_host)
+        for name in ("to_host", "average"):
+            if name in tap:
+                flag = b.reg(f"at_{name}", init=None)
+                b.on(step, (flag, tap[name]))
+                b.output(name, 1, flag)
+        if npu.kind == "integer":
+            taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
+            counted = b.wire("counted", COUNT_BITS, add(choose(starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
+            b.on(step & ~tap["skip"], (taps, counted))
         index = b.output_reg("index", ring, init=None)  # word of the tuple
         b.on(beat, (index, add(index, 1, ring)))
         b.on(step, (index, 0))
@@ -327,16 +339,8 @@ def _issuer(
         b.on(beat, (row, add(row, 1, width(row))))
         b.on(step, (row, tap["row"]))
         b.output("kernel_row", width(row), row)
-        offset = b.reg("at_offset", npu.acc_bits, init=None)
-        total = b.reg("offset_total", npu.acc_bits, init=None)
-        b.on(step, (offset, tap["offset"]))
-        sum_now = b.wire(
-            "offset_now",
-            npu.acc_bits,
-            choose(word_first, choose(first_tap, 0, total, npu.acc_bits) + offset, total, npu.acc_bits),
-        )
-        b.on(beat, (total, sum_now))
-        b.output("offset", npu.acc_bits, sum_now)
+        if npu.kind == "binary":
+            _offsets(b, npu.acc_bits, tap["offset"], step, beat, first_tap, word_first)
 
     # where cycles go: every cycle is one of beat and these three
     if kind.pool:
@@ -345,3 +349,15 @@ def _issuer(
     b.output("wait_input", 1, waiting & ~there)
     b.output("wait_room", 1, all_of(waiting, there, ~clear))
     b.output("wait_table", 1, ~waiting)
+
+
+def _offsets(
+    b: Block, w: int, offset: Signal, step: Signal, beat: Signal, first_tap: Signal, word_first: Signal
+) -> None:
+    """Output ``offset``: the taps' offsets of this pass so far, added up once a tap."""
+    held, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
+    b.on(step, (held, offset))
+    begun = choose(first_tap, 0, total, w) + held
+    now = b.wire("offset_now", w, choose(word_first, begun, total, w))
+    b.on(beat, (total, now))
+    b.output("offset", w, now)

@@ -90,7 +90,7 @@ def top(design: Design, digest: str) -> Block:
     )
     store_room = b.wire("store_room_unused")
     b.instance(
-        library.get(fifo, library, params.kfp, params.map_words),
+        library.get(fifo, library, params.word_bits, params.map_words),
         "map_store",
         rst=restart,
         in_valid=engine["ring_out_valid"],
@@ -130,7 +130,7 @@ def _output(
     )
     maps = chain(
         b,
-        library.get(gearbox, params.kfp, stream),
+        library.get(gearbox, params.word_bits, stream),
         "map_words",
         {k: engine[f"map_{k}"] for k in ("valid", "ready", "data", "last")},
         rst=reset,

@@ -32,7 +32,8 @@ class Verilog:
 def generate(design: Design, *, checked: bool = True) -> Verilog:
     """Verilog and manifest of ``design``; the same text on every run.
 
-    The digest is the SHA-256 of the text with the digest registers at 0. ``checked`` runs the rules of hls_gen/check.py on it.
+    The digest is the SHA-256 of the text with the digest registers at 0. ``checked`` runs the rules of
+    hls_gen/check.py on it.
     """
     blank = "0" * 64
     text = "\n".join(_modules(design, blank).values())

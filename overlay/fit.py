@@ -11,10 +11,11 @@ POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
 def fit(name: str, models: Sequence[Model], folding: Npu, *, stream_bits: int = 32, order: str = "auto") -> Design:
-    """A design with the folding of ``folding`` (kfp, kgp, pfp, ol, planes, shift_bits) that runs every one of ``models``.
+    """A design with the folding of ``folding`` (kfp, kgp, pfp, ol, planes, shift_bits) that runs every one of
+    ``models``.
 
-    Memory depths and the accumulator's width are made as large as the networks need; those of ``folding`` count for nothing.
-    ValueError where the engine can't compute a network.
+    Memory depths and the accumulator's width are made as large as the networks need; those of ``folding`` count for
+    nothing. ValueError where the engine can't compute a network.
     """
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")

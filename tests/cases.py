@@ -1,10 +1,10 @@
-"""One table of small networks for golden, hardware and driver, asymmetric on purpose.
+"""Tables of small networks, binary and integer, for golden, hardware and driver, asymmetric on purpose.
 
 Height and width differ, so do vertical and horizontal strides; channels are no multiple of a word; paddings differ on
 all sides; thresholds lie at both ends of their reach and one step beyond.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigne
 from golden.layer import Layer, Map
 from golden.network import Model, Network
 from golden.pool import AvgPool, MaxPool
+from golden.requantise import Requantise, scale_to_multiplier
 from golden.threshold import Threshold
 
 
@@ -57,13 +58,58 @@ def random_model(network: Network, rng: np.random.Generator) -> Model:
             threshold = np.clip(np.sort(threshold, axis=1), -(1 << 31), (1 << 31) - 1)
             direction = np.where(rng.permutation(source.channels) % 2 == 0, 1, -1)
             arrays[layer.name] = {"threshold": threshold, "direction": direction}
+        elif isinstance(layer, Requantise):
+            sums = _sums(network, index, arrays)
+            arrays[layer.name] = _requantise_arrays(layer, sums, source, index, rng)
     return Model(network, arrays)
+
+
+def _sums(network: Network, index: int, arrays: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
+    """(samples, C): what layer ``index`` reads when 32 random images come in."""
+    x = random_values((32, *network.input.shape), network.input.encoding, np.random.default_rng(index))
+    for layer, source in list(network)[:index]:
+        x = layer.forward(x, arrays.get(layer.name, {}), source)
+    return x.reshape(-1, x.shape[-1])
+
+
+def _requantise_arrays(
+    layer: Requantise, sums: np.ndarray, source: Map, index: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Random arrays with which the sums (samples, C) use the range of the encoding, a few beyond it.
+
+    Every second channel, from the second on, is special in turn: bias as small or as large as is legal, the largest
+    and the smallest scale, exact halves, values that stay as they are.
+    """
+    lowest, highest = -(1 << 31) + 1 - source.encoding.low, (1 << 31) - 1 - source.encoding.high
+    special = [
+        (highest, (1 << 16) - 1, 40), (0, 1, 1), (lowest, 40_000, 40), (0, (1 << 16) - 1, 0), (lowest, 1, 24),
+        (0, 1, 0), (highest, 1 << 15, 40), (0, 3, 2), (lowest, (1 << 16) - 1, 0), (0, 1, 40)]  # fmt: skip
+    rows = []
+    for channel, values in enumerate(sums.T):
+        mean = int(values.sum()) // len(values)
+        distance = max(1, int(np.abs(values - mean).sum()) // len(values))
+        bias = int(distance * rng.uniform(-0.2, 0.5)) - mean
+        rows.append((bias, *scale_to_multiplier((layer.encoding.high + 0.5) / distance * rng.uniform(0.3, 0.7))))
+        if channel % 2:
+            rows[-1] = special[(channel // 2 + index) % len(special)]
+    bias, multiplier, shift = np.array(rows, np.int64).T
+    return {"bias": bias, "multiplier": multiplier, "shift": shift}
 
 
 def cases() -> list[tuple[str, Model]]:
     """(id, model) of every case; the same on every call."""
     return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(i)))
             for i, (name, source, layers) in enumerate(_networks())]
+
+
+def integer_cases() -> list[tuple[str, Model]]:
+    """(id, model) of small integer networks; the same on every call.
+
+    All are of the form that the integer engine runs: weighted layers of signed 2..8 bit weights, each followed by a
+    Requantise and perhaps a pool; only the last weighted layer may be raw. Features: signed 2..8 or unsigned 1..8 bit.
+    """
+    return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(100 + i)))
+            for i, (name, source, layers) in enumerate(_integer_networks())]
 
 
 def _threshold(n: int, levels: int = 1) -> Threshold:
@@ -113,4 +159,69 @@ def _networks() -> list[tuple[str, Map, list[Layer]]]:
             Conv(name="conv_1", out_channels=33, **c33), _threshold(1), MaxPool(name="pool_1", **c22),
             Conv(name="conv_2", out_channels=31, kernel=(2, 3), padding=(1, 1, 0, 0)), _threshold(2),
             Dense(name="dense_1", out_channels=70), _threshold(3), Dense(name="dense_2", out_channels=10)]),
+    ]
+
+
+def _requantise(n: int, encoding: Encoding, relu: bool = False) -> Requantise:
+    return Requantise(name=f"requantise_{n}", encoding=encoding, relu=relu)
+
+
+def _integer_networks() -> list[tuple[str, Map, list[Layer]]]:
+    s2, s3, s4, s5, s6, s7, s8 = (signed(bits) for bits in range(2, 9))
+    cut = {"kernel": (3, 3), "stride": (2, 2), "padding": (0, 0, 1, 1)}
+    return [
+        ("int_fan_in_1", case_map(1, 1, 1, s8), [
+            Dense(name="dense_1", out_channels=1, weight=s8), _requantise(1, s8)]),
+        ("int_raw", case_map(1, 1, 9, unsigned(8)), [Dense(name="dense_1", out_channels=3, weight=s8)]),
+        ("int_dense_33", case_map(1, 1, 33, unsigned(8)), [
+            Dense(name="dense_1", out_channels=33, weight=s8), _requantise(1, s8, True),
+            Dense(name="dense_2", out_channels=9, weight=s8), _requantise(2, s8),
+            Dense(name="dense_3", out_channels=3, weight=s8)]),
+        ("int_dense_of_a_map", case_map(2, 3, 3, s8), [
+            Dense(name="dense_1", out_channels=9, weight=s8), _requantise(1, unsigned(8), True)]),
+        ("int_conv_1x1", case_map(3, 2, 3, unsigned(2)), [
+            Conv(name="conv_1", out_channels=9, kernel=(1, 1), weight=s3), _requantise(1, unsigned(1)),
+            Conv(name="conv_2", out_channels=1, kernel=(1, 1), weight=s2), _requantise(2, s2)]),
+        ("int_conv_strides", case_map(7, 10, 3, s8), [
+            Conv(name="conv_1", out_channels=9, kernel=(3, 2), stride=(2, 3), weight=s5), _requantise(1, s8)]),
+        ("int_conv_padding", case_map(5, 4, 9, s4), [
+            Conv(name="conv_1", out_channels=3, kernel=(3, 3), padding=(2, 0, 1, 2), weight=s2),
+            _requantise(1, s3, True)]),
+        ("int_conv_33", case_map(4, 3, 33, s8), [
+            Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
+            _requantise(1, unsigned(8)), Dense(name="dense_1", out_channels=10, weight=s8)]),
+        ("int_max_pool", case_map(6, 7, 1, s8), [
+            Conv(name="conv_1", out_channels=9, kernel=(2, 2), weight=s8), _requantise(1, s8),
+            MaxPool(name="pool_1", kernel=(3, 2), stride=(1, 2), padding=(1, 0, 0, 1)),
+            Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=s8)]),
+        ("int_avg_pool", case_map(7, 6, 3, unsigned(4)), [
+            Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s4), _requantise(1, s6),
+            AvgPool(name="pool_1", kernel=(2, 3), stride=(2, 1), padding=(0, 2, 1, 0)),
+            Dense(name="dense_1", out_channels=3, weight=s4), _requantise(2, unsigned(3))]),
+        ("int_pool_last", case_map(5, 8, 3, s8), [
+            Conv(name="conv_1", out_channels=3, kernel=(2, 3), weight=s8), _requantise(1, unsigned(8)),
+            AvgPool(name="pool_1", **cut)]),
+        ("int_widths", case_map(6, 5, 3, s2), [
+            Conv(name="conv_1", out_channels=9, kernel=(2, 1), weight=s8), _requantise(1, s3),
+            Conv(name="conv_2", out_channels=3, kernel=(1, 2), weight=s7), _requantise(2, s4, True),
+            Conv(name="conv_3", out_channels=9, kernel=(2, 2), weight=s6), _requantise(3, s5),
+            Conv(name="conv_4", out_channels=3, kernel=(1, 1), weight=s5), _requantise(4, s6),
+            Conv(name="conv_5", out_channels=9, kernel=(1, 2), weight=s4), _requantise(5, s7),
+            Conv(name="conv_6", out_channels=3, kernel=(2, 1), weight=s3), _requantise(6, s8),
+            Dense(name="dense_7", out_channels=3, weight=s2)]),
+        ("int_unsigned_widths", case_map(5, 6, 9, unsigned(2)), [
+            Conv(name="conv_1", out_channels=3, kernel=(1, 2), weight=s2), _requantise(1, unsigned(3)),
+            Conv(name="conv_2", out_channels=9, kernel=(2, 1), weight=s3), _requantise(2, unsigned(4), True),
+            Conv(name="conv_3", out_channels=3, kernel=(1, 1), weight=s4), _requantise(3, unsigned(5)),
+            Conv(name="conv_4", out_channels=9, kernel=(2, 2), weight=s5), _requantise(4, unsigned(6)),
+            Conv(name="conv_5", out_channels=3, kernel=(1, 2), weight=s6), _requantise(5, unsigned(7)),
+            Conv(name="conv_6", out_channels=9, kernel=(2, 1), weight=s7), _requantise(6, unsigned(8)),
+            Dense(name="dense_7", out_channels=1, weight=s8)]),
+        ("int_small_cnn", case_map(9, 12, 3, s8), [
+            Conv(name="conv_1", out_channels=33, kernel=(3, 3), weight=s8, padding=(1, 1, 1, 1)),
+            _requantise(1, s8, True), MaxPool(name="pool_1", **cut),
+            Conv(name="conv_2", out_channels=9, kernel=(3, 2), weight=s8, padding=(1, 1, 0, 0)),
+            _requantise(2, s8), AvgPool(name="pool_2", **cut),
+            Dense(name="dense_3", out_channels=33, weight=s8), _requantise(3, s8, True),
+            Dense(name="dense_4", out_channels=10, weight=s8)]),
     ]

@@ -85,6 +85,7 @@ class Module:
         self.reads.update(scope.refs(node.right))
         self.reads.update(scope.index_refs(node.left))
         for target in scope.targets(node.left, node.lineno):
+
             def depends(low: int, high: int, shift: int = target.offset - target.ref.low) -> Iterable[Ref]:
                 return scope.bits(node.right, low + shift, high + shift)
 
@@ -169,6 +170,7 @@ class Module:
         self.reads.update(self.scope.index_refs(value))
 
         for target in self.scope.targets(value, 0):
+
             def depends(low: int, high: int, shift: int = target.offset - target.ref.low) -> Iterable[Ref]:
                 for source in other.inputs_of(Ref(port, low + shift, high + shift)):
                     argument = connected.get(source.name)

@@ -52,12 +52,33 @@ class Target(NamedTuple):
 _NUMBER = re.compile(r"(?:(\d*)'[sS]?([bBoOdDhH]))?([0-9a-fA-F_]+)$")
 _BASES = {"b": 2, "o": 8, "d": 10, "h": 16}
 _FOLD = {
-    ast.Plus: operator.add, ast.Minus: operator.sub, ast.Times: operator.mul, ast.Divide: operator.floordiv,
-    ast.Mod: operator.mod, ast.Sll: operator.lshift, ast.Srl: operator.rshift, ast.Power: operator.pow,
+    ast.Plus: operator.add,
+    ast.Minus: operator.sub,
+    ast.Times: operator.mul,
+    ast.Divide: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Sll: operator.lshift,
+    ast.Srl: operator.rshift,
+    ast.Power: operator.pow,
 }
 _ONE_BIT = (
-    ast.Eq, ast.NotEq, ast.Eql, ast.NotEql, ast.LessThan, ast.GreaterThan, ast.LessEq, ast.GreaterEq, ast.Land, ast.Lor,
-    ast.Ulnot, ast.Uand, ast.Unand, ast.Uor, ast.Unor, ast.Uxor, ast.Uxnor,
+    ast.Eq,
+    ast.NotEq,
+    ast.Eql,
+    ast.NotEql,
+    ast.LessThan,
+    ast.GreaterThan,
+    ast.LessEq,
+    ast.GreaterEq,
+    ast.Land,
+    ast.Lor,
+    ast.Ulnot,
+    ast.Uand,
+    ast.Unand,
+    ast.Uor,
+    ast.Unor,
+    ast.Uxor,
+    ast.Uxnor,
 )
 _BY_LEFT = (ast.Sll, ast.Srl, ast.Sla, ast.Sra, ast.Power)
 _BITWISE = (ast.And, ast.Or, ast.Xor, ast.Xnor)

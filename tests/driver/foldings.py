@@ -3,6 +3,7 @@
 import numpy as np
 
 from driver.manifest import Manifest
+from driver.plan import plan
 from golden.network import Model
 from hls_gen.design import Design, Npu
 from hls_gen.verilog import manifest
@@ -26,9 +27,20 @@ def design_manifest(design: Design) -> Manifest:
 
 
 def fitted(model: Model, folding: str = "k3_g5", order: str = "auto") -> Manifest:
-    """The manifest of a design whose memories are as small as they may be."""
     npu, stream_bits = FOLDINGS[folding]
-    return design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
+    return fit_one(model, npu, order, stream_bits)
+
+
+def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) -> Manifest:
+    """The manifest of a design whose memories are as small as they may be.
+
+    Its tuple memories are even smaller than hardware makes them: no powers of two.
+    """
+    design = design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
+    parameters = design.npus[0].parameters
+    depths = plan(model, parameters, order).depths()
+    parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})
+    return design
 
 
 def geometry(folding: str) -> dict[str, int]:

@@ -213,7 +213,8 @@ class Device:
                 bits = sum((v >= signed(limits >> k * acc, acc)) << k for k, v in enumerate(step))
                 end = last_group and unit == units - 1 and level == row["levels_minus_1"]
                 self.steps.extend(self.to_pool.push(bits, end))
-        self.pool()
+        if not row["raw"]:
+            self.pool()
 
     def pool(self) -> None:
         """Let the pool take all that has come."""

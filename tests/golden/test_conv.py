@@ -1,9 +1,14 @@
 import numpy as np
 import pytest
 
+from golden import packed
 from golden.conv import Conv, Dense, product_range
 from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from tests.cases import case_map, random_values
+from golden.file import load, save
+from golden.network import Model, Network
+from golden.pool import MaxPool
+from golden.threshold import Threshold
+from tests.cases import case_map, random_model, random_values
 from tests.errors import value_error
 
 
@@ -97,6 +102,119 @@ def test_range_of_a_product_and_of_a_sum(source, weight, expected):
     assert signed(target.bits - 1).low > low or signed(target.bits - 1).high < high
 
 
+# Accumulation by OR (spec A2).
+
+
+def random_or(seed: int):
+    """(layer, source, x, weight) of a binary layer; kernels that are opposite to a window, so that -1 occurs."""
+    rng = np.random.default_rng(seed)
+    kh, kw = (int(v) for v in rng.integers(1, 4, 2))
+    source = case_map(int(rng.integers(kh, 7)), int(rng.integers(kw, 9)), int(rng.integers(1, 4)))
+    top, bottom = (int(v) for v in rng.integers(0, kh, 2))
+    left, right = (int(v) for v in rng.integers(0, kw, 2))
+    layer = Conv(
+        name="conv_1", out_channels=5, kernel=(kh, kw), stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
+        padding=(top, left, bottom, right), accumulate="or",
+    )  # fmt: skip
+    x = random_values((2, *source.shape), BIPOLAR, rng)
+    weight = random_values(layer.array_shapes(source)["weight"], BIPOLAR, rng)
+    weight[1], weight[3] = -x[0, :kh, :kw], -x[1, -kh:, -kw:]
+    return layer, source, x, weight
+
+
+def or_model(seed: int) -> tuple[Model, np.ndarray]:
+    layer, source, x, weight = random_or(seed)
+    return Model(Network(name="n", input=source, layers=(layer,)), {"conv_1": {"weight": weight}}), x
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_or_equals_its_definition(seed):
+    """OR of XNOR gates, bit by bit, over the valid taps."""
+    layer, source, x, weight = random_or(seed)
+    ours = layer.forward(x, {"weight": weight}, source)
+    assert layer.output(source).encoding == BIPOLAR
+    assert ours.dtype == np.int64
+    for n, row, column, kernel in np.ndindex(ours.shape):
+        bit = False
+        for ky, kx, channel in np.ndindex(*layer.kernel, source.channels):
+            y = row * layer.stride[0] + ky - layer.padding[0]
+            z = column * layer.stride[1] + kx - layer.padding[1]
+            if 0 <= y < source.height and 0 <= z < source.width:
+                bit |= not (bool(x[n, y, z, channel] > 0) ^ bool(weight[kernel, ky, kx, channel] > 0))
+        assert ours[n, row, column, kernel] == (1 if bit else -1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_or_equals_pytorch(seed, torch):
+    """-1 exactly where the sum is as small as can be: no product of the window is +1."""
+    layer, source, x, weight = random_or(seed)
+    top, left, bottom, right = layer.padding
+
+    def sums(features: np.ndarray, kernels: np.ndarray) -> np.ndarray:
+        padded = torch.nn.functional.pad(torch.tensor(features * 1.0).permute(0, 3, 1, 2), (left, right, top, bottom))
+        kernels = torch.tensor(kernels * 1.0).permute(0, 3, 1, 2)
+        return torch.nn.functional.conv2d(padded, kernels, stride=layer.stride).permute(0, 2, 3, 1).numpy()
+
+    smallest = -sums(np.ones_like(x), np.ones_like(weight))
+    expected = np.where(sums(x, weight) == smallest, -1, 1)
+    np.testing.assert_array_equal(layer.forward(x, {"weight": weight}, source), expected)
+
+
+def test_cases_of_or_have_both_results():
+    assert {int(v) for seed in range(10) for v in np.unique(or_model(seed)[0].forward(or_model(seed)[1]))} == {-1, 1}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fast_or_equals_the_plain_pass(seed):
+    model, x = or_model(seed)
+    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
+    np.testing.assert_array_equal(packed.forward(model, x, batch=1), model.forward(x))
+
+
+def test_or_of_a_dense_layer_and_of_layers_in_a_chain():
+    layers = (Threshold(name="threshold_0"), Conv(name="conv_1", out_channels=9, kernel=(2, 1), accumulate="or"),
+              MaxPool(name="pool_1", kernel=(1, 2), stride=(2, 1)), Dense(name="dense_2", out_channels=4, accumulate="or"),
+              Dense(name="dense_3", out_channels=3))  # fmt: skip
+    network = Network(name="chain", input=case_map(3, 2, 2, signed(4)), layers=layers)
+    rng = np.random.default_rng(1)
+    model = random_model(network, rng)
+    x = random_values((50, *network.input.shape), signed(4), rng)
+    model.arrays["dense_2"]["weight"][2] = -model.trace(x)[2][0]
+    plain = model.trace(x)
+    assert set(np.unique(plain[1])) == set(np.unique(plain[3][..., 2])) == {-1, 1}
+    for a, b in zip(plain, packed.trace(model, x)):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_fast_or_counts_exactly_beyond_what_a_bit_holds():
+    """2^24 + 1 products, of which one is +1: the sum of float32 would not show it."""
+    layer = Dense(name="d", out_channels=1, accumulate="or")
+    source = case_map(1, 1, 2**24 + 1)
+    x = -np.ones((2, 1, 1, 2**24 + 1), np.int8)
+    x[1, 0, 0, -1] = 1
+    model = Model(Network(name="n", input=source, layers=(layer,)), {"d": {"weight": np.ones_like(x[:1])}})
+    assert packed.forward(model, x).ravel().tolist() == [-1, 1]
+
+
+def test_a_description_tells_only_of_or():
+    """Networks from before there was a choice keep their description, hence their digest."""
+    one, other = (
+        Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or")
+    )
+    assert "accumulate" not in one.to_dict()["layers"][0]
+    assert other.to_dict()["layers"][0]["accumulate"] == "or"
+    assert [Network.from_dict(n.to_dict()) for n in (one, other)] == [one, other]
+
+
+def test_a_file_keeps_or(tmp_path):
+    model, x = or_model(3)
+    save(model, tmp_path / "or.npz")
+    again = load(tmp_path / "or.npz")
+    assert again.network == model.network
+    np.testing.assert_array_equal(again.forward(x), model.forward(x))
+
+
 def conv(**more: object) -> Conv:
     return Conv(**{"name": "conv_1", "out_channels": 2, "kernel": (3, 2), **more})
 
@@ -110,6 +228,20 @@ def check(weight: np.ndarray, encoding: Encoding = BIPOLAR) -> None:
     [
         (lambda: conv(out_channels=0), "conv_1: out_channels must be an integer >= 1, got 0"),
         (lambda: conv(out_channels=2.0), "conv_1: out_channels must be an integer >= 1, got 2.0"),
+        (lambda: conv(accumulate="and"), "conv_1: accumulate must be one of popcount, or, got 'and'"),
+        (
+            lambda: conv(accumulate="or", weight=TERNARY),
+            "conv_1: accumulate or needs weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)",
+        ),
+        (
+            lambda: conv(accumulate="or").output(case_map(4, 4, 5, unsigned(5))),
+            "conv_1: accumulate or needs a map of bipolar 1 bit (-1..1 in steps of 2), got unsigned 5 bit (0..31)",
+        ),
+        (
+            lambda: conv(accumulate="or").output(case_map(4, 4, 5, bipolar(2))),
+            "conv_1: accumulate or needs a map of bipolar 1 bit (-1..1 in steps of 2), "
+            "got bipolar 2 bit (-2..2 in steps of 2)",
+        ),
         (lambda: conv(stride=(0, 1)), "conv_1: stride must be >= 1, got (0, 1)"),
         (
             lambda: conv().output(case_map(2, 9, 1)),

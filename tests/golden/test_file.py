@@ -8,10 +8,10 @@ import pytest
 
 from golden.file import load, model_digest, save
 from golden.network import Model
-from tests.cases import cases
+from tests.cases import cases, integer_cases
 from tests.errors import value_error
 
-CASES = dict(cases())
+CASES = dict(cases() + integer_cases())
 MODEL = CASES["dense_33_31"]
 MEMBERS = "bitloom.json, dense_1.weight.npy, threshold_1.direction.npy, threshold_1.threshold.npy, dense_2.weight.npy"
 

@@ -299,6 +299,12 @@ def test_values_at_both_ends_of_the_range():
         ),
         (
             BIPOLAR,
+            [Dense(name="dense", out_channels=2, accumulate="or")],
+            None,
+            "dense: accumulate must be popcount, got or",
+        ),
+        (
+            BIPOLAR,
             [conv(weight=signed(4))],
             None,
             "conv_1: weight must be bipolar 1 bit or ternary, got signed 4 bit (-8..7)",

@@ -8,10 +8,10 @@ from golden.encoding import signed
 from golden.network import Model, Network
 from golden.requantise import Requantise
 from golden.threshold import Threshold
-from tests.cases import case_map, cases, random_images, random_values
+from tests.cases import case_map, cases, integer_cases, random_images, random_values
 from tests.errors import value_error
 
-CASES = dict(cases())
+CASES = dict(cases() + integer_cases())
 LAYERS = (Conv(name="conv_1", out_channels=2, kernel=(2, 2)), Threshold(name="threshold_1"))
 NETWORK = Network(name="small", input=case_map(3, 4, 1), layers=LAYERS)
 ARRAYS = {

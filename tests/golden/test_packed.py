@@ -6,10 +6,10 @@ from golden.conv import Conv, Dense
 from golden.encoding import BIPOLAR, Encoding, signed, unsigned
 from golden.network import Model, Network
 from golden.threshold import Threshold
-from tests.cases import case_map, cases, random_images
+from tests.cases import case_map, cases, integer_cases, random_images
 from tests.errors import value_error
 
-CASES = dict(cases())
+CASES = dict(cases() + integer_cases())
 
 
 @pytest.mark.parametrize("name", CASES)

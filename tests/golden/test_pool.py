@@ -1,3 +1,6 @@
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -80,6 +83,56 @@ def test_quotients_round_halves_away_from_zero():
         exact = [int(abs(t) / count + 0.5) * (1 if t >= 0 else -1) for t in total.tolist()]
         assert rounded_quotient(total, np.array(count)).tolist() == exact
     assert rounded_quotient(np.array([5, -5, 3, -3, 1, -1]), np.array(2)).tolist() == [3, -3, 2, -2, 1, -1]
+
+
+@pytest.mark.parametrize("encoding", [signed(8), unsigned(8)], ids=str)
+@pytest.mark.parametrize("count", range(1, 82))
+def test_averages_are_exact_for_every_sum(count, encoding):
+    """B14. The quotient is within half of one; where it is half of one away, it is the larger in magnitude."""
+    total = np.arange(encoding.low * count, encoding.high * count + 1)
+    mean = rounded_quotient(total, np.array(count))
+    encoding.check("mean", mean)
+    off = 2 * (mean * count - total)  # twice the error, times count
+    assert (np.abs(off) <= count).all()
+    tie = np.abs(off) == count
+    assert (np.abs(mean[tie]) * count > np.abs(total[tie])).all()
+    assert (np.sign(mean[tie]) == np.sign(total[tie])).all()
+    gaps = encoding.high - encoding.low  # one tie in the middle of each
+    assert tie.sum() == (0 if count % 2 else gaps)
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (1, 2), (2, 3), (3, 3), (9, 4), (9, 9)])
+def test_the_layer_averages_every_sum(kernel):
+    """Maps of one window; as many images as there are sums of its values."""
+    layer = AvgPool(name="pool_1", kernel=kernel, stride=(1, 1))
+    count = layer.window.taps
+    total = np.arange(-128 * count, 127 * count + 1)
+    low, more = np.divmod(total, count)  # ``more`` values of low + 1, the others low
+    x = low[:, None] + (np.arange(count) < more[:, None])
+    y = layer.forward(x.reshape(-1, *kernel, 1), {}, case_map(*kernel, 1, signed(8)))
+    np.testing.assert_array_equal(y.ravel(), rounded_quotient(total, np.array(count)))
+
+
+def exact_mean(values: list[int]) -> int:
+    mean = Fraction(sum(values), len(values))
+    return math.floor(mean + Fraction(1, 2)) if mean > 0 else math.ceil(mean - Fraction(1, 2))
+
+
+@pytest.mark.parametrize("size", [(32, 32), (16, 16), (8, 8), (6, 11), (7, 4), (2, 5)])
+@pytest.mark.parametrize("encoding", [signed(8), unsigned(8), signed(2)], ids=str)
+def test_windows_are_cut_at_the_border(size, encoding):
+    """B20: windows 3 x 3 of stride 2 that stick out over the right and bottom edge; even sizes have cut windows."""
+    source = case_map(*size, 2, encoding)
+    x = random_values((1, *source.shape), encoding, np.random.default_rng(1))
+    cut = {"kernel": (3, 3), "stride": (2, 2), "padding": (0, 0, 1, 1)}
+    for kind, of in ((MaxPool, max), (AvgPool, exact_mean)):
+        layer = kind(name="pool_1", **cut)
+        y = layer.forward(x, {}, source)
+        assert y.shape == (1, size[0] // 2, size[1] // 2, 2)
+        for row, column, channel in np.ndindex(*y.shape[1:]):
+            window = x[0, 2 * row : 2 * row + 3, 2 * column : 2 * column + 3, channel]
+            assert y[0, row, column, channel] == of(window.ravel().tolist())
+    assert window.shape == (3 - (size[0] + 1) % 2, 3 - (size[1] + 1) % 2)
 
 
 def pool(kind: type, **more: object):

@@ -4,7 +4,8 @@
     Source, Sink         agents on ready/valid streams: random stalls, and the rules of the protocol
     run(bench, *agents)  cycle after cycle until all agents are done
 
-Times: a word that is taken in cycle t crosses at the clock edge that ends cycle t, for inputs and for outputs; a latency
+Times: a word that is taken in cycle t crosses at the clock edge that ends cycle t, for inputs and for outputs; a
+latency
 of L cycles means that what is taken in cycle t is seen in cycle t + L.
 """
 
@@ -222,8 +223,15 @@ class Source(Agent):
     taken : cycle in which each item was taken.
     """
 
-    def __init__(self, bench: Bench, prefix: str, items: Sequence[Mapping[str, int]], stall: float = 0, seed: int = 0,
-                 ready: str | None = None):
+    def __init__(
+        self,
+        bench: Bench,
+        prefix: str,
+        items: Sequence[Mapping[str, int]],
+        stall: float = 0,
+        seed: int = 0,
+        ready: str | None = None,
+    ):
         self.bench, self.prefix, self.items, self.stall = bench, prefix, list(items), stall
         self.random, self.taken, self.ready = random.Random(seed), [], ready or f"{prefix}ready"
         self._offered = False
@@ -259,8 +267,16 @@ class Sink(Agent):
 
     late = True
 
-    def __init__(self, bench: Bench, prefix: str, names: Sequence[str] = ("data",), expect: int | None = None, stall: float = 0,
-                 seed: int = 1, ready: str | None = None):
+    def __init__(
+        self,
+        bench: Bench,
+        prefix: str,
+        names: Sequence[str] = ("data",),
+        expect: int | None = None,
+        stall: float = 0,
+        seed: int = 1,
+        ready: str | None = None,
+    ):
         self.bench, self.names, self.expect, self.stall = bench, [prefix + n for n in names], expect, stall
         self.valid, self.ready, self.random = f"{prefix}valid", ready or f"{prefix}ready", random.Random(seed)
         self.words: list[tuple[int, ...]] = []
@@ -302,7 +318,8 @@ class Sink(Agent):
 
 
 def run(bench: Bench, *agents: Agent, cycles: int | None = None, extra: int = 20) -> None:
-    """``cycles`` cycles; or until all agents are done and then ``extra`` more, in which no sink may get more than it expects."""
+    """``cycles`` cycles; or until all agents are done and then ``extra`` more, in which no sink may get more than
+    it expects."""
     order = sorted(agents, key=lambda a: a.late)
     end = None if cycles is None else bench.cycle + cycles
     limit = bench.cycle + LIMIT

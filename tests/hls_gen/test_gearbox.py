@@ -10,8 +10,14 @@ from hls_gen.gearbox import collector, divider, gearbox
 from tests.hls_gen.bench import Bench, Sink, Source, run, steady, together
 
 SHAPES = {
-    "collect_3_to_7": (3, 7, 2), "collect_1_to_8": (1, 8, 1), "collect_5_to_5": (5, 5, 0), "collect_24_to_32": (24, 32, 2),
-    "divide_7_to_3": (7, 3, 2), "divide_9_to_1": (9, 1, 1), "divide_32_to_5": (32, 5, 0), "divide_70_to_64": (70, 64, 3),
+    "collect_3_to_7": (3, 7, 2),
+    "collect_1_to_8": (1, 8, 1),
+    "collect_5_to_5": (5, 5, 0),
+    "collect_24_to_32": (24, 32, 2),
+    "divide_7_to_3": (7, 3, 2),
+    "divide_9_to_1": (9, 1, 1),
+    "divide_32_to_5": (32, 5, 0),
+    "divide_70_to_64": (70, 64, 3),
 }
 """name: (in, out, side bits)."""
 
@@ -56,8 +62,10 @@ def tuples(name: str, counts: list[int]) -> tuple[list[dict[str, int]], list[tup
     for count in counts:
         bits = rng.integers(0, 2, (count, have))
         sides = rng.integers(0, 1 << side, count)
-        items += [{"data": number(word), "last": int(k == count - 1), **({"side": int(sides[k])} if side else {})}
-                  for k, word in enumerate(bits)]
+        items += [
+            {"data": number(word), "last": int(k == count - 1), **({"side": int(sides[k])} if side else {})}
+            for k, word in enumerate(bits)
+        ]
         layout = regroup(np.arange(count * have).reshape(count, have), want)
         lanes = np.where(layout == UNUSED, 0, np.append(bits.ravel(), 0)[layout])
         for k, word in enumerate(lanes):
@@ -80,7 +88,8 @@ def test_equals_regroup(bench, name, stall_in, stall_out):
 
 
 def test_rate_and_latency(bench, name):
-    """One word a cycle on the narrow side, without a gap between tuples. Latency 1 cycle from the last word of a collection."""
+    """One word a cycle on the narrow side, without a gap between tuples. Latency 1 cycle from the last word of a
+    collection."""
     items, expected = tuples(name, [4, 1, 5, 9, 2, 6])
     source, sink = Source(bench, f"{name}_in_", items), sink_of(bench, name, expect=len(expected))
     run(bench, source, sink)
@@ -151,8 +160,11 @@ def test_frame(bench, name, stall):
     draw = random.Random(7)
     words = [draw.getrandbits(want) for _ in range(40)]
     noise = [draw.getrandbits(pieces * have - want) if pieces * have > want else 0 for _ in words]
-    items = [{"data": (w | n << want) >> (p * have) & (1 << have) - 1, "last": int(k == len(words) - 1 and p == pieces - 1)}
-             for k, (w, n) in enumerate(zip(words, noise)) for p in range(pieces)]
+    items = [
+        {"data": (w | n << want) >> (p * have) & (1 << have) - 1, "last": int(k == len(words) - 1 and p == pieces - 1)}
+        for k, (w, n) in enumerate(zip(words, noise))
+        for p in range(pieces)
+    ]
     source = Source(bench, f"{name}_in_", items, stall)
     sink = Sink(bench, f"{name}_out_", ["data", "last"], len(words), stall)
     run(bench, source, sink)

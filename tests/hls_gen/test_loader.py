@@ -15,7 +15,16 @@ from hls_gen.memory import Library
 from hls_gen.verilog import manifest
 from tests.hls_gen.bench import Agent, Bench, Sink, Source, run
 
-SMALL = {"layers": 3, "taps": 5, "olds": 6, "jumps": 7, "kernel_rows": 9, "threshold_rows": 5, "pool_taps": 4, "pool_olds": 3}
+SMALL = {
+    "layers": 3,
+    "taps": 5,
+    "olds": 6,
+    "jumps": 7,
+    "kernel_rows": 9,
+    "threshold_rows": 5,
+    "pool_taps": 4,
+    "pool_olds": 3,
+}
 DESIGNS = {
     "32_kfp_7": Design(name="d", stream_bits=32, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
     "64_kfp_7": Design(name="d", stream_bits=64, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
@@ -53,7 +62,8 @@ class Rig(SimpleNamespace):
     def network(self, frame_words: int) -> np.ndarray:
         """LOAD of the network row for frames of so many input words."""
         pieces = max(1, self.design.stream_bits // self.kfp)
-        row = {"frame_words": frame_words, "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
+        row = {"frame_words": frame_words,
+               "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
                "frame_tail": (frame_words - 1) % pieces, **LAST}  # fmt: skip
         memory = self.manifest.memory(0, "network")
         return load_packet(self.manifest, 0, "network", 0, pack_fields(memory, {k: [v] for k, v in row.items()}))
@@ -109,7 +119,9 @@ class Rig(SimpleNamespace):
 def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
-        yield Rig(bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.from_dict(manifest(design, "0" * 64)))
+        yield Rig(
+            bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.from_dict(manifest(design, "0" * 64))
+        )
 
 
 @pytest.fixture
@@ -200,13 +212,17 @@ def test_words_in_are_counted(rig):
 # Errors
 
 BAD = {
-    "magic": ("BAD_HEADER", {"magic": 0xB0}), "check": ("BAD_HEADER", {"check": 1 << 31}), "check_0": ("BAD_HEADER", {"check": 1}),
+    "magic": ("BAD_HEADER", {"magic": 0xB0}), "check": ("BAD_HEADER", {"check": 1 << 31}),
+    "check_0": ("BAD_HEADER", {"check": 1}),
     "kind_0": ("BAD_KIND", {"kind": 0}), "kind_3": ("BAD_KIND", {"kind": 3}), "kind_9": ("BAD_KIND", {"kind": 9}),
-    "npu": ("BAD_NPU", {"npu": 1}), "npu_255": ("BAD_NPU", {"npu": 255}), "npu_of_frame": ("BAD_NPU", {"kind": 2, "npu": 2}),
+    "npu": ("BAD_NPU", {"npu": 1}), "npu_255": ("BAD_NPU", {"npu": 255}), "npu_of_frame": ("BAD_NPU", {"kind": 2,
+    "npu": 2}),
     "memory": ("BAD_MEMORY", {"memory": 13}), "memory_255": ("BAD_MEMORY", {"memory": 255}),
-    "no_rows": ("BAD_RANGE", {"length": 0}), "beyond": ("BAD_RANGE", {"address": 9}), "over_the_end": ("BAD_RANGE", {"address": 5, "length": 5}),
+    "no_rows": ("BAD_RANGE", {"length": 0}), "beyond": ("BAD_RANGE", {"address": 9}), "over_the_end": ("BAD_RANGE",
+    {"address": 5, "length": 5}),
     "huge": ("BAD_RANGE", {"address": 0xFFFFFFFF}), "wraps": ("BAD_RANGE", {"address": 0xFFFFFFFF, "length": 2}),
-    "wraps_row": ("BAD_RANGE", {"address": 1 << 31, "length": 1 << 31}), "not_loaded": ("NOT_LOADED", {"kind": 2, "length": 5}),
+    "wraps_row": ("BAD_RANGE", {"address": 1 << 31, "length": 1 << 31}), "not_loaded": ("NOT_LOADED", {"kind": 2,
+    "length": 5}),
 }  # fmt: skip
 """name: (error, header)."""
 
@@ -234,7 +250,15 @@ def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
     return "TRUNCATED", items, made[:4]
 
 
-FAULTS = [*BAD, "frame_of_4", "frame_of_6", "frame_of_0", "truncated_load", "truncated_before_payload", "truncated_frame"]
+FAULTS = [
+    *BAD,
+    "frame_of_4",
+    "frame_of_6",
+    "frame_of_0",
+    "truncated_load",
+    "truncated_before_payload",
+    "truncated_frame",
+]
 
 
 @pytest.mark.parametrize("stall", [0, 0.5])
@@ -283,6 +307,7 @@ def test_tlast_after_every_packet_or_none(rig):
 
 
 # Order of packets
+
 
 def test_a_load_waits_for_frames_in_flight(rig):
     """Nothing is written and the NPU runs on until the last frame has left."""

@@ -104,7 +104,9 @@ def test_banks_are_written_alone(held):
         assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, expected)
 
 
-@pytest.mark.parametrize(("width", "stream_bits", "banks"), [(1, 32, [1]), (32, 32, [32]), (70, 32, [32, 32, 6]), (70, 64, [64, 6])])
+@pytest.mark.parametrize(
+    ("width", "stream_bits", "banks"), [(1, 32, [1]), (32, 32, [32]), (70, 32, [32, 32, 6]), (70, 64, [64, 6])]
+)
 def test_banks(width, stream_bits, banks):
     assert Library(stream_bits).banks(width) == banks
 

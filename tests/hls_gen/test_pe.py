@@ -89,7 +89,8 @@ def random_beats(npu: Npu, windows: list[int], seed: int, full: bool = False) ->
 
 
 def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
-    """``result`` in every cycle; beats one a cycle, None is a cycle without. Control comes with the delay that the convolver has."""
+    """``result`` in every cycle; beats one a cycle, None is a cycle without. Control comes with the delay that the
+    convolver has."""
     npu, draw = NPUS[name], random.Random(0)
     delay = pe_latency(npu) - 1
     line: list[Beat | None] = [None] * delay
@@ -98,10 +99,22 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
         now = beat or Beat(draw.getrandbits(npu.kfp), draw.getrandbits(npu.kfp), 0, False, False)
         line.append(beat)
         late = line.pop(0)
-        control = late or Beat(0, 0, draw.getrandbits(npu.code_bits) if npu.code_bits else 0, bool(draw.getrandbits(1)),
-                               bool(draw.getrandbits(1)))  # noise: without valid it means nothing
-        bench.set(**{f"{name}_features": now.features, f"{name}_weights": now.weights, f"{name}_valid": int(late is not None),
-                     f"{name}_first": int(control.first), f"{name}_last": int(control.last)})
+        control = late or Beat(
+            0,
+            0,
+            draw.getrandbits(npu.code_bits) if npu.code_bits else 0,
+            bool(draw.getrandbits(1)),
+            bool(draw.getrandbits(1)),
+        )  # noise: without valid it means nothing
+        bench.set(
+            **{
+                f"{name}_features": now.features,
+                f"{name}_weights": now.weights,
+                f"{name}_valid": int(late is not None),
+                f"{name}_first": int(control.first),
+                f"{name}_last": int(control.last),
+            }
+        )
         if npu.code_bits:
             bench[f"{name}_code"] = control.code
         shown.append(bench[f"{name}_result"])
@@ -158,11 +171,14 @@ def test_each_lane_alone(bench, name):
         assert got == [int(w) % (1 << npu.acc_bits) for w in lane_weights(npu, code)]
 
 
-@pytest.mark.parametrize(("npu", "parts"), [
-    (Npu(kfp=29, planes=8), [(0, 6), (6, 3), (9, 3), (12, 3), (15, 3), (18, 3), (21, 3), (24, 5)]),
-    (Npu(kfp=9, planes=8), [(0, 2), *((k, 1) for k in range(2, 9))]),
-    (Npu(kfp=200, planes=2), [(0, 132), (132, 68)]),
-    (Npu(kfp=70), [(0, 70)]),
-])
+@pytest.mark.parametrize(
+    ("npu", "parts"),
+    [
+        (Npu(kfp=29, planes=8), [(0, 6), (6, 3), (9, 3), (12, 3), (15, 3), (18, 3), (21, 3), (24, 5)]),
+        (Npu(kfp=9, planes=8), [(0, 2), *((k, 1) for k in range(2, 9))]),
+        (Npu(kfp=200, planes=2), [(0, 132), (132, 68)]),
+        (Npu(kfp=70), [(0, 70)]),
+    ],
+)
 def test_groups(npu, parts):
     assert groups(npu) == parts

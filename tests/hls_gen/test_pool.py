@@ -45,8 +45,13 @@ class Sequencer(Agent):
         bench["word"] = noise(NPU.pfp) if self._word is None else self._word
         self._word = beat.word if beat else None
         names = ("tuple_last", "map_last", "to_host")
-        bench.set(beat=int(beat is not None), index=beat.index if beat else noise(4), first=int(beat.first if beat else noise(1)),
-                  last=int(beat.last if beat else noise(1)), **dict(zip(names, beat.flags if beat else (noise(1), noise(1), noise(1)))))
+        bench.set(
+            beat=int(beat is not None),
+            index=beat.index if beat else noise(4),
+            first=int(beat.first if beat else noise(1)),
+            last=int(beat.last if beat else noise(1)),
+            **dict(zip(names, beat.flags if beat else (noise(1), noise(1), noise(1)))),
+        )
         if beat:
             self.given.append(bench.cycle)
 
@@ -75,7 +80,9 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
         n_taps, n_words = taps or int(rng.integers(1, 6)), words or int(rng.choice([1, 2, 5, 16]))
         tuples = rng.integers(0, 1 << NPU.pfp, (n_taps, n_words)) & rng.integers(0, 1 << NPU.pfp, (n_taps, n_words))
         flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        beats += [Beat(int(tuples[t, k]), k, t == 0, t == n_taps - 1, flags[k]) for t in range(n_taps) for k in range(n_words)]
+        beats += [
+            Beat(int(tuples[t, k]), k, t == 0, t == n_taps - 1, flags[k]) for t in range(n_taps) for k in range(n_words)
+        ]
         merged = np.bitwise_or.reduce(tuples, axis=0)  # (words)
         out += [int(m) | f[0] << NPU.pfp | f[1] << NPU.pfp + 1 | f[2] << NPU.pfp + 2 for m, f in zip(merged, flags)]
     return beats, out

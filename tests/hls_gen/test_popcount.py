@@ -29,7 +29,13 @@ def test_all_words(bench, lanes):
 @pytest.mark.parametrize("lanes", WIDE)
 def test_wide(bench, lanes):
     draw, full = random.Random(lanes), (1 << lanes) - 1
-    words = [0, full, *(1 << k for k in range(lanes)), *(full ^ 1 << k for k in range(lanes)), *(full >> k for k in range(lanes))]
+    words = [
+        0,
+        full,
+        *(1 << k for k in range(lanes)),
+        *(full ^ 1 << k for k in range(lanes)),
+        *(full >> k for k in range(lanes)),
+    ]
     words += [draw.getrandbits(lanes) for _ in range(500)]
     assert [count(bench, lanes, w) for w in words] == [w.bit_count() for w in words]
 

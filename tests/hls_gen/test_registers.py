@@ -14,15 +14,18 @@ MAP = {r.name: r for r in register_map(DESIGN)}
 OKAY, SLVERR = 0, 2
 LIMIT = 100
 
-LEVELS = {"idle": 1, "loaded": 1, "loader_state": 5, "error_code": 9, "error_header": 0xB1020304, "error_address": 0x89ABCDEF,
+LEVELS = {"idle": 1, "loaded": 1, "loader_state": 5, "error_code": 9, "error_header": 0xB1020304,
+          "error_address": 0x89ABCDEF,
           "error_length": 0xFEDCBA98, "npu0_state": 0x123456}  # fmt: skip
 """What the test puts on the status inputs."""
 
 RESET = {
     "IDENT": IDENT, "VERSION": VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2],
-    **{f"DIGEST_{k}": int(DIGEST[8 * k : 8 * k + 8], 16) for k in range(4)}, "GEOMETRY": 1 | 64 << 8, "SCRATCH": 0, "CONTROL": 0,
+    **{f"DIGEST_{k}": int(DIGEST[8 * k : 8 * k + 8], 16) for k in range(4)}, "GEOMETRY": 1 | 64 << 8, "SCRATCH": 0,
+    "CONTROL": 0,
     "STATUS": 1 | 1 << 2 | 5 << 4, "ERROR_CODE": 9, "ERROR_HEADER": 0xB1020304, "ERROR_ADDRESS": 0x89ABCDEF,
-    "ERROR_LENGTH": 0xFEDCBA98, "IRQ_ENABLE": 0, "IRQ_STATUS": 0, "CYCLES": 0, "FRAMES": 0, "WORDS_IN": 0, "WORDS_OUT": 0,
+    "ERROR_LENGTH": 0xFEDCBA98, "IRQ_ENABLE": 0, "IRQ_STATUS": 0, "CYCLES": 0, "FRAMES": 0, "WORDS_IN": 0,
+    "WORDS_OUT": 0,
     "NPU0_LANES": 24 | 5 << 16, "NPU0_WIDTHS": 7 | 2 << 16, "NPU0_BEATS": 0, "NPU0_WAIT_INPUT": 0, "NPU0_WAIT_ROOM": 0,
     "NPU0_WAIT_TABLE": 0, "NPU0_STATE": 0x123456,
 }  # fmt: skip

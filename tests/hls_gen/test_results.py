@@ -1,4 +1,5 @@
-"""Results unit: order of driver.layout.result_layout, thresholds, raw values, credits. The array is played by the test."""
+"""Results unit: order of driver.layout.result_layout, thresholds, raw values, credits. The array is played by the
+test."""
 
 import random
 from dataclasses import dataclass, field
@@ -34,7 +35,12 @@ class Layer:
 
 
 LAYERS = {
-    "all": [Layer(11, 3, levels=3, double=True), Layer(1, 4), Layer(5, 1, levels=2), Layer(9, 5, double=True, raw=True)],
+    "all": [
+        Layer(11, 3, levels=3, double=True),
+        Layer(1, 4),
+        Layer(5, 1, levels=2),
+        Layer(9, 5, double=True, raw=True),
+    ],
     "bits": [Layer(8, 6), Layer(6, 2, levels=1, double=True)],
     "raw": [Layer(7, 3, raw=True)],
     "long": [Layer(8, 4, levels=DELAY + 1), Layer(1, 3, levels=DELAY + 1, double=True)],
@@ -92,10 +98,17 @@ class Case:
         npu, high = self.npu, (1 << self.npu.acc_bits - 1) - 1
         groups = -(-layer.kernels // npu.kgp)
         in_last = layer.kernels - (groups - 1) * npu.kgp
-        self.rows.append({
-            "groups_minus_1": groups - 1, "last_units_minus_1": -(-in_last // npu.ol) - 1, "windows_minus_1": layer.windows - 1,
-            "levels_minus_1": layer.levels - 1, "threshold_base": len(self.thresholds), "double": int(layer.double),
-            "raw": int(layer.raw)})
+        self.rows.append(
+            {
+                "groups_minus_1": groups - 1,
+                "last_units_minus_1": -(-in_last // npu.ol) - 1,
+                "windows_minus_1": layer.windows - 1,
+                "levels_minus_1": layer.levels - 1,
+                "threshold_base": len(self.thresholds),
+                "double": int(layer.double),
+                "raw": int(layer.raw),
+            }
+        )
         limit = rng.integers(-high // 4, high // 4 + 1, layer.kernels * layer.levels)
         limit[0], limit[-1] = -high - 1, high  # always, never
         self.limits.append(limit)
@@ -122,7 +135,9 @@ class Case:
             tuple_last = k == len(steps) - 1
             shown = values[step // layer.levels]  # (ol)
             if layer.raw:
-                self.raw.append(([None if lane == UNUSED else int(v) for lane, v in zip(step, shown)], int(tuple_last and map_last)))
+                self.raw.append(
+                    ([None if lane == UNUSED else int(v) for lane, v in zip(step, shown)], int(tuple_last and map_last))
+                )
             else:
                 verdicts = (shown >= limit[step]) & (step != UNUSED)
                 self.bits.append((sum(int(v) << i for i, v in enumerate(verdicts)), int(tuple_last)))
@@ -154,11 +169,21 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(made.rows) - 1)
     load(bench, rows, 0, [pack(rows, row) for row in made.rows])
     mask = (1 << npu.acc_bits) - 1
-    load(bench, thresholds, 0, [sum((t & mask) << k * npu.acc_bits for k, t in enumerate(row)) for row in made.thresholds])
+    load(
+        bench,
+        thresholds,
+        0,
+        [sum((t & mask) << k * npu.acc_bits for k, t in enumerate(row)) for row in made.thresholds],
+    )
     bench["rst"] = 0
     names = ["data", "last"]
-    return (bench, made, Array(bench, made.passes, stall_in, 1), Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
-            Sink(bench, "bits_", names, len(made.bits), stall_out, seed=3))
+    return (
+        bench,
+        made,
+        Array(bench, made.passes, stall_in, 1),
+        Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
+        Sink(bench, "bits_", names, len(made.bits), stall_out, seed=3),
+    )
 
 
 def check(made: Case, raw: Sink, bits: Sink) -> None:
@@ -179,7 +204,8 @@ def test_equals_numpy(built, layers, stall_in, stall_out):
 
 
 def test_one_step_a_cycle(built):
-    """Where a pass has more steps than the way through the array takes cycles, steps leave without a gap, over windows, layers
+    """Where a pass has more steps than the way through the array takes cycles, steps leave without a gap, over
+    windows, layers
     and frames. Latency 2 cycles from ``result_valid``."""
     bench, made, array, raw, bits = start(built, "long", 3, 0, 0)
     assert min(made.steps) == DELAY + 1
@@ -190,7 +216,8 @@ def test_one_step_a_cycle(built):
 
 
 def test_credits(built):
-    """With the output closed, passes end until ``room`` falls and nothing is lost; a pass that leaves gives its room back."""
+    """With the output closed, passes end until ``room`` falls and nothing is lost; a pass that leaves gives its
+    room back."""
     bench, made, array, raw, bits = start(built, "bits", 2, 0, 0)
     raw.closed = bits.closed = True
     run(bench, array, raw, bits, cycles=60)

@@ -14,6 +14,7 @@ from golden.encoding import Array
 from golden.file import model_digest
 from golden.network import Model
 
+from .integer import lane_bits, reciprocals
 from .layout import UNUSED, Ints, to_stream
 from .manifest import Manifest, Npu
 from .packets import Words, load_packet, pack_fields, pack_rows
@@ -36,14 +37,14 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto") -> Prog
             )
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     rows = {**_rows(made, npu), "network": _network_row(made, manifest, len(frame))}  # the network row comes last
-    result_words, index = _result_index(made, manifest.stream_bits)
+    result_words, index = _result_index(made, npu, manifest.stream_bits)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
         output_shape=network.output.shape,
-        output_kind="raw" if made.results[-1]["raw"] else "bits",
+        output_kind="raw" if made.results[-1]["raw"] else "signed" if made.scales else "bits",
         classes=network.classes,
         ideal_cycles=sum(beats for _, beats in made.ideal),
         layers=tuple(made.ideal),
@@ -57,7 +58,7 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto") -> Prog
 
 def _network_row(made: Plan, manifest: Manifest, frame_beats: int) -> Words:
     """The one row of the memory ``network``."""
-    frame_words, together = len(made.input_words), max(1, manifest.stream_bits // manifest.npus[0].kfp)
+    frame_words, together = len(made.input_words), max(1, manifest.stream_bits // manifest.npus[0].word_bits)
     row = {
         "frame_words": frame_words,
         "frame_beats": frame_beats,
@@ -74,6 +75,11 @@ def _rows(made: Plan, npu: Npu) -> dict[str, Words]:
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
     out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
     out["results"] = pack_fields(npu.memory("results"), _columns(made.results))
+    if made.scales:
+        columns = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
+        out["scales"] = pack_fields(npu.memory("scales"), columns)
+        out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
+        return out
     limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
     bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
@@ -117,13 +123,17 @@ def _code_bits(made: Plan, npu: Npu) -> Array:
     return np.concatenate([codes[:, :0], *parts], axis=1)
 
 
-def _result_index(made: Plan, stream_bits: int) -> tuple[int, Ints]:
+def _result_index(made: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
     """(32-bit words a frame, (outputs, levels) place of each output value's word or bits), as Program wants them."""
     final, order = made.lowered.passes[-1], made.schedule.output_order
     lanes = final.out_channels * final.levels
+    output, levels = made.output, final.levels
+    if made.scales and not final.raw:
+        levels = npu.parameters["feature_bits"]
+        lanes, output = lanes * levels, lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]
-    tuples = np.where(made.output == UNUSED, UNUSED, made.output + window * lanes)  # (windows, words, width)
-    if final.threshold is None:
+    tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)
+    if final.raw:
         stream = tuples.ravel()  # a 32-bit word each
         words = len(stream) + -len(stream) % (stream_bits // 32)
     else:
@@ -133,4 +143,4 @@ def _result_index(made: Plan, stream_bits: int) -> tuple[int, Ints]:
     place[stream[stream != UNUSED]] = np.flatnonzero(stream != UNUSED)
     out = np.empty((len(order), lanes), np.int64)
     out[order] = place.reshape(len(order), lanes)  # row-major
-    return words, out.reshape(-1, final.levels)
+    return words, out.reshape(-1, levels)

@@ -80,6 +80,11 @@ class Npu:
     memories: tuple[Memory, ...]
     parameters: dict[str, Any] = field(compare=False)
 
+    @property
+    def word_bits(self) -> int:
+        """Width of an input word: kfp features."""
+        return self.kfp * int(self.parameters.get("feature_bits", 1))
+
     def memory(self, name: str) -> Memory:
         """The memory of that name; KeyError with the names that exist."""
         return _named(self.memories, name, "memory")
@@ -136,10 +141,10 @@ class Manifest:
 
     def frame_payload(self, frame_words: int) -> int:
         """32-bit words that ``frame_words`` input words of KFP bits (NPU 0) take in the stream."""
-        kfp = self.npus[0].kfp
-        if kfp > self.stream_bits:
-            return frame_words * self.padded(kfp)
-        return -(-frame_words // (self.stream_bits // kfp)) * self.stream_words
+        word = self.npus[0].word_bits
+        if word > self.stream_bits:
+            return frame_words * self.padded(word)
+        return -(-frame_words // (self.stream_bits // word)) * self.stream_words
 
     @classmethod
     def load(cls, path: str | Path) -> "Manifest":

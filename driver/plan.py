@@ -3,7 +3,7 @@
     model --golden.lowering--> passes --golden.schedule--> orders --this--> table rows, kernels, thresholds, layouts
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from golden.encoding import Array
 from golden.lowering import Lowered, Pass, lower
+from golden.lowering_integer import IntegerPass, LoweredInteger, lower_integer
 from golden.network import Model
 from golden.schedule import Schedule, Stage, StageTables, schedule
 from golden.window import Pair, Window
 
+from . import integer
 from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
 from .program import ONE, ZERO
 from .tables import Tables, base, rows
@@ -24,22 +26,24 @@ from .tables import Tables, base, rows
 class Plan:
     """What one network needs of an NPU; layers in their order, rows of a memory in theirs."""
 
-    lowered: Lowered
+    lowered: Lowered | LoweredInteger
     schedule: Schedule
     input_words: Layout
-    """(frame words, kfp): input bit that each lane carries, or ZERO, ONE."""
+    """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
     output: Layout
     """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
     conv: Tables = field(default_factory=lambda: Tables(kernel=True))
     pool: Tables = field(default_factory=lambda: Tables(kernel=False))
     kernels: list[Array] = field(default_factory=list)
-    """(rows, kgp * kfp) of 0 and 1, an array a layer."""
+    """(rows, bits of all weights) of 0 and 1, an array a layer."""
     codes: list[Ints] = field(default_factory=list)
     """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
     results: list[dict[str, int]] = field(default_factory=list)
     """Row of the results unit by field, one a layer."""
     thresholds: list[Ints] = field(default_factory=list)
-    """(rows, ol), an array a layer."""
+    """(rows, ol), an array a layer; of the integer engine (rows, 0)."""
+    scales: list[dict[str, Ints]] = field(default_factory=list)
+    """Columns by field, one dictionary a layer of the integer engine."""
     map_words: int = 2
     """Words of the largest map that goes back to the NPU's input."""
     ideal: list[tuple[str, int]] = field(default_factory=list)
@@ -69,11 +73,26 @@ class Plan:
 
 
 def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan:
-    """What ``model`` needs of an NPU with this geometry (kfp, kgp, pfp, ol, planes, shift_bits).
+    """What ``model`` needs of an NPU with this geometry (kind, feature_bits, weight_bits, kfp, kgp, pfp, ol, planes,
+    shift_bits).
 
     order : of the maps, "pull", "raster" or "auto" (golden.schedule).
     ValueError where the engine can't compute the network.
     """
+    made = _begin_integer(model, geometry, order) if geometry["kind"] == "integer" else _begin(model, geometry, order)
+    layout, code = made.output, made.codes.pop()
+    tables = iter(made.schedule.tables)
+    passes = made.lowered.passes
+    for number, p in enumerate(passes):
+        _convolution(made, p, next(tables), layout, code, geometry)
+        layout = _results(made, p, tables, geometry, is_last=number == len(passes) - 1)
+        code = np.zeros(len(layout), np.int64)
+    made.output = layout
+    return made
+
+
+def _begin(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
+    """A plan without layers for the binary engine; ``output`` and ``codes`` are the input's layout and codes."""
     groups, shift_bits = int(geometry["planes"]), int(geometry["shift_bits"])
     lowered = lower(model, groups or None)
     if not groups and lowered.input_bits > 1 << shift_bits:
@@ -84,21 +103,25 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan
     orders = schedule(_stages(lowered.passes), order)
     layout, code = _input_layout(lowered, int(geometry["kfp"]), groups)
     words = _input_words(lowered, layout, orders.input_order)
-    made = Plan(lowered=lowered, schedule=orders, input_words=words, output=layout)
-    tables = iter(orders.tables)
-    for number, p in enumerate(lowered.passes):
-        _convolution(made, p, next(tables), layout, code, int(geometry["kgp"]))
-        layout = _results(made, p, tables, geometry, is_last=number == len(lowered.passes) - 1)
-        code = np.zeros(len(layout), np.int64)
-    made.output = layout
-    return made
+    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
 
 
-def _stages(passes: tuple[Pass, ...]) -> list[Stage]:
+def _begin_integer(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
+    """As ``_begin`` for the integer engine."""
+    feature_bits = int(geometry["feature_bits"])
+    lowered = lower_integer(model, feature_bits, int(geometry["weight_bits"]))
+    orders = schedule(_stages(lowered.passes), order)
+    layout = chunks(np.arange(model.network.input.channels), int(geometry["kfp"]))
+    words = integer.input_words(model.network.input, layout, orders.input_order, feature_bits)
+    code = np.zeros(len(layout), np.int64)
+    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+
+
+def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
     """The windows of all passes, as golden.schedule wants them: each convolution, and its pool if it has one."""
     out = []
     for p in passes:
-        size, bits = (p.height, p.width), p.weight.shape[2] * p.weight.shape[3]
+        size, bits = (p.height, p.width), int(np.prod(p.weight.shape[2:]))
         out.append(_stage(p.name, "conv", size, p.window, bits))
         if p.pool:
             out.append(_stage(f"{p.name}_pool", "pool", out[-1].output_size, p.pool, p.out_channels * p.levels))
@@ -137,8 +160,11 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
     return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1])
 
 
-def _convolution(made: Plan, p: Pass, tables: StageTables, layout: Layout, code: Ints, kgp: int) -> None:
+def _convolution(
+    made: Plan, p: Pass | IntegerPass, tables: StageTables, layout: Layout, code: Ints, geometry: Mapping[str, Any]
+) -> None:
     """Append the rows of a pass up to its sums. ``layout``: of the tuples that it reads.  ``code``: of their words."""
+    kgp = int(geometry["kgp"])
     groups, places, words = -(-p.out_channels // kgp), p.weight.shape[1], len(layout)
     made.conv.append(tables, words, visits=p.visits, reread=groups > 1)
     made.conv.inputs[-1]["from_ring"] = int(bool(made.kernels))
@@ -146,9 +172,12 @@ def _convolution(made: Plan, p: Pass, tables: StageTables, layout: Layout, code:
         "kernel_base": rows(made.kernels),
         "group_rows": places * words if groups > 1 else 0,
         "groups_minus_1": groups - 1,
-        "tap_offset": p.tap_offset,
     }
-    made.kernels.append(_kernels(p, layout, kgp))
+    if isinstance(p, Pass):
+        made.conv.layers[-1]["tap_offset"] = p.tap_offset
+        made.kernels.append(_kernels(p, layout, kgp))
+    else:
+        made.kernels.append(integer.kernels(p, layout, kgp, int(geometry["weight_bits"])))
     made.codes.append(np.tile(code, groups * places))
     made.ideal.append((p.name, len(tables.index) * p.visits * words * groups))
 
@@ -167,7 +196,7 @@ def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
 
 
 def _results(
-    made: Plan, p: Pass, tables: Iterator[StageTables], geometry: Mapping[str, Any], is_last: bool
+    made: Plan, p: Pass | IntegerPass, tables: Iterator[StageTables], geometry: Mapping[str, Any], is_last: bool
 ) -> Layout:
     """Append the rows of a pass from its sums on; returns the layout of what leaves for a window."""
     kfp, kgp, pfp, ol = (int(geometry[k]) for k in ("kfp", "kgp", "pfp", "ol"))
@@ -175,22 +204,25 @@ def _results(
     last_group = p.out_channels - (groups - 1) * kgp
     windows = made.conv.layers[-1]["windows_minus_1"] + 1
     steps = result_layout(p.out_channels, p.levels, kgp, ol)
-    limits = np.zeros((0, ol), np.int64)
-    if p.threshold is not None:
-        limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
-    made.results.append(
-        {
-            "groups_minus_1": groups - 1,
-            "last_units_minus_1": -(-last_group // ol) - 1,
-            "windows_minus_1": windows - 1,
-            "levels_minus_1": p.levels - 1,
-            "threshold_base": base(made.thresholds, limits),
-            "double": int(p.double),
-            "raw": int(p.threshold is None),
-        }
-    )
+    row = {
+        "groups_minus_1": groups - 1,
+        "last_units_minus_1": -(-last_group // ol) - 1,
+        "windows_minus_1": windows - 1,
+        "levels_minus_1": p.levels - 1,
+        "raw": int(p.raw),
+    }
+    if isinstance(p, Pass):
+        limits = np.zeros((0, ol), np.int64)
+        if p.threshold is not None:
+            limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
+        row["double"] = int(p.double)
+    else:
+        limits = np.zeros((0 if p.raw else len(steps), 0), np.int64)
+        made.scales.append(integer.scales(p, steps))
+        row |= {"low": p.low, "high": p.high}
+    made.results.append({**row, "threshold_base": base(made.thresholds, limits)})
     made.thresholds.append(limits)
-    if p.threshold is None:
+    if p.raw:
         return steps
     words = regroup(steps, pfp)
     if p.pool:
@@ -198,6 +230,8 @@ def _results(
     else:
         made.pool.append_straight(windows, len(words))
     made.pool.layers[-1]["to_host"] = int(is_last)
+    if isinstance(p, IntegerPass):
+        made.pool.layers[-1]["average"] = int(p.average)
     out = regroup(words, kfp)
     if not is_last:
         made.map_words = max(made.map_words, (made.pool.layers[-1]["windows_minus_1"] + 1) * len(out))

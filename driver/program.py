@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.encoding import BIPOLAR, Encoding
+from golden.encoding import BIPOLAR, Encoding, signed
 from golden.layer import Map
-from golden.packing import to_bits
+from golden.packing import from_bits, to_bits
 
 Array = NDArray[Any]
 
 FORMAT = "bitloom-program"
 VERSION = 1
-OUTPUT_KINDS = ("raw", "bits")
+OUTPUT_KINDS = ("raw", "bits", "signed")
 ZERO, ONE = -1, -2
 """Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
 
@@ -40,7 +40,7 @@ class Program:
 
     name : the network's.  design_digest : of the design it runs on.  model_digest : of network and arrays. Hex.
     input : map of one image.  output_shape : (height, width, channels).
-    output_kind : "raw", 32-bit accumulators, or "bits", thermometer bits.
+    output_kind : "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low first.
     classes : names of the output channels, or ().
     ideal_cycles : beats a frame needs at least.  layers : (name, ideal cycles) each.
     parameters : (n,) uint32, LOAD packets.
@@ -88,7 +88,7 @@ class Program:
         self._require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
         self._require(index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}",
                       f"{index.min()}..{index.max()}")  # fmt: skip
-        self._require(self.output_kind == "bits" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
+        self._require(self.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
                       index.shape[1])  # fmt: skip
         channels = self.output_shape[2]
         self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
@@ -160,8 +160,11 @@ class Program:
             values = np.take(words, self.result_index[:, 0], axis=1).view(np.int32).astype(np.int64)
         else:
             bits = np.unpackbits(words.astype("<u4").view(np.uint8), axis=1, bitorder="little")
-            ones = np.take(bits, self.result_index, axis=1).sum(axis=2, dtype=np.int64)
-            values = 2 * ones - self.result_index.shape[1]
+            chosen = np.take(bits, self.result_index, axis=1)  # (n, outputs, k)
+            if self.output_kind == "bits":
+                values = 2 * chosen.sum(axis=2, dtype=np.int64) - chosen.shape[2]
+            else:
+                values = from_bits(chosen, signed(chosen.shape[2]))
         outputs: Array = values.reshape(len(words), *self.output_shape)
         return outputs
 

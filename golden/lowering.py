@@ -70,6 +70,11 @@ class Pass:
         return len(self.weight)
 
     @property
+    def raw(self) -> bool:
+        """Whether values are the result."""
+        return self.threshold is None
+
+    @property
     def levels(self) -> int:
         """Bits that a kernel gives, 1 for values."""
         return 1 if self.threshold is None else int(self.threshold.shape[1])

@@ -25,7 +25,8 @@ from .requantise import Requantise, scale_to_multiplier
 INT8 = signed(8)
 CUT = (0, 0, 1, 1)
 """Pool windows stick out over the right and bottom edge."""
-SEED = 20
+IMAGES, WEIGHTS = 1, 2
+"""First part of the keys of random streams; the second is a seed or the number of the layer."""
 CALIBRATION_IMAGES = 32
 TYPICAL = 28
 """Distance from the mean after scaling; for a bell curve that is 35 standard units, and 127 is 3.6 of them away."""
@@ -50,19 +51,19 @@ def cifar_quick() -> Network:
 
 
 def random_images(count: int, seed: int) -> Array:
-    """(count, 32, 32, 3) int8, all values equally likely. Seeds below 100 are the model's own."""
-    return _random_bytes((count, 32, 32, 3), seed)
+    """(count, 32, 32, 3) int8, all values equally likely. Seed 0 is that of the calibration."""
+    return _random_bytes((count, 32, 32, 3), IMAGES, seed)
 
 
 def cifar_quick_int8() -> Model:
     """The network with its weights, biases and scales; takes about 0.7 s of one core."""
     network = cifar_quick()
     arrays: dict[str, dict[str, Array]] = {}
-    x = random_images(CALIBRATION_IMAGES, SEED)
+    x = random_images(CALIBRATION_IMAGES, 0)
     for index, (layer, source) in enumerate(network):
         if isinstance(layer, Weighted):
             shape = layer.array_shapes(source)["weight"]
-            arrays[layer.name] = {"weight": _random_bytes(shape, SEED, index)}
+            arrays[layer.name] = {"weight": _random_bytes(shape, WEIGHTS, index)}
         elif isinstance(layer, Requantise):
             arrays[layer.name] = _calibrated(x)
         one = Network(name=layer.name, input=source, layers=(layer,))

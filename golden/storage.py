@@ -8,8 +8,8 @@ then the next position in the order in which windows use them, row-major here. T
 * `map_run`: one run for the map, each element once; the tables of golden.schedule read it in the order of
   `window_runs` (A5, section B).
 
-A run is *folded* where a memory word is narrower than it: element i is bit i % word_bits of word i // word_bits (A6), for
-every width >= 1, as in golden/packing.py. Words are Python integers, of any width. `Folded` is where several runs lie.
+A run is *folded* into words: element i is bit i % word_bits of word i // word_bits (A6), for every width >= 1, as in
+golden/packing.py. Words are Python integers, of any width. `Folded` is where several runs lie.
 
 Runs may have elements of any dtype (a test can follow names through them); folding takes bits.
 """

@@ -252,6 +252,8 @@ def _last(network: Network) -> Weighted:
             f"{network.name}: the last layer must be dense, or a conv with one window, "
             f"got {last.kind} with {network.output.positions} positions"
         )
+    if last.accumulate != "popcount":
+        raise ValueError(f"{network.name}: the last layer must accumulate by popcount, got {last.accumulate}")
     return last
 
 

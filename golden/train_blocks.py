@@ -9,6 +9,7 @@ products counts as their sum, the more so the fewer of them are +1 (`OrBlock`).
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,15 +84,40 @@ class WeightedBlock(Block):
         """(O, taps * C) of +-1."""
         return signs(params["weight"]).reshape(self.target.channels, -1)
 
-    def forward(self, params: Params, x: Array) -> tuple[Array, Array]:
+    def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
         runs = gather(x, self.positions, 0.0).reshape(-1, self.positions.shape[1] * self.source.channels)
         return (runs @ self.matrix(params).T).reshape(len(x), -1, self.target.channels), runs
 
-    def backward(self, params: Params, tape: Array, error: Array) -> tuple[Array, Slopes]:
+    def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
         flat = error.reshape(-1, self.target.channels)  # (N * outputs, O)
         slope = (flat.T @ tape).reshape(self.shape)
         taps = (flat @ self.matrix(params)).reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
         return scatter(taps, self.positions, self.source.positions), {"weight": slope}
+
+
+class OrBlock(WeightedBlock):
+    """Conv, Dense with accumulate "or": -1 where no product of the window is +1, else +1.
+
+    The derivative of that bit by a product is 0 unless all others are -1. Straight through: it counts as
+    2^(-matches / 2), by the number of products that are +1 now. So a window that nearly is the kernel's opposite
+    pulls the kernel, and the layer before it, the most; but a layer that gives nothing but +1, as wide ones do when
+    training begins, still learns a little.
+    """
+
+    def __init__(self, layer: Weighted, source: Map, batch: int) -> None:
+        super().__init__(layer, source, batch)
+        self.products = (self.positions >= 0).sum(axis=1)[:, None] * source.channels  # (outputs, 1) valid ones
+        halves = np.where(np.arange(self.products.max() + 1) % 2 == 0, 1.0, sqrt(0.5))  # pow differs between machines
+        self.slope = np.ldexp(halves, -(np.arange(len(halves)) // 2))  # by the number of matches
+
+    def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
+        sums, runs = super().forward(params, x)
+        matches = ((sums + self.products) / 2).astype(np.int64)  # exact: sums of so many +-1
+        return np.where(matches > 0, 1.0, -1.0), (runs, matches)
+
+    def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
+        runs, matches = tape
+        return super().backward(params, runs, to_grid(error * self.slope[matches]))
 
 
 class MaxPoolBlock(Block):
@@ -151,7 +177,7 @@ class ThresholdBlock(Block):
 def block(layer: Layer, source: Map, batch: int) -> Block:
     """The block of a layer; ValueError for a kind that can't be trained here."""
     if isinstance(layer, Weighted):
-        return WeightedBlock(layer, source, batch)
+        return (OrBlock if layer.accumulate == "or" else WeightedBlock)(layer, source, batch)
     if isinstance(layer, MaxPool):
         return MaxPoolBlock(layer, source, batch)
     if isinstance(layer, Threshold):

@@ -114,7 +114,7 @@ class Npu:
             raise ValueError(f"npu: ol must be <= kgp = {self.kgp}, got {self.ol}")
         if not 4 <= self.acc_bits <= 32:
             raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
-        least = bits_for(self.kfp) + (1 if self.kind == "binary" else self.feature_bits + self.weight_bits)
+        least = least_acc_bits(self)
         if self.acc_bits < least:
             raise ValueError(f"npu: acc_bits must be >= {least} for kfp = {self.kfp}, got {self.acc_bits}")
         if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
@@ -264,6 +264,11 @@ class Npu:
     def memory(self, name: str) -> Memory:
         """The memory called ``name``."""
         return next(m for m in self.memories() if m.name == name)
+
+
+def least_acc_bits(npu: Npu) -> int:
+    """Width of an accumulator that holds what one beat adds."""
+    return max(4, bits_for(npu.kfp) + (1 if npu.kind == "binary" else npu.feature_bits + npu.weight_bits))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from driver.plan import Plan, plan
 from golden.network import Model
-from hls_gen.design import Design, Npu
+from hls_gen.design import Design, Npu, least_acc_bits
 
+GEOMETRY = ("kind", "feature_bits", "weight_bits", "kfp", "kgp", "pfp", "ol", "planes", "shift_bits")
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
@@ -19,11 +20,11 @@ def fit(name: str, models: Sequence[Model], folding: Npu, *, stream_bits: int = 
     """
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
-    geometry = {k: getattr(folding, k) for k in ("kfp", "kgp", "pfp", "ol", "planes", "shift_bits")}
+    geometry = {k: getattr(folding, k) for k in GEOMETRY}
     plans: list[Plan] = [plan(m, geometry, order) for m in models]
     depth = {key: max(2, *(p.depths()[key] for p in plans)) for key in plans[0].depths()}
     for key in POWERS_OF_TWO:
         depth[key] = 1 << (depth[key] - 1).bit_length()
     needed = max(p.acc_bits() for p in plans)
-    acc_bits = max(4, needed, folding.kfp.bit_length() + 1)
+    acc_bits = max(needed, least_acc_bits(folding))
     return Design(name=name, stream_bits=stream_bits, npus=(replace(folding, acc_bits=acc_bits, **depth),))

@@ -1,5 +1,8 @@
 """Designs for the compiler's tests: their manifests, without hardware."""
 
+from dataclasses import asdict
+from typing import Any
+
 import numpy as np
 
 from driver.manifest import Manifest
@@ -43,8 +46,8 @@ def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) 
     return design
 
 
-def geometry(folding: str) -> dict[str, int]:
-    return {key: getattr(FOLDINGS[folding][0], key) for key in ("kfp", "kgp", "pfp", "ol", "planes", "shift_bits")}
+def geometry(folding: str) -> dict[str, Any]:
+    return asdict(FOLDINGS[folding][0])
 
 
 def wanted_order(positions: np.ndarray, order: str) -> list[int]:

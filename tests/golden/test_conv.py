@@ -172,9 +172,13 @@ def test_fast_or_equals_the_plain_pass(seed):
 
 
 def test_or_of_a_dense_layer_and_of_layers_in_a_chain():
-    layers = (Threshold(name="threshold_0"), Conv(name="conv_1", out_channels=9, kernel=(2, 1), accumulate="or"),
-              MaxPool(name="pool_1", kernel=(1, 2), stride=(2, 1)), Dense(name="dense_2", out_channels=4, accumulate="or"),
-              Dense(name="dense_3", out_channels=3))  # fmt: skip
+    layers = (
+        Threshold(name="threshold_0"),
+        Conv(name="conv_1", out_channels=9, kernel=(2, 1), accumulate="or"),
+        MaxPool(name="pool_1", kernel=(1, 2), stride=(2, 1)),
+        Dense(name="dense_2", out_channels=4, accumulate="or"),
+        Dense(name="dense_3", out_channels=3),
+    )
     network = Network(name="chain", input=case_map(3, 2, 2, signed(4)), layers=layers)
     rng = np.random.default_rng(1)
     model = random_model(network, rng)

@@ -113,6 +113,13 @@ def test_what_cannot_be_turned_is_refused():
         ascending(model_of(False, [-1]), 0)
     with value_error("threshold_1: direction -1 can only be turned after a layer with weights, got max_pool"):
         ascending(model_of(True, [-1]), 1)
+    layers = (Conv(name="conv_1", out_channels=1, kernel=(1, 1), accumulate="or"), Threshold(name="threshold_1"))
+    arrays = {
+        "conv_1": {"weight": np.ones((1, 1, 1, 2), int)},
+        "threshold_1": {"threshold": np.array([[0]]), "direction": np.array([-1])},
+    }
+    with value_error("threshold_1: direction -1 can only be turned after popcount, got or"):
+        ascending(Model(Network(name="n", input=case_map(1, 1, 2), layers=layers), arrays), 1)
     with value_error("pool_1: must be a threshold layer, got max_pool"):
         ascending(model_of(True, [-1]), 0)
     with value_error("pool_1: must be a threshold layer, got max_pool"):

@@ -12,9 +12,9 @@ from golden.reference import cifar_quick, cifar_quick_int8, random_images
 from golden.requantise import Requantise
 from golden.schedule import ORDERS, ideal_cycles, schedule, stages
 
-DIGEST = "c5ec37914c30b56362ed01a7ad6aab95178c747749b5b450c1c5b579421e25b4"
-FIRST_SCORES = [6795, -24722, -26864, -4024, -13175, 8426, 11983, -532, 10595, -15283]
-"""fc_2's outputs for the first of random_images(1, 100)."""
+DIGEST = "43740651362534ca6db692376123b27118ce3c44108a277e4260985db79b24e0"
+FIRST_SCORES = [18671, -1452, -21539, 13372, -21500, -25172, -10399, 13111, -12066, 1147]
+"""fc_2's outputs for the first of random_images(1, 1)."""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def model() -> Model:
 
 def test_the_model_is_the_same_everywhere(model):
     assert model_digest(model) == DIGEST
-    assert model.forward(random_images(1, 100)).ravel().tolist() == FIRST_SCORES
+    assert model.forward(random_images(1, 1)).ravel().tolist() == FIRST_SCORES
 
 
 def test_maps_are_those_of_the_table():
@@ -55,7 +55,7 @@ def test_valid_taps_and_ideal_cycles_are_those_of_the_table(order):
 
 def test_every_layer_is_alive(model):
     """On 64 random images that took no part in the calibration. Figures in %: zeros, values that are -128 or 127."""
-    outputs = packed.trace(model, random_images(64, 100))
+    outputs = packed.trace(model, random_images(64, 2))
     found = {}
     for layer, target, y in zip(model.network.layers, model.network.maps[1:], outputs):
         if isinstance(layer, Requantise | Pool):
@@ -65,10 +65,10 @@ def test_every_layer_is_alive(model):
         else:
             assert (y == 0).mean() < 0.01
     assert found == {
-        "requantise_1": (42.6, 0.0), "pool_1": (0.2, 0.3),
-        "requantise_2": (43.2, 0.0), "pool_2": (6.0, 0.0),
-        "requantise_3": (43.0, 0.0), "pool_3": (6.5, 0.0),
-        "requantise_4": (44.2, 0.1)}  # fmt: skip
+        "requantise_1": (42.6, 0.0), "pool_1": (0.1, 0.3),
+        "requantise_2": (41.7, 0.0), "pool_2": (5.2, 0.0),
+        "requantise_3": (42.8, 0.0), "pool_3": (6.7, 0.0),
+        "requantise_4": (42.1, 0.2)}  # fmt: skip
     winners = np.unique(outputs[-1].reshape(64, 10).argmax(axis=1))
     assert len(winners) >= 5
 
@@ -81,7 +81,7 @@ def test_weights_use_all_values(model):
 
 
 def test_fast_equals_plain(model):
-    x = random_images(2, 101)
+    x = random_images(2, 3)
     for a, b in zip(model.trace(x), packed.trace(model, x)):
         np.testing.assert_array_equal(a, b)
 
@@ -101,7 +101,7 @@ def test_it_equals_pytorch(model, torch):
         return torch.sign(y) * torch.floor(torch.abs(y) + 0.5)
 
     functional = torch.nn.functional
-    images = random_images(2, 102)
+    images = random_images(2, 4)
     x = real(images).permute(0, 3, 1, 2)
     for (layer, _), ours in zip(model.network, model.trace(images)):
         values = model.arrays.get(layer.name, {})

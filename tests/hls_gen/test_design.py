@@ -8,6 +8,9 @@ from hls_gen.design import Design, Npu
 from tests.errors import value_error
 
 BAD = {
+    "kind": ("ternary", "npu: kind must be binary or integer, got 'ternary'"),
+    "feature_bits": (2, "npu: feature_bits must be 1..1 for kind binary, got 2"),
+    "weight_bits": (0, "npu: weight_bits must be 1..1 for kind binary, got 0"),
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
@@ -28,6 +31,8 @@ BAD = {
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
 }
 """One bad value of every parameter."""
+
+INTEGER = {"kind": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -50,6 +55,11 @@ def test_every_parameter_has_a_bad_value():
     ({"shift_bits": -1}, "npu: shift_bits must be an integer >= 0, got -1"),
     ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
     ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
+    ({**INTEGER, "feature_bits": 9}, "npu: feature_bits must be 2..8 for kind integer, got 9"),
+    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for kind integer, got 1"),
+    ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for kind integer, got 2 and 0"),
+    ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for kind integer, got 0 and 3"),
+    ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
     ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
     ({"layers": 1}, "npu: layers must be >= 2, got 1"),
     ({"ol": 2, "kgp": 1}, "npu: ol must be <= kgp = 1, got 2"),
@@ -63,6 +73,7 @@ def test_rules_between_parameters(parameters, message):
     {"kfp": 1, "kgp": 1, "pfp": 1, "acc_bits": 4}, {"kfp": 9, "planes": 8}, {"kfp": 3, "planes": 2},
     {"acc_bits": 8, "kfp": 64},
     {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}, {"shift_bits": 0}, {"acc_bits": 32},
+    INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5}, {**INTEGER, "acc_bits": 16, "kfp": 5},
 ], ids=str)  # fmt: skip
 def test_the_ends_of_each_range_are_legal(parameters):
     Npu(**parameters)

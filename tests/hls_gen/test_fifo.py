@@ -9,7 +9,8 @@ from hls_gen.memory import Library
 from tests.hls_gen.bench import Bench, Each, Sink, Source, run, steady, together
 
 KINDS = {"lut": (5, 11), "largest_lut": (33, LUT_RAM_DEPTH), "block": (9, LUT_RAM_DEPTH + 3), "least": (1, 2)}
-"""name: (width, depth)."""
+KINDS |= {"margin": (7, 22, 9), "margin_of_all": (6, 14, 13)}
+"""name: (width, depth), and the margin of ``room`` if it is not 4."""
 
 LATENCY = 2
 
@@ -91,10 +92,10 @@ def test_reset_empties(bench, kind):
 
 
 @pytest.mark.parametrize("stall_out", [0.2, 0.6, 0.9])
-@pytest.mark.parametrize("kind", [name for name, (_, depth) in KINDS.items() if depth >= 5])
+@pytest.mark.parametrize("kind", [name for name in KINDS if name != "least"])
 def test_room(bench, kind, stall_out):
-    """While ``room`` is 1, the next 4 words are taken at once, whatever the sink does (from a depth of 5 on)."""
-    depth = KINDS[kind][1]
+    """While ``room`` is 1, the next ``margin`` words are taken at once, whatever the sink does (depth above margin)."""
+    depth, margin = (*KINDS[kind][1:], 4)[:2]
     draw, promised, seen, put = random.Random(depth), [0], set(), [0]
     data = iter(range(1 << 30))
     sink = Sink(bench, f"{kind}_out_", stall=stall_out)
@@ -102,7 +103,7 @@ def test_room(bench, kind, stall_out):
     def drive() -> None:
         room = bench[f"{kind}_room"]
         seen.add(room)
-        promised[0] = 4 if room else promised[0]
+        promised[0] = margin if room else promised[0]
         offer = promised[0] > 0 and draw.random() < 0.9
         bench[f"{kind}_in_valid"] = int(offer)
         bench[f"{kind}_in_data"] = next(data) % (1 << KINDS[kind][0])

@@ -182,7 +182,7 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
         made,
         Array(bench, made.passes, stall_in, 1),
         Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
-        Sink(bench, "bits_", names, len(made.bits), stall_out, seed=3),
+        Sink(bench, "features_", names, len(made.bits), stall_out, seed=3),
     )
 
 

@@ -36,17 +36,20 @@ STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
 
 @dataclass(frozen=True)
 class LoadPort:
-    """Widths of the load bus that leaves the loader."""
+    """Widths of the load bus: of a row's bank in the loader, of that on the bus (0: no port) and of a row's number."""
 
     bank_bits: int
+    bus_bank_bits: int
     row_bits: int
 
     @classmethod
     def of(cls, design: Design) -> "LoadPort":
-        """Wide enough for every memory of the design."""
+        """Wide enough for every memory of the design; the network row stays in the loader."""
         memories = [m for npu in design.npus for m in npu.memories()]
-        banks = max(-(-m.width // design.stream_bits) for m in memories)
-        return cls(max(2, bits_for(banks - 1)), max(bits_for(m.depth - 1) for m in memories))
+        banks = {m.name: -(-m.width // design.stream_bits) for m in memories}
+        outside = max(n for name, n in banks.items() if name != "network")
+        bus_bank_bits = bits_for(outside - 1) if outside > 1 else 0
+        return cls(bits_for(max(banks.values()) - 1), bus_bank_bits, max(bits_for(m.depth - 1) for m in memories))
 
 
 def loader(library: Library, design: Design) -> Block:
@@ -84,7 +87,7 @@ def loader(library: Library, design: Design) -> Block:
     b.on(None, (load_valid, load))
     for name, w, value in (
         ("memory", MEMORY_BITS, memory),
-        ("bank", port.bank_bits, bank),
+        *([("bank", port.bus_bank_bits, bank)] if port.bus_bank_bits else []),
         ("row", port.row_bits, row),
         ("data", width, data),
     ):

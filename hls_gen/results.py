@@ -11,6 +11,7 @@ cycle. Two windows' results fit (credits): ``room`` says whether another window 
 from veriloggen import Cat
 
 from .design import GROUP_BITS, WINDOW_BITS, Npu
+from .kind import layer_counter
 from .memory import Library, LoadBus
 from .requantise import requantise
 from .rtl import (
@@ -27,7 +28,6 @@ from .rtl import (
     nonzero,
     sub,
 )
-from .sequencer import layer_counter
 from .step import Step
 from .threshold import threshold
 

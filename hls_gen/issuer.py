@@ -1,0 +1,123 @@
+"""Issuer: turns taps into beats, as words arrive and room allows (part of hls_gen/sequencer.py).
+
+Writer and reader meet in two counts: ``arrived`` (words written and not yet claimed by a new tap) and ``free`` (words that
+may be overwritten). A tuple is given back when the reader arrives at the new tuple ``hold`` further on (B6).
+"""
+
+from .design import COUNT_BITS, Npu
+from .kind import Kind
+from .memory import Library, ram
+from .rtl import Block, Signal, add, all_of, any_of, bits, choose, eq, fit, nonzero, sub, width
+from .writer import Writer
+
+
+def issuer(
+    b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Signal], writer: Writer, room: Signal, ring: int
+) -> None:
+    """Turns the tap at hand into beats, one a word, as words arrive and room allows."""
+    count, write = ring + 2, writer.write
+    busy = b.reg("busy")
+    held = {
+        name: b.reg(f"at_{name}", width(tap[name]), init=None)
+        for name in ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "tail")
+    }
+    left = b.reg("left", ring, init=None)
+    arrived, free = b.reg("arrived", count), b.reg("free", count, init=kind.words(npu))
+    first_tap = b.reg("first_tap", init=None)  # of its pass
+    word_last = b.wire("word_last", 1, eq(left, 0))
+    negative = bits(arrived, count - 1, 1)
+    there = b.wire("there", 1, choose(held["claim"], ~negative & nonzero(arrived), ~negative, 1))
+    needs_room = held["last"] if kind.pool else held["last"] & word_last
+    clear = b.wire("clear", 1, any_of(room, ~needs_room))
+    beat = b.output("beat", 1)
+    beat.assign(all_of(busy, ~held["skip"], there, clear))
+    done = b.wire("tap_done", 1, all_of(busy, any_of(held["skip"], beat & word_last)))
+    tap["step"].assign(tap["have"] & any_of(~busy, done))
+    step = tap["step"]
+    b.on(beat, (left, sub(left, 1, ring)), (held["address"], add(held["address"], 1, ring)))
+    b.on(done, (busy, 0))
+    b.on(step, (busy, 1), (left, tap["words_minus_1"]), *[(held[name], tap[name]) for name in held])
+    starting = b.reg("starting", init=1)  # the next tap with beats is the first of its pass
+    b.on(step, (starting, choose(tap["last"], 1, starting & tap["skip"], 1)), (first_tap, starting))
+
+    # arrived and free, in words
+    skipped = b.wire(
+        "skipped",
+        count,
+        choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
+    )
+    b.on(None, (arrived, add(arrived, write, count) - fit(beat & held["claim"], count) - skipped))
+    hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
+    holding = b.wire("holding", 1, nonzero(hold))
+    b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
+    b.on(tap["begin"], (hold, tap["next_hold"]))
+    given = b.wire(
+        "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
+    )
+    ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
+    b.on(None, (free, free - fit(write, count) + given + ended))
+    writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))
+    write_row = b.reg("write_row", ring)
+    b.on(write, (write_row, add(write_row, 1, ring)))
+    w = kind.width(npu)
+    word = b.output("word", w)
+    b.instance(
+        library.get(ram, w, kind.words(npu), latency=1),
+        "tuple_memory",
+        write=write,
+        write_row=write_row,
+        write_data=writer.word,
+        read=beat,
+        read_row=held["address"],
+        read_data=word,
+    )
+
+    # what goes with a beat
+    b.output("last", 1, held["last"] & word_last if not kind.pool else held["last"])
+    if kind.pool:
+        b.output("first", 1, first_tap)
+        b.output("tuple_last", 1, word_last)
+        b.output("map_last", 1, held["layer_end"])
+        for name in ("to_host", "average"):
+            if name in tap:
+                flag = b.reg(f"at_{name}", init=None)
+                b.on(step, (flag, tap[name]))
+                b.output(name, 1, flag)
+        if npu.kind == "integer":
+            taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
+            counted = b.wire("counted", COUNT_BITS, add(choose(starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
+            b.on(step & ~tap["skip"], (taps, counted))
+        index = b.output_reg("index", ring, init=None)  # word of the tuple
+        b.on(beat, (index, add(index, 1, ring)))
+        b.on(step, (index, 0))
+    else:
+        word_first = b.reg("word_first", init=None)
+        b.on(beat, (word_first, 0))
+        b.on(step, (word_first, 1))
+        b.output("first", 1, first_tap & word_first)
+        row = b.reg("at_row", width(tap["row"]), init=None)
+        b.on(beat, (row, add(row, 1, width(row))))
+        b.on(step, (row, tap["row"]))
+        b.output("kernel_row", width(row), row)
+        if npu.kind == "binary":
+            _offsets(b, npu.acc_bits, tap["offset"], step, beat, first_tap, word_first)
+
+    # where cycles go: every cycle is one of beat and these three
+    if kind.pool:
+        return
+    waiting = b.wire("waiting", 1, busy & ~held["skip"])
+    b.output("wait_input", 1, waiting & ~there)
+    b.output("wait_room", 1, all_of(waiting, there, ~clear))
+    b.output("wait_table", 1, ~waiting)
+
+
+def _offsets(
+    b: Block, w: int, offset: Signal, step: Signal, beat: Signal, first_tap: Signal, word_first: Signal
+) -> None:
+    """Output ``offset``: the taps' offsets of this pass so far, added up once a tap."""
+    held, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
+    b.on(step, (held, offset))
+    begun = choose(first_tap, 0, total, w) + held
+    now = b.wire("offset_now", w, choose(word_first, begun, total, w))
+    b.on(beat, (total, now))
+    b.output("offset", w, now)

@@ -214,8 +214,10 @@ class Accelerator:
                 link.send("send0", len(part), f"{program.name}: parameters must be taken")
                 total += len(part) // self.manifest.stream_words
             link.wait(
-                lambda: link.registers.read("WORDS_IN") == (before + total) & 0xFFFFFFFF
-                and link.registers.field("STATUS", "LOADED") == 1,
+                lambda: (
+                    link.registers.read("WORDS_IN") == (before + total) & 0xFFFFFFFF
+                    and link.registers.field("STATUS", "LOADED") == 1
+                ),
                 f"{program.name}: {total} stream words must be taken and set LOADED",
             )
             link.check_error()

@@ -18,18 +18,20 @@ from .integer import lane_bits, reciprocals
 from .layout import UNUSED, Ints, to_stream
 from .manifest import Manifest, Npu
 from .packets import Words, load_packet, pack_fields, pack_rows
-from .plan import Plan, plan
+from .plan import Plan, Work, plan
 from .program import Program
 from .tables import FLAGS, Tables
 
 
-def compile_model(model: Model, manifest: Manifest, order: str = "auto") -> Program:
+def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: Work = "output") -> Program:
     """``model`` as a program for the design of ``manifest``. order: "pull", "raster" or "auto" (golden.schedule).
+
+    work : order of work of the layers (driver.plan).
 
     ValueError, in one line with the need and what there is, where it doesn't fit.
     """
     npu, network = manifest.npus[0], model.network
-    made = plan(model, npu.parameters, order)
+    made = plan(model, npu.parameters, order, work)
     for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
         if need > npu.parameters[name]:
             raise ValueError(

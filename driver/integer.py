@@ -1,7 +1,7 @@
 """Rows of the memories for the integer engine: weights, scales, reciprocals, and where an input's bits go.
 
-A lane of a word is a feature of ``feature_bits`` in two's complement, low bit first. Unused lanes have weight 0, which adds
-nothing; unused kernels repeat kernel 0.
+A lane of a word is a feature of ``feature_bits`` in two's complement, low bit first. Unused lanes have weight 0,
+which adds nothing; unused kernels repeat kernel 0.
 """
 
 import numpy as np

@@ -163,8 +163,11 @@ class Manifest:
         top.require(data.get("format") == FORMAT, f"format must be {FORMAT}", data.get("format"))
         top.require(data.get("version") == VERSION, f"version must be {VERSION}", data.get("version"))
         digest = top.text("digest")
-        top.require(len(digest) == 64 and set(digest) <= set("0123456789abcdef"),
-                    "digest must be 64 lower-case hex digits", digest)
+        top.require(
+            len(digest) == 64 and set(digest) <= set("0123456789abcdef"),
+            "digest must be 64 lower-case hex digits",
+            digest,
+        )
         bits = top.number("stream_bits", 32)
         top.require(bits in (32, 64), "stream_bits must be 32 or 64", bits)
         packet = _Reader(top.table("packet"), f"{name}: packet")

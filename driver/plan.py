@@ -1,6 +1,6 @@
 """Plan: everything a network needs of an NPU, before it is cut to the memories of a particular one (spec B1 to B7).
 
-    model --golden.lowering--> passes --golden.schedule--> orders --this--> table rows, kernels, thresholds, layouts
+model --golden.lowering--> passes --golden.schedule--> orders --this--> table rows, kernels, thresholds, layouts
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +48,8 @@ class Plan:
     """Words of the largest map that goes back to the NPU's input."""
     ideal: list[tuple[str, int]] = field(default_factory=list)
     """Name and beats of each layer."""
+    work: list[str] = field(default_factory=list)
+    """Order of work of each layer."""
 
     def depths(self) -> dict[str, int]:
         """Rows or words that each memory of the NPU must have at least."""
@@ -72,9 +74,19 @@ class Plan:
         return 1 + max(high.bit_length(), (~low).bit_length())
 
 
-def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan:
+WORK = ("output", "input", "auto")
+Work = str | Mapping[str, str]
+"""Order of work: one for all layers, or by layer name ("output" for those not named).
+
+"output" (spec B9): a window is passed once for each group of kgp kernels. "input" (A10): a word is used by all groups
+before the next, so that nothing is read again; needs as many accumulators as groups. "auto": "input" where there are
+several groups and accumulators for two windows.
+"""
+
+
+def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto", work: Work = "output") -> Plan:
     """What ``model`` needs of an NPU with this geometry (kind, feature_bits, weight_bits, kfp, kgp, pfp, ol, planes,
-    shift_bits).
+    shift_bits, accumulators).
 
     order : of the maps, "pull", "raster" or "auto" (golden.schedule).
     ValueError where the engine can't compute the network.
@@ -84,7 +96,9 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto") -> Plan
     tables = iter(made.schedule.tables)
     passes = made.lowered.passes
     for number, p in enumerate(passes):
-        _convolution(made, p, next(tables), layout, code, geometry)
+        inner = _inner_groups(p, geometry, work if isinstance(work, str) else work.get(p.name, "output"))
+        made.work.append("input" if inner > 1 else "output")
+        _convolution(made, p, next(tables), layout, code, geometry, inner)
         layout = _results(made, p, tables, geometry, is_last=number == len(passes) - 1)
         code = np.zeros(len(layout), np.int64)
     made.output = layout
@@ -161,25 +175,49 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
 
 
 def _convolution(
-    made: Plan, p: Pass | IntegerPass, tables: StageTables, layout: Layout, code: Ints, geometry: Mapping[str, Any]
+    made: Plan,
+    p: Pass | IntegerPass,
+    tables: StageTables,
+    layout: Layout,
+    code: Ints,
+    geometry: Mapping[str, Any],
+    inner: int,
 ) -> None:
     """Append the rows of a pass up to its sums. ``layout``: of the tuples that it reads.  ``code``: of their words."""
     kgp = int(geometry["kgp"])
     groups, places, words = -(-p.out_channels // kgp), p.weight.shape[1], len(layout)
-    made.conv.append(tables, words, visits=p.visits, reread=groups > 1)
+    outer = groups // inner
+    made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
     made.conv.inputs[-1]["from_ring"] = int(bool(made.kernels))
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
-        "group_rows": places * words if groups > 1 else 0,
-        "groups_minus_1": groups - 1,
+        "group_rows": places * words if outer > 1 else 0,
+        "groups_minus_1": outer - 1,
     }
+    if int(geometry["accumulators"]) > 1:
+        made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
     if isinstance(p, Pass):
         made.conv.layers[-1]["tap_offset"] = p.tap_offset
-        made.kernels.append(_kernels(p, layout, kgp))
+        kernels = _kernels(p, layout, kgp)
     else:
-        made.kernels.append(integer.kernels(p, layout, kgp, int(geometry["weight_bits"])))
-    made.codes.append(np.tile(code, groups * places))
+        kernels = integer.kernels(p, layout, kgp, int(geometry["weight_bits"]))
+    codes = np.tile(code, groups * places)
+    if inner > 1:  # from (group, place, word) to (place, word, group)
+        kernels = kernels.reshape(groups, places * words, -1).transpose(1, 0, 2).reshape(kernels.shape)
+        codes = codes.reshape(groups, -1).T.ravel()
+    made.kernels.append(kernels)
+    made.codes.append(codes)
     made.ideal.append((p.name, len(tables.index) * p.visits * words * groups))
+
+
+def _inner_groups(p: Pass | IntegerPass, geometry: Mapping[str, Any], work: str) -> int:
+    """Kernel groups that use a word in turn: all of them in order of work "input", else 1."""
+    if work not in WORK:
+        raise ValueError(f"{p.name}: order of work must be one of {', '.join(WORK)}, got {work!r}")
+    groups, accumulators = -(-p.out_channels // int(geometry["kgp"])), int(geometry["accumulators"])
+    if work == "input" and groups > accumulators:
+        raise ValueError(f"{p.name}: order of work input needs accumulators >= {groups}, the NPU has {accumulators}")
+    return groups if work == "input" or (work == "auto" and 2 * groups <= accumulators) else 1
 
 
 def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:

@@ -40,11 +40,12 @@ class Tables:
     ring_words: int = 2
     """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
 
-    def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False) -> None:
+    def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1) -> None:
         """Rows of a layer with windows.
 
         words : of a tuple.  visits : beats of each word at a tap, one after another, with a kernel row each.
         reread : a window is passed several times, so its tuples must stay until it ends.
+        inner : kernel rows of a word, used one after another (order of work "input").
         """
         flags, olds = _taps(tables, visits)
         jumps = tables.jump_target if self.kernel else tables.jump_target[:0]
@@ -65,12 +66,12 @@ class Tables:
         }
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
-            row["start_row"] = (tables.leading_jump or 0) * words * visits
+            row["start_row"] = (tables.leading_jump or 0) * words * visits * inner
         self.layers.append(row)
         self.inputs.append({"words": tuples * words})
         self.flags.append(flags)
         self.olds.append(olds * words)
-        self.jumps.append(jumps * words * visits)
+        self.jumps.append(jumps * words * visits * inner)
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
     def append_straight(self, windows: int, words: int) -> None:

@@ -11,7 +11,7 @@ upper one.
 from veriloggen import Cat
 
 from .design import Npu
-from .memory import Library, LoadBus
+from .memory import Library, LoadBus, ram
 from .pe import pe, pe_latency
 from .pe_integer import pe_integer, pe_integer_latency
 from .rtl import Block, Signal, bits
@@ -43,6 +43,8 @@ def convolver(library: Library, npu: Npu) -> Block:
     result_valid = b.output("result_valid")
     result_offset = b.output("result_offset", npu.acc_bits) if binary else None
     results = b.output("results", npu.kgp * npu.acc_bits)
+    several = npu.accumulators > 1
+    slot, drain = (b.input(n, npu.slot_bits) if several else None for n in ("slot", "drain_slot"))
 
     # # #
 
@@ -52,10 +54,17 @@ def convolver(library: Library, npu: Npu) -> Block:
     valid_line = delayed(b, beat, "beat", at_total, init=0)
     first_line = delayed(b, first, "first", at_total)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
+    slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain} if several else {}
     if result_offset is not None:
-        held_offset = b.reg("held_offset", npu.acc_bits, init=None)
-        b.on(last_line[at_total], (held_offset, delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]))
-        result_offset.assign(held_offset)
+        late_offset = delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]
+        if several:
+            store = library.get(ram, npu.acc_bits, npu.accumulators, latency=0)
+            ports = {"write": last_line[at_total], "write_row": slots["slot"], "write_data": late_offset}
+            b.instance(store, "offsets", **ports, read_row=drain, read_data=result_offset)
+        else:
+            held_offset = b.reg("held_offset", npu.acc_bits, init=None)
+            b.on(last_line[at_total], (held_offset, late_offset))
+            result_offset.assign(held_offset)
     code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
     block = library.get(pe if binary else pe_integer, library, npu)
     width = npu.kfp * npu.weight_bits
@@ -67,8 +76,9 @@ def convolver(library: Library, npu: Npu) -> Block:
             "weights": bits(part["weights"], k * width, width),
             "valid": valid_line[at_total],
             "first": first_line[at_total],
-            "last": last_line[at_total],
+            **({} if several else {"last": last_line[at_total]}),
             "result": out,
+            **slots,
         }
         if code is not None:
             ports["code"] = code

@@ -50,6 +50,8 @@ class Npu:
     pfp : channels that the pool unit takes in a cycle, >= 1 (PFP).
     ol : results that leave the array in a cycle, 1..kgp.
     acc_bits : width of the accumulators, 4..32.
+    accumulators : of each PE: 1, registers, for the order of work ``output``; or a power of two of them in a small
+        memory, which also allows ``input``: at least the kernel groups of a layer, twice as many for overlap.
     planes : 0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary
         only.
     shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary
@@ -70,6 +72,7 @@ class Npu:
     pfp: int = 8
     ol: int = 1
     acc_bits: int = 16
+    accumulators: int = 1
     planes: int = 0
     shift_bits: int = 3
     layers: int = 8
@@ -112,6 +115,8 @@ class Npu:
                 raise ValueError(f"npu: {name} must be >= 2, got {getattr(self, name)}")
         if self.ol > self.kgp:
             raise ValueError(f"npu: ol must be <= kgp = {self.kgp}, got {self.ol}")
+        if self.accumulators & (self.accumulators - 1) or self.accumulators > 256:
+            raise ValueError(f"npu: accumulators must be a power of two <= 256, got {self.accumulators}")
         if not 4 <= self.acc_bits <= 32:
             raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
         least = least_acc_bits(self)
@@ -137,6 +142,11 @@ class Npu:
             raise ValueError(
                 f"npu: planes and shift_bits must be 0 for kind integer, got {self.planes} and {self.shift_bits}"
             )
+
+    @property
+    def slot_bits(self) -> int:
+        """Width of the number of an accumulator in its PE."""
+        return bits_for(self.accumulators - 1)
 
     @property
     def word_bits(self) -> int:
@@ -195,6 +205,7 @@ class Npu:
             ("group_rows", row),
             ("groups_minus_1", GROUP_BITS),
             *([("tap_offset", self.acc_bits)] if self.kind == "binary" else []),
+            *([("inner_groups_minus_1", self.slot_bits), ("tap_rows_minus_1", row)] if self.accumulators > 1 else []),
         ]
         return [("words", MAP_BITS), ("from_ring", 1)], reading
 

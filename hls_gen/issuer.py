@@ -1,13 +1,19 @@
 """Issuer: turns taps into beats, as words arrive and room allows (part of hls_gen/sequencer.py).
 
-Writer and reader meet in two counts: ``arrived`` (words written and not yet claimed by a new tap) and ``free`` (words that
-may be overwritten). A tuple is given back when the reader arrives at the new tuple ``hold`` further on (B6).
+Writer and reader meet in two counts: ``arrived`` (words written and not yet claimed by a new tap) and ``free`` (words
+that may be overwritten). A tuple is given back when the reader arrives at the new tuple ``hold`` further on (B6).
+
+With several accumulators a PE, a word may be used by all kernel groups in turn before the next one (order ``input``,
+spec A10): ``inner`` groups. Each pass takes as many accumulators, in a ring, from its first beats on; ``slot`` is the
+one at work, and ``room`` says whether one is free.
 """
+
+from dataclasses import dataclass
 
 from .design import COUNT_BITS, Npu
 from .kind import Kind
 from .memory import Library, ram
-from .rtl import Block, Signal, add, all_of, any_of, bits, choose, eq, fit, nonzero, sub, width
+from .rtl import Block, Signal, add, all_of, any_of, bits, choose, const, eq, fit, nonzero, sub, width
 from .writer import Writer
 
 
@@ -24,17 +30,20 @@ def issuer(
     left = b.reg("left", ring, init=None)
     arrived, free = b.reg("arrived", count), b.reg("free", count, init=kind.words(npu))
     first_tap = b.reg("first_tap", init=None)  # of its pass
+    inner = None if kind.pool or npu.accumulators == 1 else _inner_groups(b, npu, tap)
     word_last = b.wire("word_last", 1, eq(left, 0))
     negative = bits(arrived, count - 1, 1)
     there = b.wire("there", 1, choose(held["claim"], ~negative & nonzero(arrived), ~negative, 1))
-    needs_room = held["last"] if kind.pool else held["last"] & word_last
+    word_first = None if kind.pool else b.reg("word_first", init=None)
+    needs_room = held["last"] if kind.pool else held["last"] & word_last if inner is None else first_tap & word_first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     beat = b.output("beat", 1)
     beat.assign(all_of(busy, ~held["skip"], there, clear))
-    done = b.wire("tap_done", 1, all_of(busy, any_of(held["skip"], beat & word_last)))
+    used = beat if inner is None else b.wire("word_used", 1, beat & inner.last)  # the next beat takes the next word
+    done = b.wire("tap_done", 1, all_of(busy, any_of(held["skip"], used & word_last)))
     tap["step"].assign(tap["have"] & any_of(~busy, done))
     step = tap["step"]
-    b.on(beat, (left, sub(left, 1, ring)), (held["address"], add(held["address"], 1, ring)))
+    b.on(used, (left, sub(left, 1, ring)), (held["address"], add(held["address"], 1, ring)))
     b.on(done, (busy, 0))
     b.on(step, (busy, 1), (left, tap["words_minus_1"]), *[(held[name], tap[name]) for name in held])
     starting = b.reg("starting", init=1)  # the next tap with beats is the first of its pass
@@ -46,7 +55,7 @@ def issuer(
         count,
         choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
     )
-    b.on(None, (arrived, add(arrived, write, count) - fit(beat & held["claim"], count) - skipped))
+    b.on(None, (arrived, add(arrived, write, count) - fit(used & held["claim"], count) - skipped))
     hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
     holding = b.wire("holding", 1, nonzero(hold))
     b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
@@ -91,8 +100,7 @@ def issuer(
         b.on(beat, (index, add(index, 1, ring)))
         b.on(step, (index, 0))
     else:
-        word_first = b.reg("word_first", init=None)
-        b.on(beat, (word_first, 0))
+        b.on(used, (word_first, 0))
         b.on(step, (word_first, 1))
         b.output("first", 1, first_tap & word_first)
         row = b.reg("at_row", width(tap["row"]), init=None)
@@ -100,7 +108,14 @@ def issuer(
         b.on(step, (row, tap["row"]))
         b.output("kernel_row", width(row), row)
         if npu.kind == "binary":
-            _offsets(b, npu.acc_bits, tap["offset"], step, beat, first_tap, word_first)
+            once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
+            _offsets(b, npu.acc_bits, tap["offset"], step, once, first_tap, word_first)
+        if inner is not None:
+            b.on(step, (inner.limit, tap["inner"]), (inner.group, 0))
+            b.on(beat & ~done, (inner.group, choose(inner.last, 0, add(inner.group, 1, npu.slot_bits), npu.slot_bits)))
+            passed = b.wire("pass_done", 1, done & held["last"])
+            b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
+            b.output("slot", npu.slot_bits, inner.base + inner.group)
 
     # where cycles go: every cycle is one of beat and these three
     if kind.pool:
@@ -109,6 +124,21 @@ def issuer(
     b.output("wait_input", 1, waiting & ~there)
     b.output("wait_room", 1, all_of(waiting, there, ~clear))
     b.output("wait_table", 1, ~waiting)
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Kernel groups that use a word in turn: the one at work, the number of the last, the pass's first accumulator."""
+
+    group: Signal
+    limit: Signal
+    base: Signal
+    last: Signal
+
+
+def _inner_groups(b: Block, npu: Npu, tap: dict[str, Signal]) -> Inner:
+    group, limit = b.reg("inner_group", npu.slot_bits, init=None), b.reg("inner_limit", npu.slot_bits, init=None)
+    return Inner(group, limit, b.reg("slot_base", npu.slot_bits), b.wire("inner_last", 1, eq(group, limit)))
 
 
 def _offsets(

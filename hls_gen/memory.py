@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from veriloggen import Cat, If
 
 from .design import MEMORY_BITS, Fields, Memory
+from .popcount import Body
 from .rtl import Block, Signal, all_of, bits, bits_for, eq, fit
 from .rtl import width as width_of
 
@@ -73,10 +74,11 @@ def ram(width: int, depth: int, *, latency: int) -> Block:
 
 
 class Library:
-    """The modules of one design, each made once."""
+    """The modules of one design, each made once. ``popcount_body``: what popcount.py puts into its modules."""
 
-    def __init__(self, stream_bits: int):
+    def __init__(self, stream_bits: int, popcount_body: Body = "countones"):
         self.stream_bits = stream_bits
+        self.popcount_body = popcount_body
         self._made: dict[tuple, Block] = {}
 
     def get(self, make, *args, **kwargs) -> Block:

@@ -34,6 +34,7 @@ def npu(library: Library, params: Npu) -> Block:
 
     binary = params.kind == "binary"
     restart = b.wire("restart", 1, b.rst | ~run)
+    drain_slot = b.wire("drain_slot", params.slot_bits) if params.accumulators > 1 else None
     conv_room, pool_room = b.wire("conv_room"), b.wire("pool_room")
     conv = _wires(
         b,
@@ -56,6 +57,7 @@ def npu(library: Library, params: Npu) -> Block:
         last=conv["last"],
         kernel_row=conv["kernel_row"],
         features=conv["word"],
+        **({"slot": conv["slot"], "drain_slot": drain_slot} if drain_slot is not None else {}),
         **({"offset": conv["offset"]} if binary else {}),
     )
     raw_ready, features_ready = b.input("raw_ready"), b.wire("features_ready")
@@ -66,7 +68,8 @@ def npu(library: Library, params: Npu) -> Block:
         restart,
         bus,
         last_layer=last_layer,
-        taken=conv["beat"] & conv["last"],
+        taken=conv["beat"] & conv["last" if drain_slot is None else "first"],
+        **({"drain_slot": drain_slot} if drain_slot is not None else {}),
         result_valid=array["result_valid"],
         results=array["results"],
         raw_ready=raw_ready,

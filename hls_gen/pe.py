@@ -18,13 +18,14 @@ from functools import reduce
 
 from veriloggen import Cat, Repeat
 
+from .accumulator import accumulator
 from .design import Npu
 from .memory import Library
 from .popcount import popcount
 from .rtl import Block, Signal, bits, bits_for, choose, const, fit, width
 
 CHUNK = 64
-"""Lanes that one combinational popcount takes; wider groups are summed in one more register stage."""
+"""Lanes of one popcount module; wider groups are summed in one more register stage."""
 
 
 def groups(npu: Npu) -> list[tuple[int, int]]:
@@ -52,31 +53,29 @@ def pe(library: Library, npu: Npu) -> Block:
     """Processing element of ``npu``."""
     b = Block(f"pe_{npu.kfp}", reset=False)
     features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
-    valid, first, last = b.input("valid"), b.input("first"), b.input("last")
+    valid, first = b.input("valid"), b.input("first")
+    last = b.input("last") if npu.accumulators == 1 else None
     code = b.input("code", npu.code_bits) if npu.code_bits else None
-    result = b.output_reg("result", npu.acc_bits, init=None)
 
     # # #
 
-    match = b.reg("match", npu.kfp, init=None)
-    b.on(None, (match, ~(features ^ weights)))
-    counts = [_count(b, library, match, g, low, lanes, extra_stage(npu)) for g, (low, lanes) in enumerate(groups(npu))]
+    words = (features, weights)
+    counts = [_count(b, library, words, g, low, lanes, extra_stage(npu)) for g, (low, lanes) in enumerate(groups(npu))]
     term = _weigh(b, npu, counts, code)
-    total = b.reg("total", npu.acc_bits, init=None)
-    base = b.wire("base", npu.acc_bits, choose(first, 0, total, npu.acc_bits))
-    total_next = b.wire("total_next", npu.acc_bits, base + term)
-    b.on(valid, (total, total_next))
-    b.on(valid & last, (result, total_next))
+    accumulator(b, library, npu, term, valid, first, last)
     return b
 
 
-def _count(b: Block, library: Library, match: Signal, group: int, low: int, lanes: int, two_stages: bool) -> Signal:
-    """Registered number of ones in ``lanes`` bits of ``match`` from ``low`` on."""
+def _count(
+    b: Block, library: Library, words: tuple[Signal, Signal], group: int, low: int, lanes: int, two_stages: bool
+) -> Signal:
+    """Registered number of matches of features and weights in ``lanes`` lanes from ``low`` on."""
     chunks = []
     for i, start in enumerate(range(low, low + lanes, CHUNK)):
         n = min(CHUNK, low + lanes - start)
         ones = b.wire(f"ones_{group}_{i}", bits_for(n))
-        b.instance(library.get(popcount, n), f"popcount_{group}_{i}", word=bits(match, start, n), count=ones)
+        ports = {name: bits(word, start, n) for name, word in zip(("features", "weights"), words)}
+        b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{group}_{i}", **ports, count=ones)
         part = b.reg(f"part_{group}_{i}", bits_for(n), init=None)
         b.on(None, (part, ones))
         chunks.append(part)

@@ -10,9 +10,10 @@ have them); ``result`` holds from the ``last`` beat of a window to that of the n
 
 from functools import reduce
 
+from .accumulator import accumulator
 from .design import Npu
 from .memory import Library
-from .rtl import Block, Signal, bits, choose, product, sign_extend
+from .rtl import Block, Signal, bits, product, sign_extend
 
 ARITY = 4
 """Terms that one stage of sums adds."""
@@ -35,8 +36,8 @@ def pe_integer(library: Library, npu: Npu) -> Block:
     """Integer processing element of ``npu``."""
     b = Block(f"pe_integer_{npu.kfp}", reset=False)
     features, weights = b.input("features", npu.word_bits), b.input("weights", npu.kfp * npu.weight_bits)
-    valid, first, last = b.input("valid"), b.input("first"), b.input("last")
-    result = b.output_reg("result", npu.acc_bits, init=None)
+    valid, first = b.input("valid"), b.input("first")
+    last = b.input("last") if npu.accumulators == 1 else None
 
     # # #
 
@@ -61,9 +62,5 @@ def pe_integer(library: Library, npu: Npu) -> Block:
             b.on(None, (part, reduce(lambda a, c: a + c, [sign_extend(t, npu.acc_bits) for t in terms[i : i + ARITY]])))
             sums.append(part)
         terms = sums
-    total = b.reg("total", npu.acc_bits, init=None)
-    base = b.wire("base", npu.acc_bits, choose(first, 0, total, npu.acc_bits))
-    total_next = b.wire("total_next", npu.acc_bits, base + terms[0])
-    b.on(valid, (total, total_next))
-    b.on(valid & last, (result, total_next))
+    accumulator(b, library, npu, terms[0], valid, first, last)
     return b

@@ -5,7 +5,8 @@ leave").
                                                        `--------------------------------> raw values[OL] --> host
 
 A step takes OL results of a window; with k levels each step is repeated k times, against k thresholds. One step a
-cycle. Two windows' results fit (credits): ``room`` says whether another window may end.
+cycle. Two windows' results fit (credits): ``room`` says whether another window may end. With several accumulators a
+PE a result waits in its place, at ``drain_slot``, and ``room`` says whether another one is free.
 """
 
 from veriloggen import Cat
@@ -49,10 +50,15 @@ def results(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    credits = b.reg("credits", 2, init=CREDITS)
-    finish = b.wire("finish")
-    b.on(taken & ~finish, (credits, sub(credits, 1, 2)))
-    b.on(~taken & finish, (credits, add(credits, 1, 2)))
+    several = npu.accumulators > 1
+    finish, load = b.wire("finish"), b.wire("load")
+    count = npu.slot_bits + 1 if several else 2
+    credits, given_back = (
+        b.reg("credits", count, init=npu.accumulators if several else CREDITS),
+        load if several else finish,
+    )
+    b.on(taken & ~given_back, (credits, sub(credits, 1, count)))
+    b.on(~taken & given_back, (credits, add(credits, 1, count)))
     room.assign(nonzero(credits))
 
     # the layer at work
@@ -65,8 +71,8 @@ def results(library: Library, npu: Npu) -> Block:
     b.on(begin, (loaded, 1), *[(now[name], nxt[name]) for name in now])
 
     # shift register
-    full, busy = b.reg("full"), b.reg("busy")
-    load = b.wire("load", 1, all_of(loaded, any_of(full, arrived), any_of(~busy, finish)))
+    full, busy = b.reg("full", count if several else 1), b.reg("busy")
+    load.assign(all_of(loaded, any_of(nonzero(full), arrived), any_of(~busy, finish)))
     total = npu.units * lanes * acc
     queue = b.reg("queue", total, init=None)
     unit, level, group, window = (
@@ -84,8 +90,14 @@ def results(library: Library, npu: Npu) -> Block:
     tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, group_last))
     map_last = b.wire("map_last", 1, tuple_last & eq(window, now["windows_minus_1"]))
     layer_end.assign(go & map_last)
-    b.on(arrived, (full, 1))
-    b.on(load, (full, 0))
+    if several:
+        b.on(arrived & ~load, (full, add(full, 1, count)))
+        b.on(~arrived & load, (full, sub(full, 1, count)))
+        drain = b.output_reg("drain_slot", npu.slot_bits)
+        b.on(load, (drain, add(drain, 1, npu.slot_bits)))
+    else:
+        b.on(arrived, (full, 1))
+        b.on(load, (full, 0))
     b.on(finish, (busy, 0))
     b.on(go, (level, choose(level_last, 0, add(level, 1, 6), 6)))
     b.on(go & level_last, (unit, choose(unit_last, 0, add(unit, 1, units), units)))

@@ -98,6 +98,8 @@ def tap_source(
     else:
         if npu.kind == "binary":
             tap["offset"] = now["tap_offset"]
+        if npu.accumulators > 1:
+            tap["inner"] = now["inner_groups_minus_1"]
         tap["row"] = _kernel_rows(b, library, npu, bus, tap, now, nxt, flags["jump"], window_end, rewind, move)
     return tap
 
@@ -131,7 +133,8 @@ def _kernel_rows(b, library, npu, bus, tap, now, nxt, jump, window_end, rewind, 
     target = library.loadable(b, npu.memory("jumps"), bus, pointer_next, read=move)["row"]
     landing = b.wire("landing", w, choose(jumps, target, 0, w))
     next_group_row = b.wire("next_group_row", w, group_row + now["group_rows"])
-    onward = b.wire("onward", w, choose(jumps, group_row + target, add(row, tap["words_minus_1"], w) + const(1, w), w))
+    tap_rows = now.get("tap_rows_minus_1", tap["words_minus_1"])
+    onward = b.wire("onward", w, choose(jumps, group_row + target, add(row, tap_rows, w) + const(1, w), w))
     walking = ~tap["skip"]
     b.on(step & walking, (row, onward))
     b.on(step & rewind, (row, next_group_row + start), (group_row, next_group_row))

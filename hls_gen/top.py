@@ -11,6 +11,7 @@ from .gearbox import chain, collector, gearbox
 from .loader import loader
 from .memory import Library
 from .npu import npu
+from .popcount import Body
 from .registers import ADDRESS_BITS, registers
 from .rtl import Block, Signal, any_of, bits, choose, sign_extend, width
 
@@ -36,9 +37,9 @@ AXI = (
 )
 
 
-def top(design: Design, digest: str) -> Block:
+def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block:
     """The whole design; ``digest`` (64 hex digits) is what its DIGEST registers show."""
-    library = Library(design.stream_bits)
+    library = Library(design.stream_bits, popcount_body)
     params, stream = design.npus[0], design.stream_bits
     b = Block(TOP)
     s_axis = {

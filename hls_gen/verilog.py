@@ -3,15 +3,20 @@
 import hashlib
 import re
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import veriloggen
 
 from .check import check
 from .design import Design
 from .loader import ERRORS, KINDS, MAGIC
+from .popcount import Body
 from .registers import register_map
 from .top import TOP, top
+
+Target = Literal["simulation", "synthesis"]
+BODIES: dict[Target, Body] = {"simulation": "countones", "synthesis": "carry_save"}
+"""What the popcount modules hold."""
 
 VLNV = "bitloom:bitloom:npu:0.1"
 
@@ -29,23 +34,27 @@ class Verilog:
         return "\n".join(self.modules.values())
 
 
-def generate(design: Design, *, checked: bool = True) -> Verilog:
+def generate(design: Design, *, target: Target = "simulation", checked: bool = True) -> Verilog:
     """Verilog and manifest of ``design``; the same text on every run.
 
-    The digest is the SHA-256 of the text with the digest registers at 0. ``checked`` runs the rules of
-    hls_gen/check.py on it.
+    The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the rules
+    of hls_gen/check.py on the text. The digest is the SHA-256 of the text for simulation with the digest registers at 0,
+    whatever the target is: both are the same design to the driver, and have the same manifest.
     """
+    if target not in BODIES:
+        raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")
     blank = "0" * 64
-    text = "\n".join(_modules(design, blank).values())
-    if checked:
-        check(text, TOP)
+    text = "\n".join(_modules(design, blank, "simulation").values())
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return Verilog(_modules(design, digest), manifest(design, digest))
+    made = Verilog(_modules(design, digest, target), manifest(design, digest))
+    if checked:
+        check(made.text, TOP)
+    return made
 
 
-def _modules(design: Design, digest: str) -> dict[str, str]:
+def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
     veriloggen.reset()
-    text = top(design, digest).m.to_verilog()
+    text = top(design, digest, BODIES[target]).m.to_verilog()
     parts = re.findall(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S)
     bodies = [m.group(0) for m in re.finditer(r"^module \w+\b.*?^endmodule\n", text, flags=re.M | re.S)]
     return dict(zip(parts, bodies))

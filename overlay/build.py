@@ -14,6 +14,7 @@ from pathlib import Path
 
 from driver.compile import compile_model
 from driver.manifest import Manifest
+from driver.plan import Work
 from driver.program import Program
 from golden.network import Model
 from hls_gen.design import Design
@@ -42,16 +43,24 @@ class Build:
 
 
 def build(
-    folder: Path | str, design: Design, models: Sequence[Model], *, order: str = "auto", arch: str = "zynqmp"
+    folder: Path | str,
+    design: Design,
+    models: Sequence[Model],
+    *,
+    order: str = "auto",
+    work: Work = "output",
+    arch: str = "zynqmp",
 ) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
+
+    order, work : of the maps and of the layers' beats (driver.plan).
 
     ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
     """
     folder = Path(folder)
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
-    programs = {m.network.name: compile_model(m, manifest, order) for m in models}
+    programs = {m.network.name: compile_model(m, manifest, order, work) for m in models}
     _clear(folder)
     (folder / "rtl").mkdir(parents=True)
     for name, text in made.modules.items():

@@ -3,15 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from driver.plan import Plan, plan
+from driver.plan import Plan, Work, plan
 from golden.network import Model
 from hls_gen.design import Design, Npu, least_acc_bits
 
-GEOMETRY = ("kind", "feature_bits", "weight_bits", "kfp", "kgp", "pfp", "ol", "planes", "shift_bits")
+GEOMETRY = ("kind", "feature_bits", "weight_bits", "kfp", "kgp", "pfp", "ol", "planes", "shift_bits", "accumulators")
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
-def fit(name: str, models: Sequence[Model], folding: Npu, *, stream_bits: int = 32, order: str = "auto") -> Design:
+def fit(
+    name: str,
+    models: Sequence[Model],
+    folding: Npu,
+    *,
+    stream_bits: int = 32,
+    order: str = "auto",
+    work: Work = "output",
+) -> Design:
     """A design with the folding of ``folding`` (kfp, kgp, pfp, ol, planes, shift_bits) that runs every one of
     ``models``.
 
@@ -21,7 +29,7 @@ def fit(name: str, models: Sequence[Model], folding: Npu, *, stream_bits: int = 
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     geometry = {k: getattr(folding, k) for k in GEOMETRY}
-    plans: list[Plan] = [plan(m, geometry, order) for m in models]
+    plans: list[Plan] = [plan(m, geometry, order, work) for m in models]
     depth = {key: max(2, *(p.depths()[key] for p in plans)) for key in plans[0].depths()}
     for key in POWERS_OF_TWO:
         depth[key] = 1 << (depth[key] - 1).bit_length()

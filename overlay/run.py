@@ -10,7 +10,7 @@ import numpy as np
 from driver.accelerator import Accelerator
 from driver.program import Program
 from golden import packed
-from golden.network import Model
+from golden.network import Model, Network
 
 from .board import activate
 from .build import Build
@@ -65,6 +65,14 @@ class Run:
             for key, result in (("golden", self.golden), ("hardware", self.outputs)):
                 out[f"accuracy_{key}"] = float((self.program.classify(result) == labels).mean())
         return out
+
+
+def random_images(network: Network, count: int, seed: int) -> np.ndarray:
+    """(count, H, W, C) int64, all values of the input's encoding equally likely."""
+    source = network.input
+    steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
+    drawn = np.random.default_rng(seed).integers(0, steps, (count, *source.shape))
+    return source.encoding.low + source.encoding.step * drawn
 
 
 def run(

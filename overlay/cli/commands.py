@@ -1,6 +1,7 @@
-"""The commands: demo, build, simulate, train."""
+"""The commands: demo, build, simulate, train; bench and orders are in bench.py."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from hls_gen.design import Npu
 
 from .. import build as builds
 from .. import networks
-from ..designs import DIGITS, FOLDINGS
+from ..designs import DIGITS
+from ..designs import folding as default_folding
 from ..fit import fit
-from ..run import Run, run
+from ..run import Run, random_images, run
+from .bench import bench, orders_command
 from .show import bar, dump, json_option, one_line_errors, table, working
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -27,6 +30,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.version_option(package_name="bitloom")
 def bitloom() -> None:
     """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop."""
+
+
+bitloom.add_command(bench)
+bitloom.add_command(orders_command)
 
 
 @bitloom.command()
@@ -41,7 +48,8 @@ def bitloom() -> None:
 def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None:
     """Classify handwritten digits on simulated hardware and compare every bit with golden.
 
-    The network digits-cnn comes trained; its accelerator is generated, compiled with Verilator, and driven by the pynq driver.
+    The network digits-cnn comes trained; its accelerator is generated, compiled with Verilator, and driven by the
+    pynq driver.
     """
     model = networks.load("digits-cnn")
     data = digits.load_digits()
@@ -75,17 +83,16 @@ def build(
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
 
-    Memories are made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
-    overlay for simulation.
+    Memories are made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled
+    network, and an overlay for simulation.
     """
-    model = _model(network)
+    model = networks.find(network)
     given = {key: value for key, value in folding.items() if value is not None}
-    base = FOLDINGS.get(model.network.name, Npu())
     with working("generating Verilog and compiling the network"):
         design = fit(
             model.network.name,
             [model],
-            Npu(**{**_parallelism(base), **given}),
+            replace(default_folding(model), **given),
             stream_bits=int(stream_bits),
             order=order,
         )
@@ -136,7 +143,7 @@ def simulate(
     NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
     """
     made = builds.load(folder)
-    model = _model(network or next(iter(made.programs)))
+    model = networks.find(network or next(iter(made.programs)))
     given = _images(model, images, frames, seed)
     done = _run(made, model, given, batch=batch, stall=stall, seed=seed, waveform=vcd)
     if out:
@@ -177,19 +184,9 @@ def _parallelism(npu: Npu) -> dict[str, int]:
     return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}
 
 
-def _model(name: str) -> Model:
-    """A network of ours by name, or a model file."""
-    if Path(name).suffix == ".npz":
-        return file.load(Path(name))
-    return networks.load(name)
-
-
 def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:
     if path is None:
-        source = model.network.input
-        steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
-        drawn = np.random.default_rng(seed).integers(0, steps, (frames, *source.shape))
-        return source.encoding.low + source.encoding.step * drawn
+        return random_images(model.network, frames, seed)
     try:
         return np.load(path, allow_pickle=False)[:frames]
     except (ValueError, EOFError) as e:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
@@ -89,6 +89,16 @@ def table(title: str, rows: Mapping[str, str]) -> None:
     out.add_column(justify="right")
     for name, value in rows.items():
         out.add_row(name, value)
+    Console().print(out)
+
+
+def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Rows under headings, on standard output; the first column names them."""
+    out = Table(title=title, title_justify="left")
+    for k, heading in enumerate(header):
+        out.add_column(heading, justify="right" if k else "left", style=None if k else "bold")
+    for row in rows:
+        out.add_row(*row)
     Console().print(out)
 
 

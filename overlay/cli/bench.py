@@ -1,0 +1,89 @@
+"""The commands bench and orders: figures of the reference designs, and what the orders of a network's maps cost."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import bench as benches
+from .. import networks
+from ..designs import REFERENCES, folding
+from ..orders import TOTALS, orders
+from .show import bar, dump, grid, json_option, one_line_errors, working
+
+COLUMNS = {
+    "lanes": "lanes",
+    "frames": "frames",
+    "mismatches": "wrong",
+    "cycles_per_frame": "cycles a frame",
+    "ideal_cycles_per_frame": "ideal",
+    "utilisation": "busy",
+    "wait_input_per_frame": "waits: input",
+    "wait_room_per_frame": "room",
+    "wait_table_per_frame": "tables",
+    "latency_cycles": "latency",
+}
+"""What the table shows of the figures, and its heading."""
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "--frames", type=click.IntRange(2), default=benches.FRAMES, help="Frames of the longer batch, an even number."
+)
+@click.option("--area", is_flag=True, help="Also lut, ff, bram36, dsp and levels, by yosys.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=benches.FOLDER, help="Builds go here.")
+@json_option
+@one_line_errors
+def bench(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
+    """Measure the reference designs: bit-exactness, cycles, waits and latency, all by simulation.
+
+    NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.
+    """
+    chosen = {name: benches.reference(name) for name in dict.fromkeys(names or REFERENCES)}
+    done: list[benches.Figures] = []
+    for name, design in chosen.items():
+        with bar(f"{name}: building and running") as update:
+            figures, build = benches.measure(name, design, frames, out, update)
+        if area:
+            with working(f"{name}: synthesis"):
+                figures |= benches.area(build)
+        done.append(figures)
+    if as_json:
+        dump(done)
+    else:
+        columns = COLUMNS | ({key: key for key in benches.AREA} if area else {})
+        rows = [[figures["name"], *(_text(key, figures[key]) for key in columns)] for figures in done]
+        grid("reference designs, simulated", ["design", *columns.values()], rows)
+    wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in done if figures["mismatches"]]
+    if wrong:
+        raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")
+
+
+@click.command("orders")
+@click.argument("network")
+@json_option
+@one_line_errors
+def orders_command(network: str, as_json: bool) -> None:
+    """Compare the orders of NETWORK's maps: tuples and table bits of each layer, pulled and row-major.
+
+    NETWORK is a name of ours or a model file (.npz).
+    """
+    model = networks.find(network)
+    found = orders(model, folding(model))
+    if as_json:
+        dump(found)
+        return
+    both = list(found["totals"])
+    keys = ("tuples", "tuples_one_pass", "table_bits")
+    header = ["layer", *(f"{order}: {what}" for order in both for what in ("tuples", "in one pass", "table bits"))]
+    rows = [[layer["name"], *(f"{layer[order][key]:,}" for order in both for key in keys)] for layer in found["layers"]]
+    grid(f"{found['network']}: orders of the maps", header, rows)
+    rows = [[key.replace("_", " "), *(f"{found['totals'][order][key]:,}" for order in both)] for key in TOTALS]
+    grid(f"in all; auto takes {found['auto']}", ["", *both], rows)
+
+
+def _text(key: str, value: Any) -> str:
+    if key == "utilisation":
+        return f"{value:.2%}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"

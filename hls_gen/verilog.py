@@ -37,9 +37,9 @@ class Verilog:
 def generate(design: Design, *, target: Target = "simulation", checked: bool = True) -> Verilog:
     """Verilog and manifest of ``design``; the same text on every run.
 
-    The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the rules
-    of hls_gen/check.py on the text. The digest is the SHA-256 of the text for simulation with the digest registers at 0,
-    whatever the target is: both are the same design to the driver, and have the same manifest.
+    The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
+    rules of hls_gen/check.py on the text. The digest is the SHA-256 of the text for simulation with the digest
+    registers at 0, whatever the target is: both are the same design to the driver, with the same manifest.
     """
     if target not in BODIES:
         raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")

@@ -1,13 +1,15 @@
-"""Random networks that the binary engine can run, for property tests: whatever is drawn must be bit-exact."""
+"""Random networks for property tests of the binary and of the integer engine: whatever is drawn must be bit-exact."""
 
 import numpy as np
 from hypothesis import strategies as st
 
+from golden import packed
 from golden.conv import Conv, Dense, Weighted
-from golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
+from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from golden.layer import Layer, Map
 from golden.network import Model, Network
-from golden.pool import MaxPool
+from golden.pool import AvgPool, MaxPool, Pool
+from golden.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
 from golden.threshold import Threshold
 from golden.window import Window
 
@@ -16,6 +18,8 @@ MAX_MACS = 400_000
 """Products a frame at most, from the second layer on: keeps simulation quick."""
 MAX_WEIGHTS = 12_000
 """Weights of a layer at most: keeps kernel memories small."""
+MAX_POOL_TAPS = 4_000
+"""Taps of all windows of a pool wider than 3."""
 
 
 @st.composite
@@ -39,6 +43,13 @@ def windows(draw: st.DrawFn, source: Map, largest: int) -> Window:
 
 
 @st.composite
+def maps(draw: st.DrawFn, encoding: Encoding) -> Map:
+    """An input map."""
+    height, width, channels = draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, MAX_CHANNELS))
+    return Map(height=height, width=width, channels=channels, encoding=encoding)
+
+
+@st.composite
 def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
     """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes."""
     kind = draw(st.sampled_from(["bipolar", "signed", "unsigned"]))
@@ -50,12 +61,7 @@ def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
             if kind == "signed"
             else unsigned(draw(st.integers(1, input_bits - 1)))
         )
-    source = Map(
-        height=draw(st.integers(1, 9)),
-        width=draw(st.integers(1, 9)),
-        channels=draw(st.integers(1, MAX_CHANNELS)),
-        encoding=encoding,
-    )
+    source = draw(maps(encoding))
     at, macs = source, 0
     layers: list[Layer] = []
     count = draw(st.integers(1, 4))
@@ -93,6 +99,106 @@ def networks(draw: st.DrawFn, input_bits: int = 8) -> Network:
             at = t.output(at)
         layers += tail
     return Network(name="random", input=source, layers=tuple(layers))
+
+
+@st.composite
+def weighted(draw: st.DrawFn, at: Map, name: str, weight: Encoding) -> Weighted:
+    """A dense layer (one of four) or a convolution."""
+    dense = draw(st.integers(0, 3)) == 0
+    window = Window(kernel=(at.height, at.width)) if dense else draw(windows(at, 5))
+    channels = min(draw(st.integers(1, MAX_CHANNELS)), max(1, MAX_WEIGHTS // (window.taps * at.channels)))
+    if dense:
+        return Dense(name=name, out_channels=channels, weight=weight)
+    shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+    return Conv(name=name, out_channels=channels, weight=weight, **shape)
+
+
+@st.composite
+def encodings(draw: st.DrawFn, bits: int) -> Encoding:
+    """Values that fit ``bits`` bits in two's complement."""
+    kind = draw(st.sampled_from(["signed", "signed", "unsigned", "ternary"]))
+    if kind == "ternary":
+        return TERNARY
+    return signed(draw(st.integers(2, bits))) if kind == "signed" else unsigned(draw(st.integers(1, bits - 1)))
+
+
+@st.composite
+def integer_networks(draw: st.DrawFn, feature_bits: int = 8, weight_bits: int = 8) -> Network:
+    """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps."""
+    source = draw(maps(draw(encodings(feature_bits))))
+    at, macs = source, 0
+    layers: list[Layer] = []
+    count = draw(st.integers(1, 4))
+    for i in range(count):
+        layer = draw(weighted(at, f"layer_{i}", draw(encodings(weight_bits))))
+        out = layer.output(at)
+        macs += out.size * layer.fan_in(at)
+        if macs > MAX_MACS and layers:
+            break
+        layers.append(layer)
+        if i == count - 1 and draw(st.booleans()):
+            break
+        encoding = draw(encodings(feature_bits).filter(lambda e: e.kind != "ternary"))
+        layers.append(Requantise(name=f"act_{i}", encoding=encoding, relu=draw(st.booleans())))
+        at = layers[-1].output(out)
+        kind: type[Pool] | None = draw(st.sampled_from([None, MaxPool, AvgPool]))
+        if kind:
+            w = draw(windows(at, 9))
+            if int(np.prod(w.output_size(at.height, at.width))) * w.taps > MAX_POOL_TAPS:
+                w = draw(windows(at, 3))
+            layers.append(kind(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding))
+            at = layers[-1].output(at)
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
+    """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them.
+
+    acc_bits : of the engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
+    """
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    x = random_images(network, 4, seed + 1)
+    reach = 0, 0
+    for layer, source in network:
+        if isinstance(layer, Weighted):
+            low, high = layer.weight.low, layer.weight.high
+            values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1)
+            arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
+            reach = layer.accumulator_range(source)
+        elif isinstance(layer, Requantise):
+            room = 1 << min(acc_bits, SUM_BITS) - 1
+            bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
+            rows = [_requantisation(sums, layer, bounds, rng) for sums in x.reshape(-1, source.channels).T]
+            arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
+        one = Network(name=layer.name, input=source, layers=(layer,))
+        x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+    return Model(network, arrays)
+
+
+def _requantisation(
+    sums: np.ndarray, layer: Requantise, bounds: tuple[int, int], rng: np.random.Generator
+) -> tuple[int, int, int]:
+    """(bias, multiplier, shift) of a channel whose sums are (samples,).
+
+    In half of all channels values use the encoding's range; in the others most saturate, or many are exact halves, or
+    bias, multiplier or shift is as large as it may be. bounds : of the bias.
+    """
+    middle, spread = int(sums.mean()), max(1, int(np.abs(sums - sums.mean()).mean()))
+    bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
+    scale = (layer.high + 0.5) / spread * rng.uniform(0.2, 0.8)
+    largest = (1 << MULTIPLIER_BITS) - 1
+    case = rng.integers(0, 12)
+    if case < 6:
+        return bias, *scale_to_multiplier(scale)
+    return [
+        (bias, *scale_to_multiplier(min(scale * 20, largest))),
+        (bias, 1, max(1, int(spread / max(1, layer.high)).bit_length())),
+        (bounds[rng.integers(0, 2)], largest, int(rng.integers(16, MAX_SHIFT + 1))),
+        (bounds[rng.integers(0, 2)], *scale_to_multiplier(layer.high / max(abs(b) for b in bounds))),
+        (bias, largest, 0),
+        (0, 1, int(rng.choice([0, MAX_SHIFT]))),
+    ][case - 6]
 
 
 def random_model(network: Network, seed: int) -> Model:

@@ -75,8 +75,8 @@ def orders_command(network: str, as_json: bool) -> None:
         dump(found)
         return
     both = list(found["totals"])
-    keys = ("tuples", "tuples_one_pass", "table_bits")
-    header = ["layer", *(f"{order}: {what}" for order in both for what in ("tuples", "in one pass", "table bits"))]
+    header = ["layer", *(f"{order}: {what}" for order in both for what in ("tuples", "table bits"))]
+    keys = ("tuples", "table_bits")
     rows = [[layer["name"], *(f"{layer[order][key]:,}" for order in both for key in keys)] for layer in found["layers"]]
     grid(f"{found['network']}: orders of the maps", header, rows)
     rows = [[key.replace("_", " "), *(f"{found['totals'][order][key]:,}" for order in both)] for key in TOTALS]

@@ -96,7 +96,7 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> No
     """Rows under headings, on standard output; the first column names them."""
     out = Table(title=title, title_justify="left")
     for k, heading in enumerate(header):
-        out.add_column(heading, justify="right" if k else "left", style=None if k else "bold")
+        out.add_column(heading, justify="right" if k else "left", style=None if k else "bold", no_wrap=not k)
     for row in rows:
         out.add_row(*row)
     Console().print(out)

@@ -18,6 +18,7 @@ BAD = {
     "acc_bits": (33, "npu: acc_bits must be 4..32, got 33"),
     "planes": (9, "npu: planes must be 0 or 2..8 and below kfp = 8, got 9"),
     "shift_bits": (4, "npu: shift_bits must be 0..3, got 4"),
+    "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),
@@ -73,7 +74,8 @@ def test_rules_between_parameters(parameters, message):
     {"kfp": 1, "kgp": 1, "pfp": 1, "acc_bits": 4}, {"kfp": 9, "planes": 8}, {"kfp": 3, "planes": 2},
     {"acc_bits": 8, "kfp": 64},
     {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}, {"shift_bits": 0}, {"acc_bits": 32},
-    INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5}, {**INTEGER, "acc_bits": 16, "kfp": 5},
+    INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5},
+    {**INTEGER, "acc_bits": 16, "kfp": 5},
 ], ids=str)  # fmt: skip
 def test_the_ends_of_each_range_are_legal(parameters):
     Npu(**parameters)

@@ -157,6 +157,7 @@ def test_load_every_memory(rig, stall):
     assert bus.words == rig.on_bus(*packets)
     assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["run"]) == (1, 1, 0, 0)
     assert {name: rig.bench[name] for name in LAST} == LAST
+    assert [rig.bench[f"error_{n}"] for n in ("code", "header", "address", "length")] == [0] * 4
     if not stall:
         assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + 2 * len(packets)
 

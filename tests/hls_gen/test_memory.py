@@ -86,7 +86,10 @@ def test_loadable(held):
         bench.set(row_of_small=k, row_of_wide=k % WIDE.depth, read=1)
         assert {n: bench[f"{n}_out"] for n in ("a", "b")} == fields(SMALL, rows["small"][k])
         bench.tick()
-        assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, rows["wide"][k % WIDE.depth])
+        for _ in range(2):  # the second time without ``read``: it holds
+            assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, rows["wide"][k % WIDE.depth])
+            bench.set(read=0, row_of_wide=(k + 1) % WIDE.depth)
+            bench.tick()
 
 
 def test_banks_are_written_alone(held):

@@ -21,11 +21,15 @@ from hls_gen.design import Design, Npu
 from hls_gen.verilog import generate
 from overlay.bitstream import write_simulation_overlay
 from overlay.board import activate
-from tests.networks import networks, random_images, random_model
+from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 
 ROOMY = Npu(
     acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
     pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
+)  # fmt: skip
+INTEGER = replace(
+    ROOMY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
+    pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
 )  # fmt: skip
 DESIGNS = {
     "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1),)),
@@ -35,8 +39,17 @@ DESIGNS = {
         name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
     ),
     "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(replace(ROOMY, kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
+    "int_one_lane": Design(name="int_one_lane", npus=(replace(INTEGER, kfp=1, kgp=1, pfp=1),)),
+    "int_k3_g5": Design(name="int_k3_g5", npus=(replace(INTEGER, kfp=3, kgp=5, pfp=2, ol=2),)),
+    "int_k8_g8_w4_f5": Design(
+        name="int_k8_g8_w4_f5",
+        npus=(replace(INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24),),
+    ),
+    "int_k16_g12": Design(
+        name="int_k16_g12", stream_bits=64, npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),)
+    ),
 }
-QUICK = ("k3_g5", "k8_g8_planes")
+QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5")
 """Designs of the default tier."""
 
 
@@ -55,9 +68,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(design: str, folder: Path, data: st.DataObject) -> None:
     bit, manifest = overlay(design, folder)
     npu = DESIGNS[design].npus[0]
-    network = data.draw(networks(input_bits=npu.planes or 8))
+    if npu.kind == "integer":
+        network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits))
+    else:
+        network = data.draw(networks(input_bits=npu.planes or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    model, images = random_model(network, seed), random_images(network, 3, seed)
+    model = random_integer_model(network, seed, npu.acc_bits) if npu.kind == "integer" else random_model(network, seed)
+    images = random_images(network, 3, seed)
     program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])))
     board = activate()
     board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])), seed=seed)
@@ -80,7 +97,7 @@ def per_design(count: int) -> settings:
 
 @pytest.mark.parametrize("design", QUICK)
 def test_random_networks(design: str, folder: Path) -> None:
-    @per_design(10)
+    @per_design(5)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         check(design, folder, data)
@@ -91,7 +108,7 @@ def test_random_networks(design: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_networks(design: str, folder: Path) -> None:
-    @per_design(50)
+    @per_design(30)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         check(design, folder, data)

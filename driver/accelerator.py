@@ -18,9 +18,10 @@ import pynq
 from numpy.typing import NDArray
 
 from .errors import DeviceError, DigestMismatch
+from .frames import Frames
 from .link import Link
 from .manifest import Manifest
-from .packets import HEADER_WORDS, frame_header, packets, transfers
+from .packets import HEADER_WORDS, packets, transfers
 from .program import Program
 from .registers import Registers
 
@@ -158,19 +159,20 @@ class Accelerator:
     ) -> Iterator[tuple[int, str]]:
         """Compute ``outputs``. Yields (result words, what is done) whenever a transfer must be waited for."""
         program = self._need_program()
-        size = self._batch(program, batch)
+        frames = Frames(self.manifest, program, self._link.dma.limit_bytes // 4)
+        size = self._batch(program, frames, batch)
         if len(images):
-            self._fill(program, 0, images[:size])
-            self._start(program, 0, len(images[:size]))
+            self._fill(program, frames, 0, images[:size])
+            self._start(program, frames, 0, len(images[:size]))
         for number, begin in enumerate(range(0, len(images), size)):
             now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
             this, other = number % 2, (number + 1) % 2
             if len(after):
-                self._fill(program, other, after)
+                self._fill(program, frames, other, after)
             words = len(now) * program.result_words
             yield words, f"{program.name}: {len(now)} frames must be computed"
             if len(after):
-                self._start(program, other, len(after))
+                self._start(program, frames, other, len(after))
             results = self._link.buffer(f"receive{this}", words)[:words]
             outputs[begin : begin + len(now)] = program.unpack_results(results)
             if progress is not None:
@@ -201,6 +203,7 @@ class Accelerator:
                                  f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
         if not any(m.name == "network" for _, m, _ in packets(self.manifest, program.parameters, program.name)):
             raise ValueError(f"{program.name}: parameters must load memory network, got packets for others only")
+        Frames(self.manifest, program, limit // 4)
         return list(transfers(self.manifest, program.parameters, limit // 4, program.name))
 
     def _send(self, program: Program, parts: list[Array]) -> None:
@@ -222,26 +225,23 @@ class Accelerator:
             )
             link.check_error()
 
-    def _batch(self, program: Program, batch: int | None) -> int:
-        """Frames a transfer."""
-        longest = 4 * max(HEADER_WORDS + program.payload_words, program.result_words)
-        most = self._link.dma.limit_bytes // longest
+    def _batch(self, program: Program, frames: Frames, batch: int | None) -> int:
+        """Frames whose results come in one transfer; they go in one too unless weights are streamed with them."""
+        limit, results = self._link.dma.limit_bytes, 4 * program.result_words
+        longest = max(4 * frames.words, results)
+        most = limit // (results if len(program.weights) else longest)
         if batch is None:
             return max(1, min(most, BATCH_BYTES // longest))
         if not 1 <= batch <= most:
             raise ValueError(f"{program.name}: batch must be 1..{most} (DMA transfers), got {batch}")
         return batch
 
-    def _fill(self, program: Program, number: int, images: Array) -> None:
-        """Write frames of ``images`` to a send buffer and make room for their results."""
-        words = HEADER_WORDS + program.payload_words
+    def _fill(self, program: Program, frames: Frames, number: int, images: Array) -> None:
+        """Write the blocks of ``images`` to a send buffer and make room for their results."""
+        words = len(images) * frames.words
         self._link.buffer(f"receive{number}", len(images) * program.result_words)
-        host = self._link.buffer(f"send{number}", len(images) * words)[: len(images) * words]
-        frames = host.reshape(len(images), words)
-        frames[:, :HEADER_WORDS] = frame_header(self.manifest, program.frame_words)
-        frames[-1, :HEADER_WORDS] = frame_header(self.manifest, program.frame_words, last=True)
-        program.pack_images(images, out=frames[:, HEADER_WORDS:], check=False)
+        frames.fill(self._link.buffer(f"send{number}", words)[:words], images)
 
-    def _start(self, program: Program, number: int, count: int) -> None:
-        sent = count * (HEADER_WORDS + program.payload_words)
-        self._link.start(f"send{number}", sent, f"receive{number}", count * program.result_words)
+    def _start(self, program: Program, frames: Frames, number: int, count: int) -> None:
+        receive = (f"receive{number}", count * program.result_words)
+        self._link.start(f"send{number}", frames.transfers(count), *receive)

@@ -14,12 +14,14 @@ from golden.encoding import Array
 from golden.file import model_digest
 from golden.network import Model
 
-from .integer import lane_bits, reciprocals
+from .integer import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
-from .manifest import Manifest, Npu
-from .packets import Words, load_packet, pack_fields, pack_rows
+from .manifest import Manifest, Memory, Npu
+from .packets import Words, load_packet, pack_fields, pack_rows, weights_packet
 from .plan import Plan, Work, plan
 from .program import Program
+from .raster import MODULAR
+from .streamed_weights import Layer, Placement, Stream, place
 from .tables import FLAGS, Tables
 
 
@@ -32,13 +34,22 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: W
     """
     npu, network = manifest.npus[0], model.network
     made = plan(model, npu.parameters, order, work)
-    for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
+    need, collect = made.window_lanes, npu.parameters["collect"]
+    if collect and need > collect:
+        raise ValueError(f"{network.name}: collect must be >= {need}, design {manifest.name} has {collect}")
+    frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
+    needs = {**made.depths(), "acc_bits": made.acc_bits()}
+    placement = None
+    if npu.parameters.get("stream_weights"):
+        del needs["kernel_rows"]
+        placement = _place(made, manifest, len(frame))
+    for name, need in needs.items():
         if need > npu.parameters[name]:
             raise ValueError(
                 f"{network.name}: {name} must be >= {need}, design {manifest.name} has {npu.parameters[name]}"
             )
-    frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     rows = {**_rows(made, npu), "network": _network_row(made, manifest, len(frame))}  # the network row comes last
+    parameters, (before, after) = _parameters(manifest, made, placement, rows)
     result_words, index = _result_index(made, npu, manifest.stream_bits)
     return Program(
         name=network.name,
@@ -50,7 +61,9 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: W
         classes=network.classes,
         ideal_cycles=sum(beats for _, beats in made.ideal),
         layers=tuple(made.ideal),
-        parameters=np.concatenate([load_packet(manifest, 0, name, 0, r) for name, r in rows.items() if len(r)]),
+        parameters=parameters,
+        weights=np.concatenate([before, after]),
+        weights_before=len(before),
         frame_source=frame.ravel().astype(np.int32),
         frame_words=len(made.input_words),
         result_words=result_words,
@@ -58,9 +71,46 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: W
     )
 
 
+def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
+    """Where the weights of each layer lie, which the rows of memory ``layers`` are told."""
+    npu = manifest.npus[0]
+    layers = [Layer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, made.kernels)]
+    stream = Stream(
+        bits=manifest.stream_bits,
+        row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,
+        frame_words=frame_beats,
+        absorbed=npu.parameters["tuple_words"] >= len(made.input_words),
+    )
+    found = place(made.lowered.model.network.name, layers, int(npu.parameters["kernel_rows"]), stream)
+    for i, row in enumerate(made.conv.layers):
+        row |= {"kernel_base": found.base[i], "kernel_stream": int(i in found.streamed)}
+    return found
+
+
+def _parameters(
+    manifest: Manifest, made: Plan, placement: Placement | None, rows: Mapping[str, Words]
+) -> tuple[Words, tuple[Words, Words]]:
+    """(LOAD packets, WEIGHTS packets before each frame and after it)."""
+    none, loads, weights = np.zeros(0, np.uint32), list[Words](), list[Words]()
+    for name, part in rows.items():
+        if name != "kernels" or placement is None or not placement.streamed:
+            if len(part):
+                loads.append(load_packet(manifest, 0, name, 0, part))
+            continue
+        ends = np.cumsum([len(k) for k in made.kernels])
+        for i, own in enumerate(np.split(part, ends[:-1])):
+            if i in placement.streamed:
+                ahead = placement.ahead[placement.streamed.index(i)]
+                weights.append(weights_packet(manifest, 0, placement.base[i], own, ahead))
+            else:
+                loads.append(load_packet(manifest, 0, name, placement.base[i], own))
+    before, after = weights[: placement.before if placement else 0], weights[placement.before if placement else 0 :]
+    return np.concatenate(loads), (np.concatenate([none, *before]), np.concatenate([none, *after]))
+
+
 def _network_row(made: Plan, manifest: Manifest, frame_beats: int) -> Words:
     """The one row of the memory ``network``."""
-    frame_words, together = len(made.input_words), max(1, manifest.stream_bits // manifest.npus[0].word_bits)
+    frame_words, together = len(made.input_words), max(1, manifest.stream_bits // manifest.npus[0].host_word_bits)
     row = {
         "frame_words": frame_words,
         "frame_beats": frame_beats,
@@ -68,6 +118,8 @@ def _network_row(made: Plan, manifest: Manifest, frame_beats: int) -> Words:
         "last_pool_layer": max(len(made.pool.layers) - 1, 0),
         "frame_tail": (frame_words - 1) % together,
     }
+    if len(made.binariser):
+        row["binariser_last"] = len(made.binariser) - 1
     return pack_fields(manifest.memory(0, "network"), _columns([row]))
 
 
@@ -79,9 +131,12 @@ def _rows(made: Plan, npu: Npu) -> dict[str, Words]:
     out["results"] = pack_fields(npu.memory("results"), _columns(made.results))
     if made.scales:
         columns = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
-        out["scales"] = pack_fields(npu.memory("scales"), columns)
+        out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(columns, npu.parameters["acc_bits"]))
         out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
         return out
+    if len(made.binariser):
+        width = npu.parameters["binariser_bits"] + 1
+        out["binariser"] = pack_rows(npu.memory("binariser").width, two_complement(made.binariser, width))
     limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
     bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
@@ -95,13 +150,18 @@ def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
     capacity = npu.parameters[f"{prefix}tuple_words" if tables.kernel else f"{prefix}words"]
     columns: dict[str, Mapping[str, Array]] = {
         "inputs": _columns(tables.inputs),
-        "layers": _columns(tables.layers),
+        "layers": _modular(_columns(tables.layers), npu.memory(prefix + "layers")),
         "flags": dict(zip(FLAGS if tables.kernel else FLAGS[:-1], _joined(tables.flags, len(FLAGS)).T)),
         "olds": {"word": _joined(tables.olds) % capacity},
     }
     if tables.kernel:
         columns["jumps"] = {"row": _joined(tables.jumps)}
     return {prefix + name: pack_fields(npu.memory(prefix + name), part) for name, part in columns.items()}
+
+
+def _modular(columns: dict[str, Array], memory: Memory) -> dict[str, Array]:
+    """Columns that are added to addresses, in the width that these have."""
+    return {name: c % (1 << memory.field(name).width) if name in MODULAR else c for name, c in columns.items()}
 
 
 def _columns(rows: Sequence[Mapping[str, int]]) -> dict[str, Array]:
@@ -115,13 +175,18 @@ def _joined(parts: Sequence[Array], width: int = 0) -> Array:
 
 
 def _code_bits(made: Plan, npu: Npu) -> Array:
-    """(kernel rows, code bits): 1 bit with plane groups; shift, then sign, without; none where no shift is possible."""
+    """(kernel rows, code bits): 1 bit with plane groups; shift, then sign, without; none where no shift is possible.
+
+    On top 1 in layers that accumulate by OR, where the NPU can do both.
+    """
     codes = np.concatenate(made.codes)[:, None]
-    if npu.parameters["planes"]:
-        return codes
-    shift_bits = npu.parameters["shift_bits"]
-    shift = np.where(codes < 0, -1 - codes, codes)
-    parts = [(shift >> k) & 1 for k in range(shift_bits)] + [codes < 0] * (shift_bits > 0)
+    parts = [codes]
+    if not npu.parameters["planes"]:
+        shift_bits = npu.parameters["shift_bits"]
+        shift = np.where(codes < 0, -1 - codes, codes)
+        parts = [(shift >> k) & 1 for k in range(shift_bits)] + [(codes < 0).astype(np.int64)] * (shift_bits > 0)
+    if npu.parameters["accumulate"] == "both":
+        parts.append(np.repeat(made.any_match, [len(layer) for layer in made.codes])[:, None])
     return np.concatenate([codes[:, :0], *parts], axis=1)
 
 

@@ -53,9 +53,9 @@ class StreamDma:
         self.limit_bytes: int = dma.buffer_max_size // word * word
         """Longest transfer, in whole stream words."""
 
-    def send(self, buffer: Any, nbytes: int) -> None:
-        """Start to send the first ``nbytes`` bytes of a pynq buffer. TransferError if pynq refuses."""
-        self._transfer(self._dma.sendchannel, buffer, nbytes)
+    def send(self, buffer: Any, nbytes: int, first: int = 0) -> None:
+        """Start to send ``nbytes`` bytes of a pynq buffer from byte ``first`` on. TransferError if pynq refuses."""
+        self._transfer(self._dma.sendchannel, buffer, nbytes, first)
 
     def receive(self, buffer: Any, nbytes: int) -> None:
         """Start to receive at most ``nbytes`` bytes into a pynq buffer; tlast ends the transfer sooner."""
@@ -107,9 +107,9 @@ class StreamDma:
             self._until(partial(self._runs, offset), "run after its reset", timeout)
             channel.start()
 
-    def _transfer(self, channel: Any, buffer: Any, nbytes: int) -> None:
+    def _transfer(self, channel: Any, buffer: Any, nbytes: int, first: int = 0) -> None:
         try:
-            channel.transfer(buffer, 0, nbytes)
+            channel.transfer(buffer, first, nbytes)
         except (RuntimeError, ValueError) as e:
             raise TransferError(f"{self.name}: a transfer of {nbytes} bytes must start, got: {e}") from e
 

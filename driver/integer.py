@@ -4,11 +4,14 @@ A lane of a word is a feature of ``feature_bits`` in two's complement, low bit f
 which adds nothing; unused kernels repeat kernel 0.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from golden.encoding import Array
 from golden.layer import Map
 from golden.lowering_integer import IntegerPass
+from golden.requantise import MULTIPLIER_BITS
 
 from .layout import UNUSED, Ints, Layout
 from .program import ZERO
@@ -20,8 +23,9 @@ RECIPROCAL_POWER = 23
 
 def two_complement(values: Array, bits: int) -> Array:
     """(..., n) integers -> (..., n * bits) of 0 and 1."""
-    planes = (values[..., None] >> np.arange(bits)) & 1
-    return planes.reshape(*values.shape[:-1], -1)
+    planes: Array = (values[..., None] >> np.arange(bits)) & 1
+    flat: Array = planes.reshape(*values.shape[:-1], -1)
+    return flat
 
 
 def lane_bits(layout: Layout, bits: int) -> Layout:
@@ -60,6 +64,15 @@ def scales(p: IntegerPass, steps: Layout) -> dict[str, Ints]:
             values = np.zeros(0, np.int64) if array is None else np.append(array, 0)[steps[:, lane]]
             out[f"{name}_{lane}"] = values
     return out
+
+
+def bounded_shifts(columns: Mapping[str, Ints], acc_bits: int) -> dict[str, Ints]:
+    """Columns of ``scales`` with shifts of at most acc_bits + 16, the hardware's limit.
+
+    The result is the same: a product is below 2^(acc_bits + 15), so all larger shifts give 0, too.
+    """
+    most = acc_bits + MULTIPLIER_BITS
+    return {name: np.minimum(c, most) if name.startswith("shift_") else c for name, c in columns.items()}
 
 
 def reciprocals() -> Ints:

@@ -8,7 +8,8 @@ and a DMA that is reset first can take up result words of the old frame.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import reduce
 from typing import Any, NoReturn
@@ -29,6 +30,8 @@ IDENT = 0x424C4D31
 """What register IDENT must hold: "BLM1"."""
 LOOKS = 8
 """Looks at the counters within a time-out."""
+NEXT_PART = 0.001
+"""Seconds between looks while other coroutines run and more is to be sent."""
 
 
 class Core(pynq.DefaultIP):  # type: ignore[misc]
@@ -55,6 +58,7 @@ class Link:
             raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
         self.dma = StreamDma(driver, dma, overlay.ip_dict[dma]["parameters"], manifest.stream_bits)
         self._buffers: dict[str, Any] = {}
+        self._parts: deque[tuple[Any, int, int]] = deque()
         self.clean = False
         """False while a transfer runs and after one failed: ``restart`` before the next."""
         self.restart()
@@ -136,11 +140,18 @@ class Link:
         self.wait(self.dma.sent, what)
         self.dma.finish_send()
 
-    def start(self, send_key: str, send_words: int, receive_key: str, receive_words: int) -> None:
-        """Start to receive, then to send."""
+    def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int) -> None:
+        """Start to receive, then to send. ``ends``: words of the buffer at which its transfers end, in order."""
         self.counters.rebase()
         self.dma.receive(self._buffers[receive_key], 4 * receive_words)
-        self.dma.send(self._buffers[send_key], 4 * send_words)
+        buffer = self._buffers[send_key]
+        self._parts = deque((buffer, 4 * begin, 4 * (end - begin)) for begin, end in zip((0, *ends), ends))
+        self._send_part()
+
+    def _send_part(self) -> None:
+        """Start the next transfer of those that ``start`` was given."""
+        buffer, first, count = self._parts.popleft()
+        self.dma.send(buffer, count, first)
 
     def finish(self, words: int, what: str) -> None:
         """Wait for what ``start`` started. TransferError unless ``words`` words came."""
@@ -153,7 +164,8 @@ class Link:
         task, watch = asyncio.ensure_future(self.dma.wait_receive()), Watch(self, what, count=True)
         try:
             while not task.done() and not self.dma.received():
-                await asyncio.wait({task}, timeout=self.timeout / LOOKS)
+                await asyncio.wait({task}, timeout=NEXT_PART if self._parts else self.timeout / LOOKS)
+                self._ended()
                 watch.look()
             if task.done():
                 task.result()
@@ -174,8 +186,13 @@ class Link:
             watch.look()
 
     def _ended(self) -> bool:
-        """True once nothing is sent or received any more. Looks at both, so that an error of either is seen."""
-        return all((self.dma.received(), self.dma.sent()))
+        """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
+        received, sent = self.dma.received(), self.dma.sent()
+        if sent and self._parts:
+            self.dma.finish_send()
+            self._send_part()
+            return False
+        return received and sent
 
     def _close(self, words: int, what: str) -> None:
         self.dma.finish_send()

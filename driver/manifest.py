@@ -81,9 +81,10 @@ class Npu:
     parameters: dict[str, Any] = field(compare=False)
 
     @property
-    def word_bits(self) -> int:
-        """Width of an input word: kfp features."""
-        return self.kfp * int(self.parameters.get("feature_bits", 1))
+    def host_word_bits(self) -> int:
+        """Width of a word of a frame: kfp features, as the binariser takes them where there is one."""
+        binariser_bits = int(self.parameters.get("binariser_bits", 0))
+        return self.kfp * (binariser_bits or int(self.parameters.get("feature_bits", 1)))
 
     def memory(self, name: str) -> Memory:
         """The memory of that name; KeyError with the names that exist."""
@@ -101,7 +102,8 @@ class ErrorCode:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A build's manifest, checked. ``packet_kinds`` maps LOAD and FRAME to their numbers."""
+    """A build's manifest, checked. ``packet_kinds`` maps LOAD, FRAME and, where weights may be streamed,
+    WEIGHTS to their numbers."""
 
     name: str
     digest: str
@@ -141,7 +143,7 @@ class Manifest:
 
     def frame_payload(self, frame_words: int) -> int:
         """32-bit words that ``frame_words`` input words of KFP bits (NPU 0) take in the stream."""
-        word = self.npus[0].word_bits
+        word = self.npus[0].host_word_bits
         if word > self.stream_bits:
             return frame_words * self.padded(word)
         return -(-frame_words // (self.stream_bits // word)) * self.stream_words
@@ -182,7 +184,11 @@ class Manifest:
         return cls(
             name=top.text("name"), digest=digest, stream_bits=bits, npus=npus, registers=registers,
             packet_magic=packet.number("magic", 0, 255),
-            packet_kinds={kind: kinds.number(kind, 0, 15) for kind in ("LOAD", "FRAME")},
+            packet_kinds={
+                kind: kinds.number(kind, 0, 15)
+                for kind in ("LOAD", "FRAME", "WEIGHTS")
+                if kind != "WEIGHTS" or kind in kinds.data
+            },
             errors=errors, vlnv=vlnv, top=top.text("top"), verilog=top.text("verilog"),
         )  # fmt: skip
 

@@ -1,11 +1,11 @@
-"""LOAD and FRAME packets (docs/reference/device.md, "Packets"): header words, rows, cutting, and reading back.
+"""LOAD, WEIGHTS and FRAME packets (docs/reference/device.md, "Packets"): header words, rows, cutting, and reading back.
 
 Everything is numpy uint32, in the order in which the DMA sends it; word 0 of a pair is the low half of a 64-bit stream
 word.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,11 @@ Words = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Header:
-    """A packet's header, decoded. ``address``: first row of a LOAD; ``length``: rows or input words."""
+    """A packet's header, decoded.
+
+    memory : id; of WEIGHTS: ``ahead``, streamed layers that may be unfinished.  address : first row.
+    length : rows or input words.  last : the frame ends the results' transfer, the layer's weights are whole.
+    """
 
     kind: int
     npu: int
@@ -53,8 +57,21 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
     KeyError if the NPU or the memory doesn't exist, ValueError if the rows don't fit it.
     """
     target = manifest.memory(npu, memory)
-    rows = np.asarray(rows)
-    what = f"npu {npu} memory {memory}"
+    head = Header(manifest.packet_kinds["LOAD"], npu, target.id, first_row, len(rows))
+    return _packet(manifest, head, target, rows, f"npu {npu} memory {memory}")
+
+
+def weights_packet(manifest: Manifest, npu: int, first_row: int, rows: Array, ahead: int) -> Words:
+    """WEIGHTS packet with all kernel rows of a layer, as ``load_packet``.
+
+    ahead : streamed layers that may be unfinished when they are written, 0..255.
+    """
+    head = Header(manifest.packet_kinds["WEIGHTS"], npu, ahead, first_row, len(rows), last=True)
+    return _packet(manifest, head, manifest.memory(npu, "kernels"), rows, f"npu {npu} weights")
+
+
+def _packet(manifest: Manifest, head: Header, target: Memory, rows: Array, what: str) -> Words:
+    rows, first_row = np.asarray(rows), head.address
     if rows.ndim != 2 or rows.shape[1] != target.words or not np.issubdtype(rows.dtype, np.unsignedinteger):
         raise ValueError(f"{what}: rows must be unsigned of shape (n, {target.words}), got {rows.dtype} {rows.shape}")
     if len(rows) < 1 or first_row < 0 or first_row + len(rows) > target.depth:
@@ -66,8 +83,7 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
         raise ValueError(f"{what}: bits above {target.width} must be 0, got a row that has some set")
     payload = np.zeros((len(rows), manifest.padded(target.width)), np.uint32)
     payload[:, : target.words] = rows
-    header = Header(manifest.packet_kinds["LOAD"], npu, target.id, first_row, len(rows))
-    return np.concatenate([header.words(manifest.packet_magic), payload.ravel()])
+    return np.concatenate([head.words(manifest.packet_magic), payload.ravel()])
 
 
 def pack_rows(width: int, values: Array | Sequence[int]) -> Words:
@@ -111,8 +127,10 @@ def pack_fields(memory: Memory, values: Mapping[str, Array | Sequence[int]]) -> 
     return pack_rows(memory.width, rows)
 
 
-def packets(manifest: Manifest, words: Array, name: str = "program") -> Iterator[tuple[Header, Memory, Words]]:
-    """Take a run of LOAD packets apart: (header, memory, (rows, words per row) uint32) each.
+def packets(
+    manifest: Manifest, words: Array, name: str = "program", kind: str = "LOAD"
+) -> Iterator[tuple[Header, Memory, Words]]:
+    """Take a run of LOAD or WEIGHTS packets apart: (header, memory, (rows, words per row) uint32) each.
 
     ValueError that begins with ``name`` and the packet's number if the device would refuse one.
     """
@@ -122,11 +140,12 @@ def packets(manifest: Manifest, words: Array, name: str = "program") -> Iterator
         if len(head) < HEADER_WORDS or head[0] >> 24 != manifest.packet_magic or head[3] != ~_xor(head) & MASK:
             raise ValueError(f"{where}: must begin with a header, got {_hex(head)}")
         header = Header.of(*head[:3])
-        if header.kind != manifest.packet_kinds["LOAD"]:
-            raise ValueError(f"{where}: kind must be LOAD, got {header.kind}")
+        if header.kind != manifest.packet_kinds.get(kind):
+            raise ValueError(f"{where}: kind must be {kind}, got {header.kind}")
         if header.npu >= len(manifest.npus):
             raise ValueError(f"{where}: npu must be 0..{len(manifest.npus) - 1}, got {header.npu}")
-        found = [m for m in manifest.npus[header.npu].memories if m.id == header.memory]
+        target = manifest.memory(header.npu, "kernels").id if kind == "WEIGHTS" else header.memory
+        found = [m for m in manifest.npus[header.npu].memories if m.id == target]
         if not found:
             raise ValueError(f"{where}: npu {header.npu} must have the memory, got id {header.memory}")
         if header.length < 1 or header.address + header.length > found[0].depth:
@@ -151,7 +170,24 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
     """
     waiting: list[Words] = []
     room = limit
-    for header, memory, rows in packets(manifest, words, name):
+    for piece in pieces(manifest, words, limit, name):
+        if len(piece) > room:
+            yield np.concatenate(waiting)
+            waiting, room = [], limit
+        waiting.append(piece)
+        room -= len(piece)
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def pieces(
+    manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD"
+) -> Iterator[Words]:
+    """The packets of a run, one by one; one longer than ``limit`` words becomes several for consecutive rows.
+
+    Of the pieces of WEIGHTS only the last one has ``last``. ValueError as ``transfers``.
+    """
+    for header, memory, rows in packets(manifest, words, name, kind):
         most = (limit - HEADER_WORDS) // rows.shape[1]
         if most < 1:
             raise ValueError(
@@ -160,14 +196,9 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
             )
         for first in range(0, len(rows), most):
             part = rows[first : first + most]
-            head = Header(header.kind, header.npu, header.memory, header.address + first, len(part))
-            if HEADER_WORDS + part.size > room:
-                yield np.concatenate(waiting)
-                waiting, room = [], limit
-            waiting += [head.words(manifest.packet_magic), part.ravel()]
-            room -= HEADER_WORDS + part.size
-    if waiting:
-        yield np.concatenate(waiting)
+            last = header.last and first + most >= len(rows)
+            head = replace(header, address=header.address + first, length=len(part), last=last)
+            yield np.concatenate([head.words(manifest.packet_magic), part.ravel()])
 
 
 def describe_header(manifest: Manifest, word0: int, address: int, length: int) -> str:
@@ -178,6 +209,9 @@ def describe_header(manifest: Manifest, word0: int, address: int, length: int) -
         return f"no header {_hex([word0, address, length])}"
     if header.kind == manifest.packet_kinds["FRAME"]:
         return f"FRAME of {length} input words{', last' if header.last else ''} {raw}"
+    if header.kind == manifest.packet_kinds.get("WEIGHTS"):
+        part = "" if header.last else ", more to come"
+        return f"WEIGHTS of npu {header.npu}, {length} rows from row {address}, ahead {header.memory}{part} {raw}"
     if header.kind != manifest.packet_kinds["LOAD"]:
         return f"kind {header.kind} {raw}"
     memories = manifest.npus[header.npu].memories if header.npu < len(manifest.npus) else ()

@@ -19,6 +19,7 @@ from golden.window import Pair, Window
 from . import integer
 from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
 from .program import ONE, ZERO
+from .raster import raster_schedule
 from .tables import Tables, base, rows
 
 
@@ -38,6 +39,10 @@ class Plan:
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
     codes: list[Ints] = field(default_factory=list)
     """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
+    any_match: list[bool] = field(default_factory=list)
+    """Which layers accumulate by OR."""
+    window_lanes: int = 0
+    """Lanes of the beats of the longest window: bits of a register that collects its products."""
     results: list[dict[str, int]] = field(default_factory=list)
     """Row of the results unit by field, one a layer."""
     thresholds: list[Ints] = field(default_factory=list)
@@ -48,6 +53,8 @@ class Plan:
     """Words of the largest map that goes back to the NPU's input."""
     ideal: list[tuple[str, int]] = field(default_factory=list)
     """Name and beats of each layer."""
+    binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """(words of an input tuple, kfp) thresholds of the binariser; no rows where there is none."""
     work: list[str] = field(default_factory=list)
     """Order of work of each layer."""
 
@@ -65,6 +72,7 @@ class Plan:
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
             "map_words": self.map_words,
+            **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
         }
 
     def acc_bits(self) -> int:
@@ -86,18 +94,21 @@ several groups and accumulators for two windows.
 
 def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto", work: Work = "output") -> Plan:
     """What ``model`` needs of an NPU with this geometry (kind, feature_bits, weight_bits, kfp, kgp, pfp, ol, planes,
-    shift_bits, accumulators).
+    shift_bits, accumulate, accumulators, binariser_bits, raster).
 
     order : of the maps, "pull", "raster" or "auto" (golden.schedule).
     ValueError where the engine can't compute the network.
     """
     made = _begin_integer(model, geometry, order) if geometry["kind"] == "integer" else _begin(model, geometry, order)
+    made.conv.raster = made.pool.raster = bool(geometry.get("raster", False))
     layout, code = made.output, made.codes.pop()
     tables = iter(made.schedule.tables)
-    passes = made.lowered.passes
+    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):
         inner = _inner_groups(p, geometry, work if isinstance(work, str) else work.get(p.name, "output"))
         made.work.append("input" if inner > 1 else "output")
+        if isinstance(p, Pass):
+            _check_accumulation(p, geometry["accumulate"])
         _convolution(made, p, next(tables), layout, code, geometry, inner)
         layout = _results(made, p, tables, geometry, is_last=number == len(passes) - 1)
         code = np.zeros(len(layout), np.int64)
@@ -108,27 +119,49 @@ def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto", work: W
 def _begin(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
     """A plan without layers for the binary engine; ``output`` and ``codes`` are the input's layout and codes."""
     groups, shift_bits = int(geometry["planes"]), int(geometry["shift_bits"])
-    lowered = lower(model, groups or None)
+    binariser_bits = int(geometry["binariser_bits"])
+    lowered = lower(model, groups or None, binariser_bits)
     if not groups and lowered.input_bits > 1 << shift_bits:
         raise ValueError(
             f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
             f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
         )
-    orders = schedule(_stages(lowered.passes), order)
+    orders = _orders(lowered.passes, order, geometry)
     layout, code = _input_layout(lowered, int(geometry["kfp"]), groups)
     words = _input_words(lowered, layout, orders.input_order)
-    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+    made = Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+    if binariser_bits:
+        made.input_words, made.binariser = _binarise(lowered, layout, words, orders.input_order, binariser_bits)
+    return made
+
+
+def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
+    """(input words of features of ``bits`` bits, rows of thresholds, one a word of a tuple).
+
+    An input that is binary already has features 0 and 1 and thresholds 1. Unused lanes stay 0.
+    """
+    if lowered.binariser is None:
+        wide = np.full((*words.shape, bits), ZERO, np.int64)
+        wide[..., 0] = words
+        return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
+    limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
+    return integer.input_words(lowered.model.network.input, layout, order, bits), limits
 
 
 def _begin_integer(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
     """As ``_begin`` for the integer engine."""
     feature_bits = int(geometry["feature_bits"])
     lowered = lower_integer(model, feature_bits, int(geometry["weight_bits"]))
-    orders = schedule(_stages(lowered.passes), order)
+    orders = _orders(lowered.passes, order, geometry)
     layout = chunks(np.arange(model.network.input.channels), int(geometry["kfp"]))
     words = integer.input_words(model.network.input, layout, orders.input_order, feature_bits)
     code = np.zeros(len(layout), np.int64)
     return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+
+
+def _orders(passes: Sequence[Pass | IntegerPass], order: str, geometry: Mapping[str, Any]) -> Schedule:
+    """Orders of all maps; where the NPU has counters, ``auto`` weighs no tables that are not needed."""
+    return (raster_schedule if geometry.get("raster", False) else schedule)(_stages(passes), order)
 
 
 def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
@@ -197,7 +230,7 @@ def _convolution(
     if int(geometry["accumulators"]) > 1:
         made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
     if isinstance(p, Pass):
-        made.conv.layers[-1]["tap_offset"] = p.tap_offset
+        made.conv.layers[-1] |= {"tap_offset": p.tap_offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
         kernels = _kernels(p, layout, kgp)
     else:
         kernels = integer.kernels(p, layout, kgp, int(geometry["weight_bits"]))
@@ -207,6 +240,9 @@ def _convolution(
         codes = codes.reshape(groups, -1).T.ravel()
     made.kernels.append(kernels)
     made.codes.append(codes)
+    made.any_match.append(isinstance(p, Pass) and p.any_match)
+    taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
+    made.window_lanes = max(made.window_lanes, taps * p.visits * words * int(geometry["kfp"]))
     made.ideal.append((p.name, len(tables.index) * p.visits * words * groups))
 
 
@@ -218,6 +254,13 @@ def _inner_groups(p: Pass | IntegerPass, geometry: Mapping[str, Any], work: str)
     if work == "input" and groups > accumulators:
         raise ValueError(f"{p.name}: order of work input needs accumulators >= {groups}, the NPU has {accumulators}")
     return groups if work == "input" or (work == "auto" and 2 * groups <= accumulators) else 1
+
+
+def _check_accumulation(p: Pass, npu: str) -> None:
+    """ValueError unless an NPU that accumulates like this can do so as the layer does."""
+    layer = "or" if p.any_match else "popcount"
+    if npu not in (layer, "both"):
+        raise ValueError(f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu}")
 
 
 def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,8 @@ class Program:
     classes : names of the output channels, or ().
     ideal_cycles : beats a frame needs at least.  layers : (name, ideal cycles) each.
     parameters : (n,) uint32, LOAD packets.
+    weights : (m,) uint32, WEIGHTS packets that go with every frame: ``weights_before`` words of them before it, the
+        others after it. None where all weights stay on the device.
     frame_source : (32 m,) int32, where each payload bit of a frame comes from: an image bit, ZERO or ONE.
     frame_words : input words of KFP bits a frame.  result_words : 32-bit words of a frame's result, padding included.
     result_index : (outputs, k) int32, result word (raw, k = 1) or result bits (bits) of each output value.
@@ -63,9 +65,11 @@ class Program:
     frame_words: int
     result_words: int
     result_index: Array
+    weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
+    weights_before: int = 0
 
     def __post_init__(self) -> None:
-        for key, dtype in ARRAYS.items():
+        for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
             array, dims = getattr(self, key), 2 if key == "result_index" else 1
             self._require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
             self._require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
@@ -79,6 +83,8 @@ class Program:
                       "output_shape must be 3 integers >= 1", self.output_shape)  # fmt: skip
         for key in SCALARS:
             self._require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
+        count = len(self.weights)
+        self._require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
         source, bits = self.frame_source, self.input.size * self.input.encoding.bits
         self._require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
         self._require(source.min() >= ONE and source.max() < bits, f"frame_source must be {ONE}..{bits - 1}",
@@ -188,6 +194,8 @@ class Program:
         arrays = {"header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
+        if len(self.weights):
+            arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
         unfinished = Path(f"{path}.tmp{os.getpid()}")
         try:
             with zipfile.ZipFile(unfinished, "w") as file:
@@ -204,7 +212,8 @@ class Program:
         """Read a program. FileNotFoundError, or ValueError in one line that begins with the path."""
         try:
             with zipfile.ZipFile(path) as file:
-                arrays = {key: _array(file, key) for key in ("header", *ARRAYS, *SCALARS)}
+                streamed = ("weights", "weights_before") if "weights.npy" in file.namelist() else ()
+                arrays = {key: _array(file, key) for key in ("header", *ARRAYS, *SCALARS, *streamed)}
         except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as e:
             raise ValueError(f"{path}: a program must be a whole .npz file of bitloom's, got: {_line(e)}") from None
         try:
@@ -221,6 +230,8 @@ class Program:
                 parameters=arrays["parameters"], frame_source=arrays["frame_source"],
                 frame_words=int(arrays["frame_words"]), result_words=int(arrays["result_words"]),
                 result_index=arrays["result_index"],
+                weights=arrays.get("weights", np.zeros(0, np.uint32)),
+                weights_before=int(arrays.get("weights_before", 0)),
             )  # fmt: skip
         except (KeyError, TypeError, AttributeError) as e:
             raise ValueError(f"{path}: a field of the program's header is missing or wrong: {_line(e)}") from None

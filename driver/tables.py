@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from golden.encoding import Array
-from golden.schedule import StageTables
+from golden.schedule import Raster, StageTables
 
 from .layout import Ints
+from .raster import counter_fields, no_counters
 
 FLAGS = ("last", "new", "skip", "jump")
 """Columns of ``Tables.flags``."""
@@ -26,9 +27,11 @@ class Tables:
     """Rows of one sequencer's memories: ``inputs`` and ``layers`` by field, the others one array a layer.
 
     kernel : the convolution's sequencer, which counts kernel rows and jumps; else the pool's.
+    raster : the NPU has counters, so that layers in raster order need no flags, olds and jumps.
     """
 
     kernel: bool
+    raster: bool = False
     inputs: list[dict[str, int]] = field(default_factory=list)
     layers: list[dict[str, int]] = field(default_factory=list)
     flags: list[Array] = field(default_factory=list)
@@ -39,6 +42,9 @@ class Tables:
     """(jumps) kernel row, counted from the first row of the kernel group; none in the pool's."""
     ring_words: int = 2
     """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
+    steady_words: int = 2
+    """Words with which layers by counters need not wait at each new row of windows, if words come fast enough: room
+    for what its first window claims."""
 
     def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1) -> None:
         """Rows of a layer with windows.
@@ -47,11 +53,14 @@ class Tables:
         reread : a window is passed several times, so its tuples must stay until it ends.
         inner : kernel rows of a word, used one after another (order of work "input").
         """
+        counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds = _taps(tables, visits)
         jumps = tables.jump_target if self.kernel else tables.jump_target[:0]
         window_taps = _plain_window(flags)
         if window_taps:
             flags = flags[:0]  # there are no olds and no jumps either
+        elif counters:
+            flags, olds, jumps = flags[:0], olds[:0], jumps[:0]
         tuples, windows = len(tables.input_order), len(tables.output_order)
         hold = min(tables.capacity(reread), tuples)
         row = {
@@ -67,6 +76,12 @@ class Tables:
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
             row["start_row"] = (tables.leading_jump or 0) * words * visits * inner
+        if self.raster:
+            row |= no_counters(self.kernel)
+            if counters and not window_taps:
+                row |= counter_fields(counters, words, words * visits * inner if self.kernel else 0)
+                self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
+            del row["hold"]  # hardware holds words: tail
         self.layers.append(row)
         self.inputs.append({"words": tuples * words})
         self.flags.append(flags)
@@ -78,6 +93,9 @@ class Tables:
         """Rows of a pool layer without windows: it hands ``windows`` tuples on."""
         row = dict.fromkeys(("window_taps_minus_1", "flags_base", "old_base"), 0)
         row |= {"words_minus_1": words - 1, "hold": 1, "tail": words, "direct": 1, "windows_minus_1": windows - 1}
+        if self.raster:
+            row |= no_counters(self.kernel)
+            del row["hold"]
         self.layers.append(row)
         self.inputs.append({"words": windows * words})
         self.ring_words = max(self.ring_words, 2 * words)

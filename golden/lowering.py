@@ -6,6 +6,9 @@ A pass is a convolution with its thresholds and pooling, one trip through an eng
     value = (2 if double else 1) * sum - tap_offset * valid taps
     bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
 
+A pass that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value is that
+bit, its threshold 1.
+
 The rewritings, each of which tests/golden/test_lowering.py shows to be exact:
 
 * *matches*: with bipolar features and weights, matches minus mismatches = 2 * matches - channels, per tap, also
@@ -37,6 +40,9 @@ from .window import Window
 TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
 """Kinds of layers that may follow a weighted one in its pass."""
 
+OR_TAILS = ((), ("max_pool",))
+"""The same where it accumulates by OR: what it gives are bits."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
@@ -46,6 +52,7 @@ class Pass:
     window : of the convolution.  visits : times that each valid tap is visited, one after another.
     weight : (out_channels, taps * visits, channels, planes) of 0 and 1, bit 1 = +1.
     coefficient : (planes,) +-2^k.  double, tap_offset : see above; the offset is per visit.
+    any_match : the products are accumulated by OR; double is False, tap_offset 0, threshold 1.
     threshold : (out_channels, levels) int64, or None: the values themselves are the result.
     pool : window of the max pool over the bits, or None.
     value_range : smallest and largest value, for any features.
@@ -63,6 +70,7 @@ class Pass:
     threshold: Array | None
     pool: Window | None
     value_range: tuple[int, int]
+    any_match: bool = False
 
     @property
     def out_channels(self) -> int:
@@ -88,11 +96,15 @@ class Lowered:
     passes: tuple[Pass, ...]
     input_bits: int
     """Planes of an integer input without the constant one; 0 for a bipolar input, whose channels are thermometer
-    bits."""
+    bits, and for an input that is made binary."""
+    binariser: Array | None = None
+    """(channels,) thresholds that make the input binary before the first pass (spec A9), or None."""
 
     def input_features(self, images: Array) -> Array:
         """(N, H, W, C) values -> (N, H, W, channels, planes) of 0 and 1 that the first pass reads."""
         encoding = self.model.network.input.encoding
+        if self.binariser is not None:
+            return (images >= self.binariser).astype(np.uint8)[..., None]
         if not self.input_bits:
             return to_bits(images, encoding).reshape(*images.shape[:3], -1, 1)
         planes: Array = (images.astype(np.int64)[..., None] >> np.arange(self.input_bits)) & 1
@@ -119,6 +131,8 @@ def run_pass(p: Pass, features: Array) -> Array:
         position = positions[:, place // p.visits]
         match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
         total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
+    if p.any_match:
+        total = np.minimum(total, 1)
     value: Array = (1 + p.double) * total - p.tap_offset * p.visits * (positions >= 0).sum(axis=1)[:, None]
     rows, columns = p.window.output_size(p.height, p.width)
     value = value.reshape(n, rows, columns, p.out_channels)
@@ -145,20 +159,25 @@ def plane_coefficients(bits: int) -> Array:
     return np.append(powers, 1)
 
 
-def lower(model: Model, planes: int | None = None) -> Lowered:
+def lower(model: Model, planes: int | None = None, binariser_bits: int = 0) -> Lowered:
     """Passes of ``model``. ``planes``: bits that an integer input is sign-extended to (as many as it needs by default).
 
+    binariser_bits : of the features that a binariser in front of the engine takes; 0: there is none.
     ValueError, naming layer, rule and value, where the binary engine can't compute the network.
     """
     network = model.network
     source = network.input
-    needs = 0 if source.encoding.kind == "bipolar" else input_planes(source.encoding)
+    entry = network.layers[0] if isinstance(network.layers[0], Threshold) and binariser_bits else None
+    needs = 0 if source.encoding.kind == "bipolar" or entry else input_planes(source.encoding)
     bits = needs if planes is None or not needs else planes
     if bits < needs:
         raise ValueError(f"{network.name}: the input must have at most {bits} bit planes, got {needs}")
-    chain = _chain(network)
+    chain = _chain(network, 1 if entry else 0)
     passes: list[Pass] = []
     complement = np.zeros(source.channels * source.encoding.bits, bool)
+    limits = None
+    if entry:
+        limits, complement = _binariser(model, entry, binariser_bits)
     for number, (layer, read, tail) in enumerate(chain):
         _check(layer, read, tail, is_last=number == len(chain) - 1)
         made, complement = _pass(model, layer, read, tail, complement, bits if number == 0 else 0)
@@ -166,13 +185,27 @@ def lower(model: Model, planes: int | None = None) -> Lowered:
     if complement.any():
         last = network.layers[-1].name
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
-    return Lowered(model=model, passes=tuple(passes), input_bits=bits)
+    return Lowered(model=model, passes=tuple(passes), input_bits=bits, binariser=limits)
 
 
-def _chain(network: Network) -> list[tuple[Weighted, Map, list[Layer]]]:
-    """Each weighted layer, the map that it reads, and the layers up to the next weighted one."""
+def _binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
+    """((channels,) thresholds of bit = x >= threshold, which of the bits are complements)."""
+    source = model.network.input.encoding
+    if source.kind == "bipolar" or input_planes(source) > bits or layer.levels != 1:
+        raise ValueError(
+            f"{layer.name}: the binariser makes one bit of integers of {bits} bits in two's complement, "
+            f"got {layer.levels} levels of {source}"
+        )
+    arrays = model.arrays[layer.name]
+    down = arrays["direction"] < 0
+    limits = arrays["threshold"][:, 0].astype(np.int64) + down
+    return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
+
+
+def _chain(network: Network, first: int) -> list[tuple[Weighted, Map, list[Layer]]]:
+    """Each weighted layer from number ``first`` on, the map that it reads, and the layers up to the next one."""
     chain: list[tuple[Weighted, Map, list[Layer]]] = []
-    for layer, source in network:
+    for layer, source in list(network)[first:]:
         if isinstance(layer, Weighted):
             chain.append((layer, source, []))
         elif chain:
@@ -187,8 +220,12 @@ def _chain(network: Network) -> list[tuple[Weighted, Map, list[Layer]]]:
 def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
     """Raise ValueError unless the engine can compute this layer and what follows it."""
     kinds = tuple(t.kind for t in tail)
-    if layer.accumulate != "popcount":
-        raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
+    if layer.accumulate == "or":
+        if kinds not in OR_TAILS:
+            raise ValueError(
+                f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
+            )
+        return
     if kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
@@ -229,12 +266,16 @@ def _pass(
                 threshold = np.where(down[:, None], -threshold, threshold)
                 low, high = min(low, -high), max(high, -low)
             threshold = np.clip(threshold, low, high + 1)
+    any_match = layer.accumulate == "or"
+    if any_match:
+        low, high, threshold = 0, 1, np.ones((layer.out_channels, 1), np.int64)
+        complement = np.zeros(layer.out_channels, bool)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
     weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
     lanes = _lanes(weight, source.encoding, planes, inverted)
-    double, offset = (False, 0) if planes else (True, lanes.shape[2])
+    double, offset = (False, 0) if planes or any_match else (True, lanes.shape[2])
     if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
         double, offset = False, offset // 2
     elif len(halves) == 2 and threshold is not None:
@@ -252,6 +293,7 @@ def _pass(
         threshold=threshold,
         pool=next((t.window for t in tail if isinstance(t, MaxPool)), None),
         value_range=(low, high),
+        any_match=any_match,
     )
     return made, complement
 

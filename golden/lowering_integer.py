@@ -3,8 +3,8 @@
     sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
     result = requantised sum (golden/requantise.py), then maximum or average over the pool window's valid taps
 
-A pass without a requantisation is the last, and gives the sums themselves. Unsigned features of b bits are signed ones of
-b + 1 bits to the engine.
+A pass without a requantisation is the last, and gives the sums themselves. Unsigned features of b bits are signed ones
+of b + 1 bits to the engine.
 """
 
 from dataclasses import dataclass
@@ -88,7 +88,9 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int) -> LoweredI
         elif chain:
             chain[-1][2].append(layer)
         else:
-            raise ValueError(f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}")
+            raise ValueError(
+                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
+            )
     passes = []
     for number, (layer, source, tail) in enumerate(chain):
         _check(layer, source, tail, number == len(chain) - 1, feature_bits, weight_bits)

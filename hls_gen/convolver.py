@@ -3,21 +3,42 @@
     beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
     feature word, a cycle later -----------------------------^
 
-One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + pe_latency cycles after the last beat of a
+One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + that of the PE cycles after the last beat of a
 window; the results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the
 upper one.
 """
+
+from collections.abc import Callable
 
 from veriloggen import Cat
 
 from .design import Npu
 from .memory import Library, LoadBus, ram
 from .pe import pe, pe_latency
+from .pe_collect import pe_collect, pe_collect_latency
 from .pe_integer import pe_integer, pe_integer_latency
+from .pe_or import LATENCY as PE_OR_LATENCY
+from .pe_or import pe_or
 from .rtl import Block, Signal, bits
 
 LATENCY = 1
 """Cycles from a beat to its row and word at the outputs of the memories."""
+
+
+def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:
+    """The PE of ``npu``, its latency from features to result, and the cycles from features to ``valid`` and ``first``.
+
+    ``last`` and ``code`` come one cycle before the result.
+    """
+    if npu.collect:
+        return pe_collect, pe_collect_latency(npu), 0
+    if npu.kind == "integer":
+        make, latency = pe_integer, pe_integer_latency(npu)
+    elif npu.accumulate == "or":
+        make, latency = pe_or, PE_OR_LATENCY
+    else:
+        make, latency = pe, pe_latency(npu)
+    return make, latency, latency - 1
 
 
 def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: int | None = None) -> list[Signal]:
@@ -49,10 +70,10 @@ def convolver(library: Library, npu: Npu) -> Block:
     # # #
 
     part = library.loadable(b, memory, bus, row, read=beat)
-    latency = pe_latency(npu) if binary else pe_integer_latency(npu)
-    at_total = LATENCY + latency - 1
-    valid_line = delayed(b, beat, "beat", at_total, init=0)
-    first_line = delayed(b, first, "first", at_total)
+    make, latency, begins = processing_element(npu)
+    at_total, at_begin = LATENCY + latency - 1, LATENCY + begins
+    valid_line = delayed(b, beat, "beat", at_begin, init=0)
+    first_line = delayed(b, first, "first", at_begin)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
     slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain} if several else {}
     if result_offset is not None:
@@ -66,7 +87,7 @@ def convolver(library: Library, npu: Npu) -> Block:
             b.on(last_line[at_total], (held_offset, late_offset))
             result_offset.assign(held_offset)
     code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
-    block = library.get(pe if binary else pe_integer, library, npu)
+    block = library.get(make, library, npu)
     width = npu.kfp * npu.weight_bits
     outputs = []
     for k in range(npu.kgp):
@@ -74,8 +95,8 @@ def convolver(library: Library, npu: Npu) -> Block:
         ports = {
             "features": features,
             "weights": bits(part["weights"], k * width, width),
-            "valid": valid_line[at_total],
-            "first": first_line[at_total],
+            "valid": valid_line[-1],
+            "first": first_line[-1],
             **({} if several else {"last": last_line[at_total]}),
             "result": out,
             **slots,

@@ -8,6 +8,8 @@ by which the driver writes rows (docs/reference/device.md).
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from golden.schedule.raster import PLACE_BITS, SIDE_BITS
+
 from .rtl import bits_for
 
 Fields = list[tuple[str, int]]
@@ -49,6 +51,10 @@ class Npu:
     kgp : PEs, kernels that work in parallel, >= 1 (KGP).
     pfp : channels that the pool unit takes in a cycle, >= 1 (PFP).
     ol : results that leave the array in a cycle, 1..kgp.
+    accumulate : "popcount", "or" (a PE without popcount, for networks whose layers are all ``or``) or "both", chosen by
+        layer. "or" and "both" are binary only.
+    collect : 0, or bits of a register in each PE that takes the products of a window before they are reduced at once: a
+        multiple of kfp. Binary only, with one accumulator, no planes and no shift_bits.
     acc_bits : width of the accumulators, 4..32.
     accumulators : of each PE: 1, registers, for the order of work ``output``; or a power of two of them in a small
         memory, which also allows ``input``: at least the kernel groups of a layer, twice as many for overlap.
@@ -56,12 +62,16 @@ class Npu:
         only.
     shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary
         only.
+    binariser_bits : 0, or 2..9: inputs of so many bits are made binary on line, by thresholds, in front of the NPU.
+    binariser_rows : words of an input tuple that the binariser has thresholds for.
     layers : layers that a network may have.
     tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp features, powers of two.
     taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
     kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
     threshold_rows : rows of ol thresholds, or of ol times bias, multiplier and shift.
     map_words : words of kfp features in the map store that feeds the NPU's output back to its input.
+    raster : counters run through the taps of layers in raster order, which then need no tables (hls_gen/raster.py).
+    stream_weights : weights may come down the stream while frames are computed (streamed_weights.py).
     """
 
     kind: str = "binary"
@@ -71,10 +81,14 @@ class Npu:
     kgp: int = 8
     pfp: int = 8
     ol: int = 1
+    accumulate: str = "popcount"
+    collect: int = 0
     acc_bits: int = 16
     accumulators: int = 1
     planes: int = 0
     shift_bits: int = 3
+    binariser_bits: int = 0
+    binariser_rows: int = 2
     layers: int = 8
     tuple_words: int = 256
     pool_words: int = 256
@@ -86,14 +100,19 @@ class Npu:
     kernel_rows: int = 1024
     threshold_rows: int = 256
     map_words: int = 256
+    raster: bool = False
+    stream_weights: bool = False
 
     def __post_init__(self) -> None:
         self._check_kind()
+        for name in ("raster", "stream_weights"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"npu: {name} must be True or False, got {getattr(self, name)!r}")
         for f in fields(self):
-            if f.name == "kind":
+            if f.name in ("kind", "accumulate", "raster", "stream_weights"):
                 continue
             value = getattr(self, f.name)
-            least = 0 if f.name in ("planes", "shift_bits") else 1
+            least = 0 if f.name in ("collect", "planes", "shift_bits", "binariser_bits") else 1
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"npu: {f.name} must be an integer >= {least}, got {value!r}")
         for name in ("tuple_words", "pool_words"):
@@ -119,11 +138,15 @@ class Npu:
             raise ValueError(f"npu: accumulators must be a power of two <= 256, got {self.accumulators}")
         if not 4 <= self.acc_bits <= 32:
             raise ValueError(f"npu: acc_bits must be 4..32, got {self.acc_bits}")
+        self._check_accumulation()
         least = least_acc_bits(self)
         if self.acc_bits < least:
-            raise ValueError(f"npu: acc_bits must be >= {least} for kfp = {self.kfp}, got {self.acc_bits}")
+            lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
+            raise ValueError(f"npu: acc_bits must be >= {least} for {lanes}, got {self.acc_bits}")
         if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
             raise ValueError(f"npu: planes must be 0 or 2..8 and below kfp = {self.kfp}, got {self.planes}")
+        if self.binariser_bits and not (self.kind == "binary" and 2 <= self.binariser_bits <= 9):
+            raise ValueError(f"npu: binariser_bits must be 0, or 2..9 for kind binary, got {self.binariser_bits}")
         if self.shift_bits > 3:
             raise ValueError(f"npu: shift_bits must be 0..3, got {self.shift_bits}")
         if self.layers > 256:
@@ -143,6 +166,34 @@ class Npu:
                 f"npu: planes and shift_bits must be 0 for kind integer, got {self.planes} and {self.shift_bits}"
             )
 
+    def _check_accumulation(self) -> None:
+        """Raise ValueError unless accumulate and collect go with the rest."""
+        if self.accumulate not in ("popcount", "or", "both"):
+            raise ValueError(f"npu: accumulate must be popcount, or or both, got {self.accumulate!r}")
+        if self.accumulate != "popcount" and self.kind == "integer":
+            raise ValueError(f"npu: accumulate must be popcount for kind integer, got {self.accumulate}")
+        if self.accumulate == "or" and (self.planes or self.shift_bits):
+            raise ValueError(
+                f"npu: planes and shift_bits must be 0 for accumulate or, got {self.planes} and {self.shift_bits}"
+            )
+        if self.collect % self.kfp:
+            raise ValueError(f"npu: collect must be 0 or a multiple of kfp = {self.kfp}, got {self.collect}")
+        if self.collect and (self.kind, self.accumulators, self.planes, self.shift_bits) != ("binary", 1, 0, 0):
+            raise ValueError(
+                f"npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got {self.kind}, "
+                f"{self.accumulators}, {self.planes} and {self.shift_bits}"
+            )
+
+    @property
+    def pulses(self) -> tuple[str, ...]:
+        """What the counters count: every cycle is one of these."""
+        return ("beat", "wait_input", "wait_room", "wait_table", *(("wait_weights",) if self.stream_weights else ()))
+
+    @property
+    def state_bits(self) -> int:
+        """Width of register STATE."""
+        return 22 if self.stream_weights else 21
+
     @property
     def slot_bits(self) -> int:
         """Width of the number of an accumulator in its PE."""
@@ -152,6 +203,11 @@ class Npu:
     def word_bits(self) -> int:
         """Width of a word of the tuple memory."""
         return self.kfp * self.feature_bits
+
+    @property
+    def host_word_bits(self) -> int:
+        """Width of a word of a frame."""
+        return self.kfp * self.binariser_bits if self.binariser_bits else self.word_bits
 
     @property
     def pool_word_bits(self) -> int:
@@ -165,10 +221,12 @@ class Npu:
 
     @property
     def code_bits(self) -> int:
-        """Bits beside the weights in a kernel row: 1 for plane groups; sign and shift for planes one after another."""
+        """Bits beside the weights in a kernel row: 1 for plane groups; sign and shift for planes one after another; on
+        top of these, 1 where a layer may choose OR."""
+        choice = int(self.accumulate == "both")
         if self.planes:
-            return 1
-        return 1 + self.shift_bits if self.shift_bits else 0
+            return choice + 1
+        return choice + (1 + self.shift_bits if self.shift_bits else 0)
 
     @property
     def plane_lanes(self) -> int:
@@ -187,7 +245,7 @@ class Npu:
         row = bits_for(self.kernel_rows - 1)
         reading: Fields = [
             ("words_minus_1", ring),
-            ("hold", ring + 1),
+            *([] if self.raster else [("hold", ring + 1)]),
             ("tail", ring + 1),
             ("direct", 1),
             ("window_taps_minus_1", TAP_BITS),
@@ -197,7 +255,7 @@ class Npu:
         ]
         if pool:
             average: Fields = [("average", 1)] if self.kind == "integer" else []
-            return [("words", MAP_BITS)], [*reading, ("to_host", 1), *average]
+            return [("words", MAP_BITS)], [*reading, ("to_host", 1), *average, *self._raster_fields(ring)]
         reading += [
             ("jump_base", bits_for(self.jumps - 1)),
             ("start_row", row),
@@ -206,8 +264,23 @@ class Npu:
             ("groups_minus_1", GROUP_BITS),
             *([("tap_offset", self.acc_bits)] if self.kind == "binary" else []),
             *([("inner_groups_minus_1", self.slot_bits), ("tap_rows_minus_1", row)] if self.accumulators > 1 else []),
+            *([("kernel_stream", 1)] if self.stream_weights else []),
         ]
+        if self.raster:
+            reading += [*self._raster_fields(ring), *([("twice", 1)] if self.kind == "binary" else [])]
+            names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
+            reading += [(name, row) for name in names]
         return [("words", MAP_BITS), ("from_ring", 1)], reading
+
+    def _raster_fields(self, ring: int) -> Fields:
+        """Fields by which hls_gen/raster.py counts (driver/raster.py)."""
+        if not self.raster:
+            return []
+        made: Fields = [("by_counters", 1), ("x_room_end", SIDE_BITS)]
+        for axis in "xy":
+            made += [(f"{axis}_{what}", PLACE_BITS) for what in ("kernel_minus_1", "stride", "lead", "fresh")]
+            made += [(f"{axis}_room", SIDE_BITS), (f"{axis}_step", ring), (f"{axis}_cross", ring)]
+        return [*made, ("line_words", ring), ("gap_words", ring + 1)]
 
     @property
     def result_fields(self) -> Fields:
@@ -232,6 +305,7 @@ class Npu:
             ("last_layer", 8),
             ("last_pool_layer", 8),
             ("frame_tail", TAIL_BITS),
+            *([("binariser_last", bits_for(self.binariser_rows - 1))] if self.binariser_bits else []),
         ]
 
     def memories(self) -> list[Memory]:
@@ -268,6 +342,8 @@ class Npu:
         memory("pool_layers", self.layers, pool_reading)
         memory("pool_flags", self.pool_taps, flags)
         memory("pool_olds", self.pool_olds, [("word", bits_for(self.pool_words - 1))])
+        if self.binariser_bits:
+            memory("binariser", self.binariser_rows, [("thresholds", self.kfp * (self.binariser_bits + 1))])
         if self.kind == "integer":
             memory("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)])
         return made
@@ -279,7 +355,10 @@ class Npu:
 
 def least_acc_bits(npu: Npu) -> int:
     """Width of an accumulator that holds what one beat adds."""
-    return max(4, bits_for(npu.kfp) + (1 if npu.kind == "binary" else npu.feature_bits + npu.weight_bits))
+    if npu.accumulate == "or":
+        return 4
+    signed = 1 if npu.kind == "binary" else npu.feature_bits + npu.weight_bits
+    return max(4, bits_for(npu.collect or npu.kfp) + signed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -90,6 +90,8 @@ def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits
     take = b.wire("take", 1, valid & ready)
     give = b.wire("give", 1, out_valid & out_ready)
     b.on(give & final, (out_valid, 0))
+    if pieces == 1 and width > out_width:  # one word in each, and the rest of it means nothing
+        b.wire("rest_unused", width - out_width, bits(rest, out_width, width - out_width))
     if pieces > 1:
         b.on(give, (rest, Cat(const(0, out_width), bits(rest, out_width, width - out_width))))
         b.on(give & ~final, (left, left - const(1, count_width)))

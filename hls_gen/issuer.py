@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from .design import COUNT_BITS, Npu
 from .kind import Kind
 from .memory import Library, ram
+from .raster import claims
 from .rtl import Block, Signal, add, all_of, any_of, bits, choose, const, eq, fit, nonzero, sub, width
+from .streamed_weights import layer_ends
 from .writer import Writer
 
 
@@ -41,7 +43,8 @@ def issuer(
     beat.assign(all_of(busy, ~held["skip"], there, clear))
     used = beat if inner is None else b.wire("word_used", 1, beat & inner.last)  # the next beat takes the next word
     done = b.wire("tap_done", 1, all_of(busy, any_of(held["skip"], used & word_last)))
-    tap["step"].assign(tap["have"] & any_of(~busy, done))
+    may_step = tap["have"] & any_of(~busy, done)
+    tap["step"].assign(may_step & ~tap["held"] if "held" in tap else may_step)
     step = tap["step"]
     b.on(used, (left, sub(left, 1, ring)), (held["address"], add(held["address"], 1, ring)))
     b.on(done, (busy, 0))
@@ -55,14 +58,13 @@ def issuer(
         count,
         choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
     )
-    b.on(None, (arrived, add(arrived, write, count) - fit(used & held["claim"], count) - skipped))
-    hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
-    holding = b.wire("holding", 1, nonzero(hold))
-    b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
-    b.on(tap["begin"], (hold, tap["next_hold"]))
-    given = b.wire(
-        "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
-    )
+    taken = add(arrived, write, count) - fit(used & held["claim"], count) - skipped
+    if npu.raster:
+        given, ahead = claims(b, tap, ring)
+        b.on(None, (arrived, taken - ahead))
+    else:
+        b.on(None, (arrived, taken))
+        given = _given(b, tap, ring)
     ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
     b.on(None, (free, free - fit(write, count) + given + ended))
     writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))
@@ -117,13 +119,28 @@ def issuer(
             b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
             b.output("slot", npu.slot_bits, inner.base + inner.group)
 
-    # where cycles go: every cycle is one of beat and these three
+    # where cycles go: every cycle is one of beat and these
     if kind.pool:
         return
     waiting = b.wire("waiting", 1, busy & ~held["skip"])
     b.output("wait_input", 1, waiting & ~there)
     b.output("wait_room", 1, all_of(waiting, there, ~clear))
-    b.output("wait_table", 1, ~waiting)
+    no_tap = ~waiting
+    if npu.stream_weights:
+        no_tap = layer_ends(b, tap, done & held["layer_end"], busy, waiting)
+    b.output("wait_table", 1, no_tap)
+
+
+def _given(b: Block, tap: dict[str, Signal], ring: int) -> Signal:
+    """Words given back as a tap is taken."""
+    count, step = ring + 2, tap["step"]
+    hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
+    holding = b.wire("holding", 1, nonzero(hold))
+    b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
+    b.on(tap["begin"], (hold, tap["next_hold"]))
+    return b.wire(
+        "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Loader: takes the stream program apart (docs/reference/device.md, "Packets"; spec B8).
 
     s_axis --> header --> check --> LOAD:  load bus to the memories of the NPUs
+                                `-> WEIGHTS: the same to the kernel memory, while the NPU computes (streamed_weights.py)
                                 `-> FRAME: words[KFP] to the first NPU, a flag to the output
                                 `-> malformed: error, then everything is dropped until reset
 
@@ -17,9 +18,12 @@ from .fifo import fifo
 from .gearbox import collector, divider
 from .memory import Library, split
 from .rtl import Block, Signal, add, all_of, any_of, bits, bits_for, choose, const, eq, fit, nonzero, sub
+from .streamed_weights import unfinished_layers
 
 MAGIC = 0xB1
 KINDS = {"LOAD": 1, "FRAME": 2}
+WEIGHTS = 3
+"""Kind of the packets that only designs with ``stream_weights`` know."""
 ERRORS = {
     1: ("BAD_HEADER", "word 0 begins with 0xB1 and word 3 is the check"),
     2: ("BAD_KIND", "kind is 1 or 2"),
@@ -32,6 +36,16 @@ ERRORS = {
 }
 FRAMES_IN_FLIGHT = 16
 STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
+
+
+def kinds(design: Design) -> dict[str, int]:
+    """Kinds of packets that ``design`` takes."""
+    return {**KINDS, **({"WEIGHTS": WEIGHTS} if design.npus[0].stream_weights else {})}
+
+
+def errors(design: Design) -> dict[int, tuple[str, str]]:
+    """Error codes of ``design``: name and rule."""
+    return {**ERRORS, **({2: ("BAD_KIND", "kind is 1, 2 or 3")} if design.npus[0].stream_weights else {})}
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,9 @@ def loader(library: Library, design: Design) -> Block:
 
     # LOAD payload
     kind, memory = bits(header[0], 0, 4), bits(header[0], 8, 8)
+    is_weights = b.wire("is_weights", 1, eq(kind, WEIGHTS)) if npu.stream_weights else None
+    if is_weights is not None:
+        memory = b.wire("target_memory", 8, choose(is_weights, npu.memory("kernels").id, memory, 8))
     depth, banks = _memory_shape(b, design, memory, port)
     bank, row = b.reg("bank", port.bank_bits), b.reg("row", port.row_bits)
     rows_left, beats_left = (
@@ -95,6 +112,8 @@ def loader(library: Library, design: Design) -> Block:
     network, loaded = _network(b, npu, load, memory, bank, bank_last, data, width)
     b.output("last_layer", 8, network["last_layer"])
     b.output("last_pool_layer", 8, network["last_pool_layer"])
+    if npu.binariser_bits:
+        b.output("binariser_last", bits_for(npu.binariser_rows - 1), network["binariser_last"])
     b.output("loaded", 1, loaded)
 
     # judgement: one cycle for sums, one for the verdict
@@ -108,13 +127,15 @@ def loader(library: Library, design: Design) -> Block:
         (frame_ok, eq(header[2], network["frame_words"])),
     )
     is_load, is_frame = b.wire("is_load", 1, eq(kind, KINDS["LOAD"])), b.wire("is_frame", 1, eq(kind, KINDS["FRAME"]))
+    rows = is_load if is_weights is None else is_load | is_weights
+    needs_network = is_frame if is_weights is None else is_frame | is_weights
     rules = [
         (~whole, 1),
-        (~any_of(is_load, is_frame), 2),
+        (~any_of(is_load, is_frame, *([] if is_weights is None else [is_weights])), 2),
         (~eq(bits(header[0], 16, 8), 0), 3),
         (is_load & eq(depth, 0), 4),
-        (is_load & ~end_ok, 5),
-        (is_frame & ~loaded, 8),
+        (rows & ~end_ok, 5),
+        (needs_network & ~loaded, 8),
         (is_frame & ~frame_ok, 6),
     ]
     verdict: Signal = const(0, 4)
@@ -156,13 +177,33 @@ def loader(library: Library, design: Design) -> Block:
     )
     b.on(accept_frame, (run, 1), (beats_left, network["frame_beats"]))
 
+    accept_weights = None
+    if is_weights is not None:
+        completes = all_of(load, bank_last, eq(rows_left, 1), is_weights, bits(header[0], 4, 1))
+        room = unfinished_layers(b, ahead=bits(header[0], 8, 8), completes=completes, restart=accept_load)
+        accept_weights = b.wire("accept_weights", 1, all_of(at["JUDGE"], ~fault, is_weights, room))
+        b.on(
+            accept_weights,
+            (bank, 0),
+            (row, bits(header[1], 0, port.row_bits)),
+            (rows_left, bits(header[2], 0, port.row_bits + 1)),
+        )
+
     # FRAME payload
     frame_take = b.wire("frame_take", 1, at["FRAME"] & take)
     b.on(frame_take, (beats_left, sub(beats_left, 1, 24)))
     beat_last = b.wire("beat_last", 1, eq(beats_left, 1))
     gearbox_ready = b.wire("gearbox_ready")
     _frame_words(
-        b, library, npu.word_bits, width, at["FRAME"] & valid, gearbox_ready, data, beat_last, network.get("frame_tail")
+        b,
+        library,
+        npu.host_word_bits,
+        width,
+        at["FRAME"] & valid,
+        gearbox_ready,
+        data,
+        beat_last,
+        network.get("frame_tail"),
     )
 
     final.assign(any_of(at["LOAD"] & bank_last & eq(rows_left, 1), at["FRAME"] & beat_last))
@@ -171,6 +212,8 @@ def loader(library: Library, design: Design) -> Block:
     b.on(header_done, (state, number["RANGE"]))
     b.on(at["RANGE"], (state, number["JUDGE"]))
     b.on(accept_load, (state, number["LOAD"]))
+    if accept_weights is not None:
+        b.on(accept_weights, (state, number["LOAD"]))
     b.on(accept_frame, (state, number["FRAME"]))
     b.on(take & final, (state, number["HEADER"]))
     b.on(fault, (state, number["DRAIN"]), (error, 1), (code, fault_code), (run, 0))
@@ -222,7 +265,7 @@ def _network(b, npu, load, memory, bank, bank_last, data, width) -> tuple[dict[s
     loaded = b.reg("is_loaded")
     b.on(mine & bank_last, (loaded, 1))
     # where a word takes several stream words there is no tail
-    fields = [(n if n != "frame_tail" or npu.word_bits <= width else f"{n}_unused", w) for n, w in m.fields]
+    fields = [(n if n != "frame_tail" or npu.host_word_bits <= width else f"{n}_unused", w) for n, w in m.fields]
     return split(b, b.wire("network_row", m.width, Cat(*reversed(parts))), fields, "network_"), loaded
 
 

@@ -9,6 +9,7 @@ The layers are data: every stage keeps its own place in its table of layers. ``r
 
 from veriloggen import Cat
 
+from .binariser import binariser
 from .convolver import convolver
 from .design import Npu
 from .gearbox import chain, gearbox
@@ -16,7 +17,7 @@ from .memory import Library, LoadBus
 from .pool import pool_unit
 from .pool_integer import pool_unit_integer
 from .results import results
-from .rtl import Block, Signal, bits, width
+from .rtl import Block, Signal, bits, bits_for, width
 from .sequencer import Kind, sequencer
 
 
@@ -27,8 +28,8 @@ def npu(library: Library, params: Npu) -> Block:
     run = b.input("run")
     last_layer, last_pool_layer = b.input("last_layer", 8), b.input("last_pool_layer", 8)
     streams = {}
-    for name in ("host", "ring"):
-        streams[name] = (b.input(f"{name}_valid"), b.output(f"{name}_ready"), b.input(f"{name}_data", params.word_bits))
+    for name, w in (("host", params.host_word_bits), ("ring", params.word_bits)):
+        streams[name] = (b.input(f"{name}_valid"), b.output(f"{name}_ready"), b.input(f"{name}_data", w))
 
     # # #
 
@@ -36,6 +37,9 @@ def npu(library: Library, params: Npu) -> Block:
     restart = b.wire("restart", 1, b.rst | ~run)
     drain_slot = b.wire("drain_slot", params.slot_bits) if params.accumulators > 1 else None
     conv_room, pool_room = b.wire("conv_room"), b.wire("pool_room")
+    waiting = Cat(streams["ring"][0], streams["host"][0])  # words of a map, of a frame, for the STATE register
+    if params.binariser_bits:
+        streams["host"] = _binarised(b, library, params, streams["host"], restart, bus)
     conv = _wires(
         b,
         library.get(sequencer, library, params, Kind(pool=False)),
@@ -44,6 +48,7 @@ def npu(library: Library, params: Npu) -> Block:
         bus,
         last_layer=last_layer,
         room=conv_room,
+        **({"weights_there": b.input("weights_there")} if params.stream_weights else {}),
         **{f"{n}_{k}": s for n, triple in streams.items() for k, s in zip(("valid", "ready", "data"), triple)},
     )
     array = _wires(
@@ -134,14 +139,14 @@ def npu(library: Library, params: Npu) -> Block:
     b.output("map_data", params.word_bits, words["data"])
     b.output("map_last", 1, words["last"] & bits(words["side"], 0, 1))
     words["ready"].assign((to_host & map_ready) | (~to_host & ring_out_ready))
-    for name in ("beat", "wait_input", "wait_room", "wait_table"):
+    for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
         b.output(name, 1, conv[name])
     b.output(
         "state",
-        21,
+        params.state_bits,
         Cat(
-            streams["ring"][0],
-            streams["host"][0],
+            *([conv["wait_weights"]] if params.stream_weights else []),
+            waiting,
             conv["wait_room"],
             conv["wait_input"],
             run,
@@ -150,6 +155,18 @@ def npu(library: Library, params: Npu) -> Block:
         ),
     )
     return b
+
+
+def _binarised(
+    b: Block, library: Library, params: Npu, host: tuple[Signal, ...], restart: Signal, bus: LoadBus
+) -> tuple[Signal, ...]:
+    """The (valid, ready, data) of a frame's words behind the binariser."""
+    out = (b.wire("binary_valid"), b.wire("binary_ready"), b.wire("binary_data", params.kfp))
+    names = ("in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data")
+    last = b.input("binariser_last", bits_for(params.binariser_rows - 1))
+    ports = dict(zip(names, (*host, *out)))
+    _wires(b, library.get(binariser, library, params), "binariser", restart, bus, last_row=last, **ports)
+    return out
 
 
 def _wires(

@@ -1,4 +1,5 @@
-"""Processing element: KFP products a cycle, summed, accumulated over a window.  Golden twin: golden/conv.py.
+"""Processing element: KFP products a cycle, summed, accumulated over a window.  Golden twins: golden/conv.py,
+golden/accumulate.py.
 
     features[kfp] -+
                    XNOR --> popcount of each lane group --> weigh --> accumulator --> result
@@ -12,8 +13,13 @@ Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input;
 weight 2^g, the last one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where
 ``code`` is 0 every lane has weight 1. Without groups ``code`` is (shift, sign): the count of the whole word is
 shifted and, with sign 1, subtracted.
+
+Where the NPU accumulates ``both`` ways, the top bit of ``code`` chooses OR: a beat with any match makes the total 1;
+the other bits of ``code`` are 0. One adder serves both. (An NPU that knows only OR has pe_or.py; one that collects a
+window's products first, pe_collect.py.)
 """
 
+from collections.abc import Callable
 from functools import reduce
 
 from veriloggen import Cat, Repeat
@@ -22,7 +28,7 @@ from .accumulator import accumulator
 from .design import Npu
 from .memory import Library
 from .popcount import popcount
-from .rtl import Block, Signal, bits, bits_for, choose, const, fit, width
+from .rtl import Block, Signal, any_of, bits, bits_for, choose, const, fit, nonzero, width
 
 CHUNK = 64
 """Lanes of one popcount module; wider groups are summed in one more register stage."""
@@ -51,7 +57,8 @@ def pe_latency(npu: Npu) -> int:
 
 def pe(library: Library, npu: Npu) -> Block:
     """Processing element of ``npu``."""
-    b = Block(f"pe_{npu.kfp}", reset=False)
+    both = npu.accumulate == "both"
+    b = Block(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", reset=False)
     features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
     valid, first = b.input("valid"), b.input("first")
     last = b.input("last") if npu.accumulators == 1 else None
@@ -61,9 +68,23 @@ def pe(library: Library, npu: Npu) -> Block:
 
     words = (features, weights)
     counts = [_count(b, library, words, g, low, lanes, extra_stage(npu)) for g, (low, lanes) in enumerate(groups(npu))]
-    term = _weigh(b, npu, counts, code)
-    accumulator(b, library, npu, term, valid, first, last)
+    weight_bits = npu.code_bits - both
+    term = _weigh(b, npu, counts, bits(code, 0, weight_bits) if weight_bits else None)
+    merge = _either(b, npu, counts, term, bits(code, weight_bits, 1)) if both else lambda base: term + base
+    accumulator(b, library, npu, merge, valid, first, last)
     return b
+
+
+def _either(b: Block, npu: Npu, counts: list[Signal], term: Signal, by_or: Signal) -> Callable[[Signal], Signal]:
+    """What adds the term, or with ``by_or`` makes the total 1 where a count is not 0."""
+    acc = npu.acc_bits
+    some = b.wire("any", 1, any_of(*[nonzero(count) for count in counts]))
+
+    def merge(base: Signal) -> Signal:
+        news = b.wire("news", 1, some & ~bits(base, 0, 1))  # adding it to 0 or 1 is OR
+        return b.wire("addend", acc, choose(by_or, news, term, acc)) + base
+
+    return merge
 
 
 def _count(

@@ -62,5 +62,5 @@ def pe_integer(library: Library, npu: Npu) -> Block:
             b.on(None, (part, reduce(lambda a, c: a + c, [sign_extend(t, npu.acc_bits) for t in terms[i : i + ARITY]])))
             sums.append(part)
         terms = sums
-    accumulator(b, library, npu, terms[0], valid, first, last)
+    accumulator(b, library, npu, lambda base: terms[0] + base, valid, first, last)
     return b

@@ -103,7 +103,7 @@ def register_map(design: Design) -> list[Register]:
         Register("WORDS_IN", 0x058, "RO", "stream words taken"),
         Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
     ]
-    for n in range(len(design.npus)):
+    for n, npu in enumerate(design.npus):
         base = NPU_BASE + NPU_STRIDE * n
         made += [
             Register(f"NPU{n}_LANES", base, "RO", "array", (Field("KFP", 0, 16), Field("KGP", 16, 16))),
@@ -125,9 +125,13 @@ def register_map(design: Design) -> list[Register]:
                     Field("WAITS_ROOM", 18, 1),
                     Field("HOST_VALID", 19, 1, "a word of a frame waits"),
                     Field("RING_VALID", 20, 1, "a word of a map waits"),
+                    *([Field("WAITS_WEIGHTS", 21, 1)] if npu.stream_weights else []),
                 ),
             ),
         ]
+        if npu.stream_weights:
+            what = "cycles in which a layer's weights had not arrived"
+            made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
     return made
 
 
@@ -193,10 +197,10 @@ def registers(design: Design, digest: str) -> Block:
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
         values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
-        for name in ("beat", "wait_input", "wait_room", "wait_table"):
+        for name in npu.pulses:
             register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
             values[register] = counter(register, computing & b.input(f"npu{n}_{name}"))
-        values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", 21), 32)
+        values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
     shown: Signal = const(0, 32)
     for name, value in reversed(values.items()):
         shown = choose(eq(bus.read_address, v[name].offset), value, shown, 32)

@@ -4,7 +4,8 @@
                    `--> raw[OL] (the sum itself)
 
 Rounds to nearest, halves away from zero. One step a cycle, latency 4 cycles; operands and product are registers, as DSP
-blocks have them. All stages move together, when the last one is free.
+blocks have them. All stages move together, when the last one is free. Shifts are at most acc_bits + 16, where every
+result is 0: half of 2^shift and the product then fit their register.
 """
 
 from veriloggen import Repeat

@@ -74,9 +74,9 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
     made["soft_reset"] = soft_reset
     load = place(library.get(loader, library, design), "loader", reset, **{f"s_axis_{k}": v for k, v in s_axis.items()})
     core = library.get(npu, library, params)
-    state = b.wire("npu0_state", 21)
+    state = b.wire("npu0_state", params.state_bits)
     made["npu0_state"] = state
-    pulses = {n: b.wire(f"npu0_{n}") for n in ("beat", "wait_input", "wait_room", "wait_table")}
+    pulses = {n: b.wire(f"npu0_{n}") for n in params.pulses}
     made.update({f"npu0_{n}": w for n, w in pulses.items()})
     restart = b.wire("restart", 1, any_of(reset, ~load["run"]))
     engine = place(

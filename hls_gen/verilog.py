@@ -9,7 +9,7 @@ import veriloggen
 
 from .check import check
 from .design import Design
-from .loader import ERRORS, KINDS, MAGIC
+from .loader import MAGIC, errors, kinds
 from .popcount import Body
 from .registers import register_map
 from .top import TOP, top
@@ -80,8 +80,8 @@ def manifest(design: Design, digest: str) -> dict[str, Any]:
         "stream_bits": design.stream_bits,
         "npus": npus,
         "registers": [r.to_dict() for r in register_map(design)],
-        "packet": {"magic": MAGIC, "kinds": KINDS},
-        "errors": {str(k): list(v) for k, v in ERRORS.items()},
+        "packet": {"magic": MAGIC, "kinds": kinds(design)},
+        "errors": {str(k): list(v) for k, v in errors(design).items()},
         "vlnv": VLNV,
         "top": TOP,
         "verilog": f"{TOP}.v",

@@ -26,6 +26,7 @@ from hls_gen.design import Design
 
 from . import build as builds
 from . import networks
+from .area import area
 from .board import activate
 from .designs import REFERENCES, Reference
 from .fit import fit
@@ -34,7 +35,7 @@ from .run import random_images
 FOLDER = Path("build/bench")
 FRAMES = 8
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
-AREA = ("lut", "ff", "bram36", "dsp", "levels")
+AREA = ("lut", "lutram", "ff", "bram36", "dsp", "levels")
 
 Figures = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -94,9 +95,10 @@ def lanes(design: Design) -> Figures:
     }
 
 
-def area(build: builds.Build) -> Figures:
-    """lut, ff, bram36, dsp and levels of a build's design; ValueError where they can't be had."""
-    raise NotImplementedError
+def area_figures(design: Design) -> Figures:
+    """AREA of a design; BuildError where Yosys is missing. ``lut`` are those of logic, ``lutram`` those of memory."""
+    found = area(design)
+    return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
 
 
 def _steady(counters: Mapping[int, Mapping[str, int]], ideal: int) -> Figures:

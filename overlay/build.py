@@ -1,6 +1,7 @@
 """A build: everything that belongs to one design, in one folder.
 
-rtl/<module>.v            generated Verilog, one module a file
+rtl/<module>.v            generated Verilog for simulation, one module a file
+synthesis/<module>.v      the modules that are written otherwise for synthesis: take them in place of those in rtl/
 <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
 <network>.program.npz     each network, compiled for the design
 build.json                what is here: design, digest, files
@@ -65,6 +66,10 @@ def build(
     (folder / "rtl").mkdir(parents=True)
     for name, text in made.modules.items():
         (folder / "rtl" / f"{name}.v").write_text(text)
+    (folder / "synthesis").mkdir()
+    for name, text in generate(design, target="synthesis").modules.items():
+        if text != made.modules[name]:
+            (folder / "synthesis" / f"{name}.v").write_text(text)
     bit = write_simulation_overlay(folder, made.manifest, made.text, arch=arch)
     files = {}
     for name, program in programs.items():
@@ -99,7 +104,8 @@ def _clear(folder: Path) -> None:
         return
     if any(folder.iterdir()) and not (folder / "build.json").exists():
         raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
-    shutil.rmtree(folder / "rtl", ignore_errors=True)
+    for part in ("rtl", "synthesis"):
+        shutil.rmtree(folder / part, ignore_errors=True)
     for pattern in ("build.json", "*.bit", "*.hwh", "*.manifest.json", "*.program.npz", "*_*.v"):
         for path in folder.glob(pattern):
             path.unlink()

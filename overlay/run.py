@@ -55,12 +55,14 @@ class Run:
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
         """Figures for people and files; with ``labels`` (N,) also the accuracies."""
         out: dict[str, float] = {
-            "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "cycles_per_frame": self.cycles_per_frame,
-            "ideal_cycles_per_frame": self.program.ideal_cycles, "utilisation": self.utilisation, "seconds": self.seconds,
+            "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "seconds": self.seconds,
+            "cycles_per_frame": self.cycles_per_frame, "ideal_cycles_per_frame": self.program.ideal_cycles,
+            "utilisation": self.utilisation,
             "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
         }  # fmt: skip
-        for key in ("beats", "wait_input", "wait_room", "wait_table"):
-            out[f"{key}_per_frame"] = self.counters[f"npu0_{key}"] / self.frames
+        for key, count in self.counters.items():
+            if key.startswith("npu0_"):
+                out[f"{key.removeprefix('npu0_')}_per_frame"] = count / self.frames
         if labels is not None:
             for key, result in (("golden", self.golden), ("hardware", self.outputs)):
                 out[f"accuracy_{key}"] = float((self.program.classify(result) == labels).mean())

@@ -17,7 +17,7 @@ import numpy as np
 
 from .tables import Ints, StageTables
 
-PLACE_BITS = 8
+PLACE_BITS = 5
 SIDE_BITS = 11
 """Widths of hardware's counters: of a place in the kernel, of a row or a column of the map."""
 
@@ -27,8 +27,8 @@ class Tap(NamedTuple):
 
     place: int
     """In the kernel, row-major."""
-    index: int
-    """Which tuple it reads, in the order in which they are sent."""
+    read: int
+    """Which tuple, in the order in which they are sent."""
     claim: int
     """Tuples that it takes beyond those claimed so far; it reads the newest of them. 0: an old tuple."""
     last: bool
@@ -104,6 +104,11 @@ class Raster:
     def gap(self) -> int:
         """Tuples that only come by before the first tap of a further new row of a row's first window."""
         return self.x.size - self.x.first_taps
+
+    @property
+    def burst(self) -> int:
+        """Tuples that the first window of a row of windows claims: whole rows, but for the rest of the last one."""
+        return (self.y.step - 1) * self.x.size + self.x.first_taps if self.y.windows > 1 else 0
 
     @classmethod
     def of(cls, tables: StageTables) -> "Raster | None":

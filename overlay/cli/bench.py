@@ -11,19 +11,21 @@ from ..designs import REFERENCES, folding
 from ..orders import TOTALS, orders
 from .show import bar, dump, grid, json_option, one_line_errors, working
 
-COLUMNS = {
+ROWS = {
+    "npus": "NPUs",
     "lanes": "lanes",
+    "xnor_lanes": "XNOR lanes",
     "frames": "frames",
-    "mismatches": "wrong",
+    "mismatches": "frames unlike golden",
     "cycles_per_frame": "cycles a frame",
     "ideal_cycles_per_frame": "ideal",
-    "utilisation": "busy",
-    "wait_input_per_frame": "waits: input",
-    "wait_room_per_frame": "room",
-    "wait_table_per_frame": "tables",
-    "latency_cycles": "latency",
+    "utilisation": "utilisation",
+    "wait_input_per_frame": "waits for input",
+    "wait_room_per_frame": "waits for room",
+    "wait_table_per_frame": "waits for tables",
+    "latency_cycles": "latency, cycles",
 }
-"""What the table shows of the figures, and its heading."""
+"""What the table shows of the figures, and what it calls them."""
 
 
 @click.command()
@@ -31,7 +33,7 @@ COLUMNS = {
 @click.option(
     "--frames", type=click.IntRange(2), default=benches.FRAMES, help="Frames of the longer batch, an even number."
 )
-@click.option("--area", is_flag=True, help="Also lut, ff, bram36, dsp and levels, by yosys.")
+@click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=benches.FOLDER, help="Builds go here.")
 @json_option
 @one_line_errors
@@ -47,14 +49,14 @@ def bench(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: b
             figures, build = benches.measure(name, design, frames, out, update)
         if area:
             with working(f"{name}: synthesis"):
-                figures |= benches.area(build)
+                figures |= benches.area_figures(build.design)
         done.append(figures)
     if as_json:
         dump(done)
     else:
-        columns = COLUMNS | ({key: key for key in benches.AREA} if area else {})
-        rows = [[figures["name"], *(_text(key, figures[key]) for key in columns)] for figures in done]
-        grid("reference designs, simulated", ["design", *columns.values()], rows)
+        shown = ROWS | ({key: key for key in benches.AREA} if area else {})
+        rows = [[heading, *(_text(key, figures[key]) for figures in done)] for key, heading in shown.items()]
+        grid("reference designs, simulated", ["", *(figures["name"] for figures in done)], rows)
     wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in done if figures["mismatches"]]
     if wrong:
         raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")

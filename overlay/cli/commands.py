@@ -19,8 +19,11 @@ from ..designs import DIGITS
 from ..designs import folding as default_folding
 from ..fit import fit
 from ..run import Run, random_images, run
+from .accumulate import accumulate_command
+from .area import area_command
 from .bench import bench, orders_command
 from .show import bar, dump, json_option, one_line_errors, table, working
+from .work import work_command
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -32,7 +35,10 @@ def bitloom() -> None:
     """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop."""
 
 
+bitloom.add_command(accumulate_command)
+bitloom.add_command(area_command)
 bitloom.add_command(bench)
+bitloom.add_command(work_command)
 bitloom.add_command(orders_command)
 
 
@@ -72,6 +78,7 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
 @click.option("--ol", type=int, help="Results that leave the array in a cycle.")
 @click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), default="32", help="Width of the streams.")
+@click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
 @click.option("--order", type=click.Choice(["auto", "pull", "raster"]), default="auto", help="Order of the maps.")
 @click.option(
     "--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board."
@@ -79,7 +86,14 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
 @json_option
 @one_line_errors
 def build(
-    network: str, out: Path | None, stream_bits: str, order: str, arch: str, as_json: bool, **folding: int | None
+    network: str,
+    out: Path | None,
+    stream_bits: str,
+    stream_weights: bool,
+    order: str,
+    arch: str,
+    as_json: bool,
+    **folding: int | None,
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
 
@@ -94,14 +108,16 @@ def build(
             [model],
             replace(default_folding(model), **given),
             stream_bits=int(stream_bits),
+            stream_weights=stream_weights,
             order=order,
         )
         made = builds.build(out or Path("build") / model.network.name, design, [model], order=order, arch=arch)
     program = made.program(model.network.name)
     facts = {
-        "folder": str(made.folder), "digest": made.digest, **_parallelism(design.npus[0]), "lanes": design.npus[0].kfp * design.npus[0].kgp,
-        "memories": {m.name: [m.depth, m.width] for m in design.npus[0].memories()}, "ideal_cycles_per_frame": program.ideal_cycles,
-        "parameter_words": int(program.parameters.size),
+        "folder": str(made.folder), "digest": made.digest, **_parallelism(design.npus[0]),
+        "lanes": design.npus[0].kfp * design.npus[0].kgp,
+        "memories": {m.name: [m.depth, m.width] for m in design.npus[0].memories()},
+        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
     }  # fmt: skip
     if as_json:
         dump(facts)

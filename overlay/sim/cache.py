@@ -16,6 +16,8 @@ from pathlib import Path
 
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
+KINDS = ("model", "runtime", "block", "area")
+"""What is kept: designs with the harness, Verilator's own objects, blocks of the tests, results of synthesis."""
 
 
 def cache_root() -> Path:
@@ -80,7 +82,7 @@ def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
 
     A folder of an unfinished build (its process died) counts and goes like any other.
     """
-    folders = [path for kind in ("model", "runtime") for path in (cache_root() / kind).glob("*")]
+    folders = [path for kind in KINDS for path in (cache_root() / kind).glob("*")]
     aged = []
     for path in filter(Path.is_dir, folders):
         try:

@@ -203,7 +203,7 @@ def test_pickles_are_refused(tmp_path):
         ({"parameters": np.zeros(3, np.int64)}, "parameters must be uint32, got int64"),
         ({"frame_source": np.zeros((1, 32), np.int32)}, "frame_source must have 1 dimensions, got 2"),
         ({"design_digest": "0" * 63}, f"design_digest must be 64 lower-case hex digits, got '{'0' * 63}'"),
-        ({"output_kind": "float"}, "output_kind must be one of raw, bits, got 'float'"),
+        ({"output_kind": "float"}, "output_kind must be one of raw, bits, signed, got 'float'"),
         ({"output_shape": (1, 0, 3)}, "output_shape must be 3 integers >= 1, got (1, 0, 3)"),
         ({"frame_words": 0}, "frame_words must be >= 1, got 0"),
         ({"frame_source": np.zeros(33, np.int32)}, "frame_source must have 32 m bits, got 33"),

@@ -72,7 +72,7 @@ def test_multiplications_of_an_image():
 
 
 def test_unknown_network():
-    with value_error("network: name must be one of digits-cnn, got 'digits'"):
+    with value_error(f"network: name must be one of {', '.join(networks.names())}, got 'digits'"):
         networks.load("digits")
 
 

@@ -209,6 +209,25 @@ def tail(pool_first: bool, levels: int = 1) -> Sequence[Layer]:
     return (POOL, act) if pool_first else (act, POOL)
 
 
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_accumulation_by_or(pooled, padding):
+    """One match or none, beside padding too; its inputs may be complements, and its output is what the next reads."""
+    few = Conv(name="few", out_channels=1, kernel=(1, 1))
+    some = Conv(name="some", out_channels=5, kernel=(3, 3), padding=padding, accumulate="or")
+    pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
+    last = Dense(name="dense", out_channels=2)
+    model = made(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
+    model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
+    model.arrays["some"]["weight"][0] = 1
+    p = check(model, n=200).passes[1]
+    assert (p.any_match, p.double, p.tap_offset, p.value_range, p.raw) == (True, False, 0, (0, 1), False)
+    assert p.threshold.tolist() == [[1]] * 5
+    assert (p.pool is None) == (not pooled)
+    bits = model.trace(random_images(model, 200, np.random.default_rng(0)))[3]
+    assert set(np.unique(bits)) == {-1, 1}
+
+
 @pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
 @pytest.mark.parametrize("levels", [1, 3])
 @pytest.mark.parametrize("encoding", [BIPOLAR, signed(4)], ids=str)
@@ -299,9 +318,9 @@ def test_values_at_both_ends_of_the_range():
         ),
         (
             BIPOLAR,
-            [Dense(name="dense", out_channels=2, accumulate="or")],
+            [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act")],
             None,
-            "dense: accumulate must be popcount, got or",
+            "dense: what follows accumulate or must be nothing or max_pool, got threshold",
         ),
         (
             BIPOLAR,

@@ -106,3 +106,4 @@ def test_of_a_large_map():
     assert Raster.of(tables) == Raster(y=axis, x=axis)
     assert (axis.room, axis.room_end, axis.fresh, axis.cross, axis.first_taps) == (224, 2, 1, 1, 2)
     assert Raster(y=axis, x=axis).gap == 222
+    assert Raster(y=axis, x=axis).burst == 226

@@ -15,6 +15,8 @@ BAD = {
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
+    "accumulate": ("and", "npu: accumulate must be popcount, or or both, got 'and'"),
+    "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
     "acc_bits": (33, "npu: acc_bits must be 4..32, got 33"),
     "planes": (9, "npu: planes must be 0 or 2..8 and below kfp = 8, got 9"),
     "shift_bits": (4, "npu: shift_bits must be 0..3, got 4"),
@@ -30,6 +32,8 @@ BAD = {
     "kernel_rows": (1, "npu: kernel_rows must be >= 2, got 1"),
     "threshold_rows": (1, "npu: threshold_rows must be >= 2, got 1"),
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
+    "raster": (1, "npu: raster must be True or False, got 1"),
+    "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
 }
 """One bad value of every parameter."""
 

@@ -1,4 +1,4 @@
-"""Popcount, against Python's own."""
+"""Popcount for simulation, against Python's own."""
 
 import random
 
@@ -17,7 +17,10 @@ def bench():
 
 
 def count(bench: Bench, lanes: int, word: int) -> int:
-    bench[f"p{lanes}_word"] = word
+    """Count for a word of matches, spread over features and weights; a cycle later."""
+    features = random.Random(word).getrandbits(lanes)
+    bench.set(**{f"p{lanes}_features": features, f"p{lanes}_weights": features ^ word ^ ((1 << lanes) - 1)})
+    bench.tick()
     return bench[f"p{lanes}_count"]
 
 
@@ -43,4 +46,5 @@ def test_wide(bench, lanes):
 @pytest.mark.parametrize("lanes", SMALL + WIDE)
 def test_ports(bench, lanes):
     """Wide enough for a count of all lanes, and no wider."""
-    assert (bench.widths[f"p{lanes}_word"], bench.widths[f"p{lanes}_count"]) == (lanes, len(f"{lanes:b}"))
+    names = ("features", "weights", "count")
+    assert [bench.widths[f"p{lanes}_{name}"] for name in names] == [lanes, lanes, len(f"{lanes:b}")]

@@ -26,6 +26,7 @@ BIG = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, po
 """Rings that hold every case: nothing ever waits for free words."""
 
 FRAMES = 3
+PULSES = Npu(stream_weights=True).pulses
 
 CHAIN = Network(name="chain", input=Map(height=8, width=7, channels=6, encoding=BIPOLAR), layers=(
     Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(2, 0, 1, 1)), Threshold(name="threshold_1"),
@@ -145,7 +146,7 @@ class Beats(Agent):
             self.found.append((bench["word"], *self._open))
             self._open = None
         if not self.pool:
-            (state,) = (n for n in ("beat", "wait_input", "wait_room", "wait_table") if bench[n])  # exactly one
+            (state,) = (n for n in PULSES if n in bench and bench[n])  # exactly one
             self.states.append(state)
         if bench["beat"]:
             self.cycles.append(bench.cycle)

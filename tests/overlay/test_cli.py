@@ -21,7 +21,7 @@ def call(*arguments: str) -> Result:
     return CliRunner().invoke(bitloom, arguments, catch_exceptions=True)
 
 
-@pytest.mark.parametrize("command", ["demo", "build", "simulate", "train"])
+@pytest.mark.parametrize("command", ["demo", "build", "simulate", "train", "bench", "orders"])
 def test_help(command: str) -> None:
     assert command in call("--help").stdout
     result = call(command, "--help")
@@ -69,7 +69,8 @@ def error(*arguments: str) -> str:
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    assert error("build", "nonet") == "bitloom: network: name must be one of digits-cnn, got 'nonet'"
+    names = ", ".join(networks.names())
+    assert error("build", "nonet") == f"bitloom: network: name must be one of {names}, got 'nonet'"
     assert error("build", "digits-cnn", "--kfp", "0") == "bitloom: npu: kfp must be an integer >= 1, got 0"
     assert error("build", "digits-cnn", "--planes", "4") == "bitloom: digits-cnn: the input must have at most 4 bit planes, got 6"
     missing = error("simulate", str(tmp_path))

@@ -4,18 +4,19 @@ A few designs with large memories run every network that is drawn, through the p
 after another on the same bitstream, under random stalls.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from driver.accelerator import Accelerator
 from driver.compile import compile_model
 from driver.manifest import Manifest
+from driver.plan import plan
 from golden import packed
 from hls_gen.design import Design, Npu
 from hls_gen.verilog import generate
@@ -49,7 +50,13 @@ DESIGNS = {
         name="int_k16_g12", stream_bits=64, npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),)
     ),
 }
-QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5")
+RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
+DESIGNS["raster"] = Design(name="raster", npus=(replace(ROOMY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
+DESIGNS["int_raster"] = Design(
+    name="int_raster", npus=(replace(INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
+)
+"""No table has room for a layer of several taps: all by counters. Networks that need a table are left out."""
+QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5", "raster")
 """Designs of the default tier."""
 
 
@@ -75,7 +82,12 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 2**32 - 1))
     model = random_integer_model(network, seed, npu.acc_bits) if npu.kind == "integer" else random_model(network, seed)
     images = random_images(network, 3, seed)
-    program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])))
+    if npu.raster:
+        need = plan(model, asdict(npu), "raster").depths()
+        assume(all(need[name] <= getattr(npu, name) for name in need))
+    order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
+    work = data.draw(st.sampled_from(["output", "auto"])) if npu.accumulators > 1 else "output"
+    program = compile_model(model, manifest, order, work)
     board = activate()
     board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])), seed=seed)
     try:

@@ -1,0 +1,60 @@
+"""What is sent for a frame: its packet, between the packets of those weights that don't stay on the device.
+
+    block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
+    send buffer:       block, block, ...          transfers: as long as the DMA allows, ends where packets end
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .manifest import Manifest
+from .packets import HEADER_WORDS, Words, frame_header, pieces
+from .program import Program
+
+
+class Frames:
+    """Blocks of ``program``'s frames, in packets of at most ``limit`` words.
+
+    words : of a block.  ValueError if a packet doesn't fit, or if the device would refuse one.
+    """
+
+    def __init__(self, manifest: Manifest, program: Program, limit: int) -> None:
+        self._manifest, self._program, self._limit = manifest, program, limit
+        cut = program.weights_before
+        before, after = (
+            [] if not len(part) else list(pieces(manifest, part, limit, f"{program.name}: weights", "WEIGHTS"))
+            for part in (program.weights[:cut], program.weights[cut:])
+        )
+        self._before, self._after = _joined(before), _joined(after)
+        lengths = [*map(len, before), HEADER_WORDS + program.payload_words, *map(len, after)]
+        self._ends = np.cumsum(lengths)  # of the packets in a block
+        self.words = int(self._ends[-1])
+
+    def fill(self, out: NDArray[np.uint32], images: NDArray[Any]) -> None:
+        """Write the blocks of n checked images to ``out``, (n * words,) uint32. The last frame ends the results."""
+        blocks, program, first = out.reshape(len(images), self.words), self._program, len(self._before)
+        payload = first + HEADER_WORDS
+        blocks[:, :first] = self._before
+        blocks[:, first:payload] = frame_header(self._manifest, program.frame_words)
+        blocks[-1, first:payload] = frame_header(self._manifest, program.frame_words, last=True)
+        program.pack_images(images, out=blocks[:, payload : payload + program.payload_words], check=False)
+        blocks[:, payload + program.payload_words :] = self._after
+
+    def transfers(self, count: int) -> list[int]:
+        """Where the transfers of ``count`` blocks end, in words; each ends with a packet."""
+        if count * self.words <= self._limit:
+            return [count * self.words]
+        found, begin, end = list[int](), 0, 0
+        for place in (np.arange(count)[:, None] * self.words + self._ends).ravel().tolist():
+            if place - begin > self._limit:
+                found.append(end)
+                begin = end
+            end = place
+        return [*found, end]
+
+
+def _joined(parts: Iterable[Words]) -> Words:
+    return np.concatenate([np.zeros(0, np.uint32), *parts])

@@ -1,0 +1,76 @@
+"""The command area: what a design takes of an FPGA."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from hls_gen.design import Design
+
+from .. import build as builds
+from .. import networks
+from ..area import PATHS, area
+from ..designs import folding as default_folding
+from ..fit import fit
+from ..netlist import Resources
+from .show import dump, grid, json_option, one_line_errors, working
+
+COLUMNS = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+"""What the table shows of the resources, and its heading."""
+
+SHARE = 0.01
+"""Modules with less than this share of the LUTs, and without block RAM and DSP, are left out of the table."""
+
+
+@click.command("area")
+@click.argument("source", metavar="NETWORK|FOLDER")
+@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
+@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
+@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
+@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
+@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: 32]")
+@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of the maps.  [default: auto]")
+@click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
+@json_option
+@one_line_errors
+def area_command(
+    source: str, stream_bits: str | None, order: str | None, paths: int, as_json: bool, **folding: int | None
+) -> None:
+    """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
+
+    Takes a build's FOLDER; or a NETWORK, a name of ours or a model file (.npz), with the folding that build takes.
+    LUTs are counted before pairing. Modules are synthesised one by one; the total is that of the flattened design.
+    Minutes for a large one, the first time.
+    """
+    given = {key: value for key, value in folding.items() if value is not None}
+    with working("synthesis (minutes for a large design)"):
+        made = area(_design(source, given, stream_bits, order))
+    if as_json:
+        dump(made.to_dict())
+        return
+    rows = []
+    for block in made.blocks:
+        if block.each.bram36 or block.each.dsp or block.each.lut * block.instances >= SHARE * made.total.lut:
+            rows.append([block.module, str(block.instances), *_figures(block.each), *_figures(block.own)[:1]])
+    rows.append(["whole design, flattened", "1", *_figures(made.total), ""])
+    grid("area of one instance, with what is in it", ["module", "instances", *COLUMNS.values(), "own LUT"], rows)
+    if paths:
+        longest = [[p.end, p.start, str(p.levels)] for p in made.paths[:paths]]
+        grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest)
+
+
+def _design(source: str, folding: dict[str, int], stream_bits: str | None, order: str | None) -> Design:
+    """The design of a build's folder, or one that fits a network."""
+    if Path(source).is_dir():
+        if folding or stream_bits or order:
+            raise ValueError(f"{source}: a build has its folding, give no options of it")
+        return builds.load(source).design
+    model = networks.find(source)
+    npu = replace(default_folding(model), **folding)
+    return fit(model.network.name, [model], npu, stream_bits=int(stream_bits or 32), order=order or "auto")
+
+
+def _figures(resources: Resources) -> list[str]:
+    values = asdict(resources)
+    return [f"{values[key]:,}".removesuffix(".0") for key in COLUMNS]

@@ -1,0 +1,40 @@
+"""The command work: what the order of work "input" gains, layer by layer."""
+
+from pathlib import Path
+
+import click
+
+from .. import networks
+from ..designs import folding
+from ..work import work
+from .show import bar, dump, grid, json_option, one_line_errors
+
+
+@click.command("work")
+@click.argument("network")
+@click.option("--frames", type=click.IntRange(1), default=4, help="Random images to run for each order.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("build/work"), help="Build folder."
+)
+@json_option
+@one_line_errors
+def work_command(network: str, frames: int, out: Path, as_json: bool) -> None:
+    """Show which layers of NETWORK gain from order of work "input": tuple memory and cycles, by simulation."""
+    model = networks.find(network)
+    with bar("orders of work", "programs") as update:
+        found = work(model, folding(model), out / model.network.name, frames, update)
+    if as_json:
+        dump(found)
+        return
+    rows = [
+        [
+            layer["name"],
+            f"{layer['groups']}",
+            f"{layer['tuple_words_output']:,}",
+            f"{layer['tuple_words_input']:,}",
+            f"{layer['cycles_gained']:,.1f}",
+        ]
+        for layer in found["layers"]
+    ]
+    title = f"{found['network']}: {found['cycles_output']:,.1f} cycles a frame in order output"
+    grid(title, ["layer", "kernel groups", "tuple words: output", "input", "cycles gained by input"], rows)

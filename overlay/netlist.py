@@ -1,0 +1,194 @@
+"""A netlist of Xilinx 7-series cells, as Yosys writes it as JSON: what it is made of, and its longest paths.
+
+Levels of logic between two registers:
+
+    LUT, inverter, asynchronous read of LUT RAM   1
+    entry to a carry chain (CARRY4)               1, and for each further CARRY4 of the chain 1/4
+    MUXF7, MUXF8                                  0
+    DSP48 without a register inside               4
+
+The sum is rounded down; the quarter is there because four CARRY4 take about as long as a LUT with its wire. A path
+begins and ends at flip-flops, block RAM, shift registers and DSPs with a register, and may end at the write port of LUT
+RAM. Paths from and to the ports of the module do not count.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+QUARTERS = {"LUT": 4, "INV": 4, "MUXF": 0, "RAM": 4, "CARRY4": 4, "DSP": 16, "BUF": 0}
+"""Quarter levels from an input to an output, by the beginning of the cell's type."""
+
+LUT_RAM = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "SRL16E": 1,
+           "SRLC16E": 1, "SRLC32E": 1, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2, "RAM256X1S": 4}  # fmt: skip
+"""LUTs in which the cell sits."""
+
+Cells = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """LUTs of logic as Yosys makes them, not paired into LUT6_2; flip-flops; block RAM in units of 36 Kbit; DSP blocks.
+
+    lutram : LUTs used as memory or shift register, not in ``lut``.  carry4 : carry chains.
+    """
+
+    lut: int = 0
+    ff: int = 0
+    bram36: float = 0
+    lutram: int = 0
+    dsp: int = 0
+    carry4: int = 0
+
+    def __add__(self, other: "Resources") -> "Resources":
+        return Resources(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values())))
+
+    def __mul__(self, times: int) -> "Resources":
+        return Resources(*(times * a for a in asdict(self).values()))
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path of ``levels`` between two registers; ``through`` are the named nets on its way."""
+
+    levels: int
+    start: str
+    end: str
+    through: tuple[str, ...] = ()
+
+
+def resources(cells: Counter[str]) -> Resources:
+    """Resources of cells by type; types that are no Xilinx cells (instances) are not looked at."""
+    lut = sum(n for kind, n in cells.items() if re.fullmatch(r"LUT[1-6]|INV", kind))
+    return Resources(
+        lut=lut,
+        ff=sum(n for kind, n in cells.items() if re.fullmatch(r"FD[RSCP]E(_1)?", kind)),
+        bram36=sum(n / (1 if "36" in kind else 2) for kind, n in cells.items() if kind.startswith("RAMB")),
+        lutram=sum(n * LUT_RAM[kind] for kind, n in cells.items() if kind in LUT_RAM),
+        dsp=sum(n for kind, n in cells.items() if kind.startswith("DSP48")),
+        carry4=cells["CARRY4"],
+    )
+
+
+def count(module: Mapping[str, Any]) -> Counter[str]:
+    """Cells of a module of the netlist by type."""
+    return Counter(cell["type"] for cell in module["cells"].values())
+
+
+def _kind(cell: Mapping[str, Any]) -> str:
+    """LUT, INV, MUXF, RAM, CARRY4, DSP or BUF for what is combinational (LUT RAM is both); else nothing."""
+    kind = cell["type"]
+    if kind.startswith("DSP48"):
+        inside = ("PREG", "MREG", "AREG", "BREG")
+        return "" if any(re.search("1", str(cell["parameters"].get(name, ""))[-2:]) for name in inside) else "DSP"
+    if kind.startswith("RAMB"):
+        return ""
+    return next((known for known in QUARTERS if kind.startswith(known)), "")
+
+
+def _ports(cell: Mapping[str, Any], direction: str) -> Iterator[tuple[str, int]]:
+    for port, wires in cell["connections"].items():
+        if cell["port_directions"][port] == direction:
+            yield from ((port, wire) for wire in wires if isinstance(wire, int))
+
+
+def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """(from wire, to wire, quarter levels) through a combinational cell."""
+    kind = _kind(cell)
+    for port, wire in _ports(cell, "input"):
+        quarters = 1 if kind == "CARRY4" and port == "CI" else QUARTERS[kind]
+        for out, to in _ports(cell, "output"):
+            if kind != "RAM" or _reads(port, out):
+                yield wire, to, quarters
+
+
+def _reads(port: str, out: str) -> bool:
+    """Whether that port of LUT RAM is the address of what stands at that output."""
+    if port.startswith("ADDR"):
+        return out == f"DO{port[4]}"
+    if port.startswith("DPRA"):
+        return out == "DPO"
+    return re.fullmatch(r"A\d*", port) is not None and out in ("O", "SPO")
+
+
+def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) -> list[Path]:
+    """The longest path to each register, longest first: at most ``limit``, of at least ``least`` levels.
+
+    Bits of one register count as one, and of the paths between the same two only the longest is told.
+    The module must be flat.
+    """
+    cells, names = module["cells"], _names(module)
+    starts: dict[int, str] = {}
+    arcs: dict[int, list[tuple[int, int]]] = {}
+    waiting: Counter[int] = Counter()
+    for name, cell in cells.items():
+        kind = _kind(cell)
+        if not kind:
+            starts.update((wire, _register(name, cell, names)) for _, wire in _ports(cell, "output"))
+            continue
+        for wire, to, quarters in _arcs(cell):
+            arcs.setdefault(wire, []).append((to, quarters))
+            waiting[to] += 1
+    arrival, came = _arrivals(starts, arcs, waiting)
+    found: dict[tuple[str, str], Path] = {}
+    for name, cell in cells.items():
+        kind = _kind(cell)
+        if kind and kind != "RAM":
+            continue
+        end = _register(name, cell, names)
+        for port, wire in _ports(cell, "input"):
+            if wire not in arrival or (kind == "RAM" and re.fullmatch(r"ADDR[A-C]\d*|DPRA\d*", port)):
+                continue
+            levels = arrival[wire] // 4
+            way = _way(wire, came)
+            key = (starts[way[0]], end)
+            if levels >= least and (key not in found or levels > found[key].levels):
+                through = [names[w] for w in way[1:] if w in names and not names[w].startswith("$")]
+                found[key] = Path(levels, *key, tuple(dict.fromkeys(through)))
+    return sorted(found.values(), key=lambda p: (-p.levels, p.start, p.end))[:limit]
+
+
+def _arrivals(
+    starts: Mapping[int, str], arcs: Mapping[int, list[tuple[int, int]]], waiting: Counter[int]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Longest way to each wire from a register, in quarter levels, and the wire before it on that way."""
+    arrival = dict.fromkeys(starts, 0)
+    came: dict[int, int] = {}
+    ready = [wire for wire in arcs if not waiting[wire]]
+    while ready:
+        wire = ready.pop()
+        for to, quarters in arcs.get(wire, ()):
+            if wire in arrival and arrival[wire] + quarters > arrival.get(to, -1):
+                arrival[to], came[to] = arrival[wire] + quarters, wire
+            waiting[to] -= 1
+            if not waiting[to]:
+                ready.append(to)
+    return arrival, came
+
+
+def _way(wire: int, came: Mapping[int, int]) -> list[int]:
+    way = [wire]
+    while way[-1] in came:
+        way.append(came[way[-1]])
+    return way[::-1]
+
+
+def _names(module: Mapping[str, Any]) -> dict[int, str]:
+    """A name for each wire: the one that a person gave, the shortest of them."""
+    names: dict[int, str] = {}
+    for name, net in module["netnames"].items():
+        if net["hide_name"]:
+            continue
+        for wire in net["bits"]:
+            if isinstance(wire, int) and (wire not in names or (len(name), name) < (len(names[wire]), names[wire])):
+                names[wire] = name
+    return names
+
+
+def _register(name: str, cell: Mapping[str, Any], names: Mapping[int, str]) -> str:
+    """Name of a register: of the net at a flip-flop's output, or of the cell itself, without bit numbers."""
+    if cell["type"].startswith("FD"):
+        return names.get(cell["connections"]["Q"][0], name)
+    return re.sub(r"(\.\d+)+(_\w+)?$", "", name)

@@ -129,6 +129,7 @@ class Npu:
             "threshold_rows",
             "map_words",
             "layers",
+            "binariser_rows",
         ):
             if getattr(self, name) < 2:
                 raise ValueError(f"npu: {name} must be >= 2, got {getattr(self, name)}")

@@ -29,8 +29,8 @@ Progress = Callable[[int, int], None]
 
 
 def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Progress | None = None) -> dict[str, Any]:
-    """Cycles a frame with all layers in order "output", and for each layer with several kernel groups its words of tuple
-    memory and the cycles a frame with that layer in order "input".
+    """Cycles a frame with all layers in order "output", and for each layer with several kernel groups its words of
+    tuple memory and the cycles a frame with that layer in order "input".
 
     Cycles are those of a batch of ``frames`` random images, divided. ValueError where the engine can't compute the
     network; RuntimeError if hardware and golden differ.

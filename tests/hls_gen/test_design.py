@@ -21,6 +21,8 @@ BAD = {
     "planes": (9, "npu: planes must be 0 or 2..8 and below kfp = 8, got 9"),
     "shift_bits": (4, "npu: shift_bits must be 0..3, got 4"),
     "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
+    "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for kind binary, got 10"),
+    "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),

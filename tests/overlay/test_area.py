@@ -177,7 +177,7 @@ def test_synthesis():
     assert 8 <= made.total.lutram <= 32
     assert 2 <= made.levels <= 3
     found = {(path.start, path.end): path.levels for path in made.paths}
-    assert found["two.held", "two.parity"] == found["one.held", "one.parity"] == made.levels
+    assert found["two.held", "parity"] == found["one.held", "parity"] == made.levels
     assert found["low", "near"] == 1
     assert made == area_of(SMALL, "small")  # from the cache
     assert json.loads(json.dumps(made.to_dict()))["levels"] == made.levels

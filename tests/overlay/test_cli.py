@@ -41,7 +41,11 @@ def test_demo(tmp_path: Path) -> None:
 
 def test_build_and_simulate(tmp_path: Path) -> None:
     folder = str(tmp_path / "build")
-    facts = json.loads(call("build", "digits-cnn", "--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "3", "--out", folder, "--json").stdout)
+    facts = json.loads(
+        call(
+            "build", "digits-cnn", "--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "3", "--out", folder, "--json"
+        ).stdout
+    )
     assert (facts["kfp"], facts["kgp"], facts["pfp"], facts["lanes"]) == (8, 4, 3, 32)
     images = np.random.default_rng(1).integers(0, 17, (5, 8, 8, 1))
     np.save(tmp_path / "images.npy", images)
@@ -72,7 +76,10 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     names = ", ".join(networks.names())
     assert error("build", "nonet") == f"bitloom: network: name must be one of {names}, got 'nonet'"
     assert error("build", "digits-cnn", "--kfp", "0") == "bitloom: npu: kfp must be an integer >= 1, got 0"
-    assert error("build", "digits-cnn", "--planes", "4") == "bitloom: digits-cnn: the input must have at most 4 bit planes, got 6"
+    assert (
+        error("build", "digits-cnn", "--planes", "4")
+        == "bitloom: digits-cnn: the input must have at most 4 bit planes, got 6"
+    )
     missing = error("simulate", str(tmp_path))
     assert missing.startswith(f"bitloom: {tmp_path / 'build.json'}: a build must have a readable build.json, got: ")
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")

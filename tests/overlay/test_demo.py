@@ -68,7 +68,9 @@ def test_another_model_is_refused(model: Model, made: builds.Build) -> None:
     arrays = {name: dict(values) for name, values in model.arrays.items()}
     arrays["dense_4"]["weight"] = -np.asarray(arrays["dense_4"]["weight"])
     other = Model(model.network, arrays)
-    with pytest.raises(ValueError, match=r"digits-cnn was compiled from [0-9a-f]{16}, got the model [0-9a-f]{16}: build"):
+    with pytest.raises(
+        ValueError, match=r"digits-cnn was compiled from [0-9a-f]{16}, got the model [0-9a-f]{16}: build"
+    ):
         run(made, other, digits.load_digits().test_images[:1])
 
 

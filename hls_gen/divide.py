@@ -1,10 +1,10 @@
 """Average: a sum divided by a count, rounded half away from zero.  Golden twin: golden.pool.rounded_quotient.
 
-    sum, count --> 2 |sum| + count, reciprocal of the count --> product --> >> 23, sign --> quotient
+    sum, count, reciprocal --> register --> 2 |sum| + count --> product --> >> 23, sign --> quotient
 
 quotient = floor((2 |sum| + count) / (2 count)) with the sign of the sum. The reciprocal is ceil(2^23 / (2 count)),
 from a memory that the program fills; exact, since the numerator n and divisor d = 2 count obey n (d - 1) < 2^23 for
-counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). One quotient a cycle, latency 3 cycles, no stall
+counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). One quotient a cycle, latency 4 cycles, no stall
 inside.
 """
 
@@ -13,7 +13,7 @@ from veriloggen import Cat
 from .design import COUNT_BITS, RECIPROCAL_BITS, Npu
 from .rtl import Block, bits, choose, const, fit, product
 
-LATENCY = 3
+LATENCY = 4
 POWER = 23
 
 
@@ -26,12 +26,15 @@ def divide(npu: Npu) -> Block:
     """Divider of one lane; with ``average`` 0 the sum's low bits come out as they are."""
     b = Block("divide", reset=False)
     w, out = sum_bits(npu), npu.feature_bits
-    total, count = b.input("sum", w), b.input("count", COUNT_BITS)
-    average, reciprocal = b.input("average"), b.input("reciprocal", RECIPROCAL_BITS)
+    inputs = (("sum", w), ("count", COUNT_BITS), ("average", 1), ("reciprocal", RECIPROCAL_BITS))
+    given = {name: (b.input(name, bit_count), bit_count) for name, bit_count in inputs}
     quotient = b.output_reg("quotient", out, init=None)
 
     # # #
 
+    held = {name: b.reg(f"held_{name}", bit_count, init=None) for name, (_, bit_count) in given.items()}
+    b.on(None, *[(held[name], port) for name, (port, _) in given.items()])
+    total, count, average, reciprocal = held["sum"], held["count"], held["average"], held["reciprocal"]
     sign = bits(total, w - 1, 1)
     size = b.wire("size", w, choose(sign, ~total + const(1, w), total, w))
     numerator, factor = b.reg("numerator", w + 1, init=None), b.reg("factor", RECIPROCAL_BITS, init=None)

@@ -5,11 +5,13 @@ golden/accumulate.py, structure "collect".
                    XNOR --> register[collect] --> popcount or OR --> result
     weights[kfp] --+
 
-One beat a cycle, KFP products a beat: product i of the window is bit i of the register. ``valid`` and ``first`` come
-with the features; the first beat of a window clears what it does not write, so that a short window adds nothing.
-``last`` comes LATENCY - 1 cycles later, where LATENCY is from the features of the last beat to ``result``: OR 2 cycles,
-as golden has it; popcount 3 (4 above 64 bits), since its adders have a register inside. The next window may begin while
-this one is reduced. ``result`` holds until that of the next window.
+One beat a cycle, KFP products a beat. The register shifts, which costs no LUT; golden writes product i to bit i, but
+neither reducer looks at the order. ``valid`` and ``first`` come with the features; the first beat of a window clears
+the rest, so that a short window adds nothing. ``last`` comes a cycle before ``result``.
+
+Latency from the features of the last beat to ``result``: OR 2 cycles, so that it is reduced in the cycle after the last
+products, as golden has it; popcount 3 (4 above 64 bits), since there are registers among its adders. The next window
+may begin while this one is reduced. ``result`` holds until that of the next window.
 
 Where the NPU accumulates ``both`` ways ``code``, which comes with ``last``, chooses OR.
 """
@@ -22,7 +24,7 @@ from .design import Npu
 from .memory import Library
 from .pe import CHUNK
 from .popcount import popcount
-from .rtl import Block, Signal, all_of, any_of, bits, bits_for, choose, const, fit, nonzero
+from .rtl import Block, Signal, any_of, bits, bits_for, choose, const, fit, nonzero
 
 
 def pe_collect_latency(npu: Npu) -> int:
@@ -60,19 +62,14 @@ def pe_collect(library: Library, npu: Npu) -> Block:
 
 
 def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signal, first: Signal) -> Signal:
-    """The register of a window's products. ``place`` has a 1 for the lanes that the next beat writes."""
-    kfp, beats = npu.kfp, npu.collect // npu.kfp
-    match = b.wire("match", kfp, ~(features ^ weights))
-    collected = b.reg("collected", npu.collect, init=None)
-    b.on(valid & first, (bits(collected, 0, kfp), match))
-    if beats == 1:
+    """The register of a window's products."""
+    match = b.wire("match", npu.kfp, ~(features ^ weights))
+    collected, older = b.reg("collected", npu.collect, init=None), npu.collect - npu.kfp
+    if not older:
+        b.on(valid & first, (collected, match))
         return collected
-    place = b.reg("place", beats - 1, init=None)  # of all beats but the first
-    onward = Cat(bits(place, 0, beats - 2), const(0, 1)) if beats > 2 else 0
-    b.on(valid, (place, choose(first, 1, onward, beats - 1)))
-    for k in range(1, beats):
-        write = all_of(valid, any_of(first, bits(place, k - 1, 1)))
-        b.on(write, (bits(collected, k * kfp, kfp), choose(first, 0, match, kfp)))
+    kept = b.wire("kept", older, choose(first, 0, bits(collected, 0, older), older))
+    b.on(valid, (collected, Cat(kept, match)))
     return collected
 
 

@@ -1,12 +1,15 @@
 """Requantisation: OL accumulators become OL features of ``feature_bits``.  Golden twin: golden/requantise.py.
 
-    sums[OL] --> + bias --> x multiplier --> + half --> >> shift, clip to low..high --> features[OL]
+    sums[OL] --> + bias --> x multiplier --> half --> + half --> >> shift --> clip to low..high --> features[OL]
                    `--> raw[OL] (the sum itself)
 
-Rounds to nearest, halves away from zero. One step a cycle, latency 4 cycles; operands and product are registers, as DSP
-blocks have them. All stages move together, when the last one is free. Shifts are at most acc_bits + 16, where every
-result is 0: half of 2^shift and the product then fit their register.
+Rounds to nearest, halves away from zero. One step a cycle, latency 6 cycles; operands and product are registers, as DSP
+blocks have them, and each other step is a register stage, so that none is deeper than 8 LUT levels. All stages move
+together, when the last one is free. Shifts are at most acc_bits + 16, where every result is 0: half of 2^shift and the
+product then fit their register.
 """
+
+from itertools import pairwise
 
 from veriloggen import Repeat
 from veriloggen.core.vtypes import Srl
@@ -29,7 +32,7 @@ from .rtl import (
 )
 from .step import Step, flags, join
 
-STAGES = ("value", "product", "rounded", "feature")
+STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:
@@ -45,8 +48,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
     b.on(
         move,
         (valid["product"], valid["value"] & ~side["raw"]),
-        (valid["rounded"], valid["product"]),
-        (valid["feature"], valid["rounded"]),
+        *[(valid[after], valid[before]) for before, after in pairwise(STAGES[1:])],
     )
     last = side["tuple_last"]
     for stage in STAGES[1:]:
@@ -68,12 +70,12 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
 
 
 def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signal]:
-    """The layer's (low, high), as late as the rounded value that they belong to."""
+    """The layer's (low, high), as late as the shifted value that they belong to."""
     out = []
     for name in ("low", "high"):
         late = b.reg(f"value_{name}", npu.feature_bits, init=None)
         b.on(step.go, (late, step.layer[name]))
-        for stage in STAGES[1:3]:
+        for stage in STAGES[1:-1]:
             later = b.reg(f"{stage}_{name}", npu.feature_bits, init=None)
             b.on(move, (later, late))
             late = later
@@ -95,15 +97,20 @@ def _lane(
     b.on(move, (made, product(value, multiplier)), (made_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers, nothing without a shift
-    rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", SHIFT_BITS, init=None)
+    half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)
+    half_shift = b.reg(f"half_shift_{k}", SHIFT_BITS, init=None)
     less = b.wire(f"shift_less_{k}", SHIFT_BITS, sub(made_shift, 1, SHIFT_BITS))
-    half = b.wire(f"half_{k}", wide, choose(nonzero(made_shift), const(1, wide) << less, 0, wide))
-    down = b.wire(f"down_{k}", 1, bits(made, wide - 1, 1) & nonzero(made_shift))
-    b.on(move, (rounded, made + half - fit(down, wide)), (rounded_shift, made_shift))
+    power = b.wire(f"power_{k}", wide, const(1, wide) << less)
+    down = b.wire(f"down_{k}", wide, fit(bits(made, wide - 1, 1), wide))
+    b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, made), (half_shift, made_shift))
 
-    sign = bits(rounded, wide - 1, 1)
+    rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", SHIFT_BITS, init=None)
+    b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
+
+    shifted, sign = b.reg(f"shifted_{k}", wide, init=None), bits(rounded, wide - 1, 1)
     turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s)
-    shifted = b.wire(f"shifted_{k}", wide, Srl(turned, rounded_shift) ^ Repeat(sign, wide))
+    b.on(move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
+
     low, high = (b.wire(f"{name}_{k}", wide, sign_extend(v, wide)) for name, v in zip(("low", "high"), limits))
     feature = b.reg(f"feature_{k}", npu.feature_bits, init=None)
     above = b.wire(f"above_{k}", 1, signed_at_least(shifted, high))

@@ -15,7 +15,7 @@ from hls_gen.rtl import Block
 from hls_gen.step import Step
 from tests.hls_gen.bench import Bench, Sink, Source, run, steady
 
-LATENCY = 4
+LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
 
 

@@ -146,7 +146,7 @@ class Beats(Agent):
             self.found.append((bench["word"], *self._open))
             self._open = None
         if not self.pool:
-            (state,) = (n for n in PULSES if bench.get(n))  # exactly one
+            (state,) = (n for n in PULSES if n in bench and bench[n])  # noqa: RUF019 - exactly one; a bench has no get
             self.states.append(state)
         if bench["beat"]:
             self.cycles.append(bench.cycle)

@@ -10,7 +10,7 @@ from .show import bar, dump, grid, json_option, one_line_errors
 
 TITLES = {
     "popcount": "trained for popcount",
-    "replaced": "the same weights, or in its place",
+    "replaced": "same weights, or in place",
     "trained": "trained for or",
 }
 

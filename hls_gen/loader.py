@@ -126,14 +126,22 @@ def loader(library: Library, design: Design) -> Block:
         (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
         (frame_ok, eq(header[2], network["frame_words"])),
     )
-    is_load, is_frame = b.wire("is_load", 1, eq(kind, KINDS["LOAD"])), b.wire("is_frame", 1, eq(kind, KINDS["FRAME"]))
+    is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
+    other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
+    b.on(
+        None,
+        (is_load, eq(kind, KINDS["LOAD"])),
+        (is_frame, eq(kind, KINDS["FRAME"])),
+        (other_npu, nonzero(bits(header[0], 16, 8))),
+        (no_memory, eq(depth, 0)),
+    )
     rows = is_load if is_weights is None else is_load | is_weights
     needs_network = is_frame if is_weights is None else is_frame | is_weights
     rules = [
         (~whole, 1),
         (~any_of(is_load, is_frame, *([] if is_weights is None else [is_weights])), 2),
-        (~eq(bits(header[0], 16, 8), 0), 3),
-        (is_load & eq(depth, 0), 4),
+        (other_npu, 3),
+        (is_load & no_memory, 4),
         (rows & ~end_ok, 5),
         (needs_network & ~loaded, 8),
         (is_frame & ~frame_ok, 6),

@@ -10,10 +10,10 @@ give 0; writes to them and to read-only registers do nothing; a write with a par
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from veriloggen import Cat
+from veriloggen import Cat, Repeat
 
 from .design import Design
-from .rtl import Block, Signal, add, all_of, bits, choose, const, eq, fit, nonzero
+from .rtl import Block, Signal, add, all_of, any_of, bits, choose, const, eq, fit, nonzero
 
 IDENT = 0x424C4D31
 VERSION = (0, 1, 0)
@@ -201,10 +201,11 @@ def registers(design: Design, digest: str) -> Block:
             register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
             values[register] = counter(register, computing & b.input(f"npu{n}_{name}"))
         values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
-    shown: Signal = const(0, 32)
-    for name, value in reversed(values.items()):
-        shown = choose(eq(bus.read_address, v[name].offset), value, shown, 32)
-    bus.shown.assign(shown)
+    chosen = [
+        Repeat(b.wire(f"reads_{name.lower()}", 1, eq(bus.read_address, v[name].offset)), 32) & value
+        for name, value in values.items()
+    ]  # at most one is not 0
+    bus.shown.assign(any_of(*chosen))
     return b
 
 

@@ -150,6 +150,7 @@ def loader(library: Library, design: Design) -> Block:
     for broken, number in reversed(rules):
         verdict = choose(broken, number, verdict, 4)
     verdict = b.wire("verdict", 4, verdict)
+    passed = b.wire("passed", 1, eq(verdict, 0))  # nothing is taken while judging, so no other fault can come
     early = b.wire("early_last", 1, all_of(take, tlast, ~final, ~at["DRAIN"]))
     fault_code.assign(choose(at["JUDGE"], verdict, choose(early, 7, 0, 4), 4))
     fault.assign(nonzero(fault_code))
@@ -159,8 +160,8 @@ def loader(library: Library, design: Design) -> Block:
     in_flight = b.reg("in_flight", flight_bits)
     idle = b.wire("no_frame", 1, eq(in_flight, 0))
     flag_ready = b.wire("flag_ready")
-    accept_load = b.wire("accept_load", 1, all_of(at["JUDGE"], ~fault, is_load, idle))
-    accept_frame = b.wire("accept_frame", 1, all_of(at["JUDGE"], ~fault, is_frame, start, flag_ready))
+    accept_load = b.wire("accept_load", 1, all_of(at["JUDGE"], passed, is_load, idle))
+    accept_frame = b.wire("accept_frame", 1, all_of(at["JUDGE"], passed, is_frame, start, flag_ready))
     b.on(accept_frame & ~frame_left, (in_flight, add(in_flight, 1, flight_bits)))
     b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, flight_bits)))
     flag_room = b.wire("flag_room_unused")
@@ -189,7 +190,7 @@ def loader(library: Library, design: Design) -> Block:
     if is_weights is not None:
         completes = all_of(load, bank_last, eq(rows_left, 1), is_weights, bits(header[0], 4, 1))
         room = unfinished_layers(b, ahead=bits(header[0], 8, 8), completes=completes, restart=accept_load)
-        accept_weights = b.wire("accept_weights", 1, all_of(at["JUDGE"], ~fault, is_weights, room))
+        accept_weights = b.wire("accept_weights", 1, all_of(at["JUDGE"], passed, is_weights, room))
         b.on(
             accept_weights,
             (bank, 0),

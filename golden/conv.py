@@ -4,6 +4,7 @@ Or, in binary layers, one bit a window: the OR of its products (A2). That bit is
 is opposite to the kernel in every valid tap and channel.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -49,9 +50,9 @@ class Weighted(Layer):
         if self.accumulate == "or" and self.weight != BIPOLAR:
             raise ValueError(f"{self.name}: accumulate or needs weights of {BIPOLAR}, got {self.weight}")
 
+    @abstractmethod
     def window(self, source: Map) -> Window:
         """The window that slides over ``source``."""
-        raise NotImplementedError
 
     def fan_in(self, source: Map) -> int:
         """Products of a whole window."""

@@ -251,14 +251,17 @@ def _header(b: Block, at: dict[str, Signal], take: Signal, data: Signal, width: 
 
 
 def _memory_shape(b: Block, design: Design, memory: Signal, port: LoadPort) -> tuple[Signal, Signal]:
-    """(depth, banks - 1) of the memory with this id; depth 0 if there is none."""
+    """(depth, banks - 1) of the memory with this id; depth 0 if there is none. Registers: word 0 of a header has stood
+    for a cycle when the header is complete."""
     depth_bits = port.row_bits + 1
     depth: Signal = const(0, depth_bits)
     banks: Signal = const(0, port.bank_bits)
     for m in reversed(design.npus[0].memories()):
         depth = choose(eq(memory, m.id), m.depth, depth, depth_bits)
         banks = choose(eq(memory, m.id), -(-m.width // design.stream_bits) - 1, banks, port.bank_bits)
-    return b.wire("memory_depth", depth_bits, depth), b.wire("memory_banks", port.bank_bits, banks)
+    shape = b.reg("memory_depth", depth_bits, init=None), b.reg("memory_banks", port.bank_bits, init=None)
+    b.on(None, (shape[0], depth), (shape[1], banks))
+    return shape
 
 
 def _network(b, npu, load, memory, bank, bank_last, data, width) -> tuple[dict[str, Signal], Signal]:

@@ -151,7 +151,8 @@ def loader(library: Library, design: Design) -> Block:
         verdict = choose(broken, number, verdict, 4)
     verdict = b.wire("verdict", 4, verdict)
     passed = b.wire("passed", 1, eq(verdict, 0))  # nothing is taken while judging, so no other fault can come
-    early = b.wire("early_last", 1, all_of(take, tlast, ~final, ~at["DRAIN"]))
+    early = b.reg("early_last")  # a cycle in which nothing is taken
+    b.on(None, (early, all_of(take, tlast, ~final, ~at["DRAIN"])))
     fault_code.assign(choose(at["JUDGE"], verdict, choose(early, 7, 0, 4), 4))
     fault.assign(nonzero(fault_code))
 
@@ -208,7 +209,7 @@ def loader(library: Library, design: Design) -> Block:
         library,
         npu.host_word_bits,
         width,
-        at["FRAME"] & valid,
+        all_of(at["FRAME"], valid, ~early),
         gearbox_ready,
         data,
         beat_last,
@@ -216,7 +217,8 @@ def loader(library: Library, design: Design) -> Block:
     )
 
     final.assign(any_of(at["LOAD"] & bank_last & eq(rows_left, 1), at["FRAME"] & beat_last))
-    ready.assign(any_of(at["HEADER"], at["LOAD"], at["FRAME"] & gearbox_ready, at["DRAIN"]))
+    can_take = b.wire("can_take", 1, any_of(at["HEADER"], at["LOAD"], at["FRAME"] & gearbox_ready, at["DRAIN"]))
+    ready.assign(can_take & ~early)
     number = {name: k for k, name in enumerate(STATES)}
     b.on(header_done, (state, number["RANGE"]))
     b.on(at["RANGE"], (state, number["JUDGE"]))

@@ -126,18 +126,20 @@ def nonzero(a: Signal) -> Signal:
 
 def all_of(*terms: Signal) -> Signal:
     """AND of 1-bit terms."""
-    out = terms[0]
-    for t in terms[1:]:
-        out = out & t
-    return out
+    return _balanced(lambda a, b: a & b, terms)
 
 
 def any_of(*terms: Signal) -> Signal:
-    """OR of 1-bit terms."""
-    out = terms[0]
-    for t in terms[1:]:
-        out = out | t
-    return out
+    """OR of terms of one width."""
+    return _balanced(lambda a, b: a | b, terms)
+
+
+def _balanced(operator: Callable[[Signal, Signal], Signal], terms: tuple[Signal, ...]) -> Signal:
+    """``operator`` over all terms, as a tree: synthesis need not find that the order doesn't matter."""
+    while len(terms) > 1:
+        pairs = [operator(a, b) for a, b in zip(terms[::2], terms[1::2])]
+        terms = (*pairs, *terms[len(terms) & ~1 :])
+    return terms[0]
 
 
 def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Signal:

@@ -5,6 +5,8 @@ s_axis -> loader -> NPU <-> map store
 s_axi  -> registers
 """
 
+from veriloggen import Cat
+
 from .design import Design
 from .fifo import fifo
 from .gearbox import chain, collector, gearbox
@@ -16,6 +18,8 @@ from .registers import ADDRESS_BITS, registers
 from .rtl import Block, Signal, any_of, bits, choose, sign_extend, width
 
 TOP = "bitloom_top"
+MAP_HELD = 4
+"""Words of a last map that wait for the host: they keep its ready apart from the NPU's."""
 AXI = (
     ("awaddr", "in", ADDRESS_BITS),
     ("awvalid", "in", 1),
@@ -129,13 +133,20 @@ def _output(
     raw = chain(
         b, library.get(gearbox, 32, stream), "raw_words", {**values, "data": sign_extend(values["data"], 32)}, rst=reset
     )
-    maps = chain(
-        b,
-        library.get(gearbox, params.word_bits, stream),
-        "map_words",
-        {k: engine[f"map_{k}"] for k in ("valid", "ready", "data", "last")},
+    held = {"valid": b.wire("map_held"), "ready": b.wire("map_taken"), "data": b.wire("map_word", params.word_bits + 1)}
+    b.instance(
+        library.get(fifo, library, params.word_bits + 1, MAP_HELD),
+        "map_held_words",
         rst=reset,
+        in_valid=engine["map_valid"],
+        in_ready=engine["map_ready"],
+        in_data=Cat(engine["map_last"], engine["map_data"]),
+        **{f"out_{k}": signal for k, signal in held.items()},
+        room=b.wire("map_room_unused"),
     )
+    held["last"] = bits(held["data"], params.word_bits, 1)
+    held["data"] = bits(held["data"], 0, params.word_bits)
+    maps = chain(b, library.get(gearbox, params.word_bits, stream), "map_words", held, rst=reset)
     ready = b.wire("result_ready")
     gate = b.wire("result_gate", 1, ready & load["flag_valid"])
     either = b.wire("result_valid", 1, any_of(raw["valid"], maps["valid"]))

@@ -18,49 +18,56 @@ from .integer import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
 from .manifest import Manifest, Memory, Npu
 from .packets import Words, load_packet, pack_fields, pack_rows, weights_packet
-from .plan import Plan, Work, plan
+from .plan import NpuPlan, Plan, Work, plan
 from .program import Program
 from .raster import MODULAR
 from .streamed_weights import Layer, Placement, Stream, place
 from .tables import FLAGS, Tables
 
 
-def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: Work = "output") -> Program:
+def compile_model(
+    model: Model,
+    manifest: Manifest,
+    order: str = "auto",
+    work: Work = "output",
+    *,
+    mapping: Sequence[int] | None = None,
+    chunk: int = 1,
+) -> Program:
     """``model`` as a program for the design of ``manifest``. order: "pull", "raster" or "auto" (golden.schedule).
 
-    work : order of work of the layers (driver.plan).
+    work : order of work of the layers.  mapping : NPU of each weighted layer.  chunk : tuples of a chunk between
+    neighbours (driver.plan).
 
     ValueError, in one line with the need and what there is, where it doesn't fit.
     """
-    npu, network = manifest.npus[0], model.network
-    made = plan(model, npu.parameters, order, work)
-    need, collect = made.window_lanes, npu.parameters["collect"]
-    if collect and need > collect:
-        raise ValueError(f"{network.name}: collect must be >= {need}, design {manifest.name} has {collect}")
+    network, count = model.network, len(manifest.npus)
+    made = plan(model, [npu.parameters for npu in manifest.npus], order, work, mapping=mapping, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
-    needs = {**made.depths(), "acc_bits": made.acc_bits()}
     placement = None
-    if npu.parameters.get("stream_weights"):
-        del needs["kernel_rows"]
+    if manifest.npus[0].parameters.get("stream_weights"):
         placement = _place(made, manifest, len(frame))
-    for name, need in needs.items():
-        if need > npu.parameters[name]:
-            raise ValueError(
-                f"{network.name}: {name} must be >= {need}, design {manifest.name} has {npu.parameters[name]}"
-            )
-    rows = {**_rows(made, npu), "network": _network_row(made, manifest, len(frame))}  # the network row comes last
-    parameters, (before, after) = _parameters(manifest, made, placement, rows)
-    result_words, index = _result_index(made, npu, manifest.stream_bits)
+    for n, npu in enumerate(made.npus):
+        what = f"design {manifest.name}" if count == 1 else f"NPU {n} of design {manifest.name}"
+        _check_depths(network.name, npu, what, placed=placement is not None)
+    loads, before, after = list[Words](), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
+    for n, npu in enumerate(made.npus):
+        rows = {**_rows(npu, manifest.npus[n]), "network": _network_row(made, n, manifest, len(frame))}  # this one last
+        part, (before, after) = _parameters(manifest, n, npu, placement, rows)
+        loads.append(part)
+    parameters, final = np.concatenate(loads), made.npus[made.mapping[-1]]
+    result_words, index = _result_index(made, final, manifest.stream_bits)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
         output_shape=network.output.shape,
-        output_kind="raw" if made.results[-1]["raw"] else "signed" if made.scales else "bits",
+        output_kind="raw" if final.passes[-1].raw else "signed" if final.scales else "bits",
         classes=network.classes,
-        ideal_cycles=sum(beats for _, beats in made.ideal),
+        ideal_cycles=max(_beats(made, n) for n in range(count)),
         layers=tuple(made.ideal),
+        mapping=tuple(made.mapping),
         parameters=parameters,
         weights=np.concatenate([before, after]),
         weights_before=len(before),
@@ -71,10 +78,27 @@ def compile_model(model: Model, manifest: Manifest, order: str = "auto", work: W
     )
 
 
+def _beats(made: Plan, n: int) -> int:
+    """Beats a frame of NPU ``n``."""
+    return sum(beats for (_, beats), npu in zip(made.ideal, made.mapping) if npu == n)
+
+
+def _check_depths(network: str, made: NpuPlan, what: str, placed: bool) -> None:
+    """ValueError unless the NPU has what its layers need. placed : its kernel rows have been given their places."""
+    collect, needs = made.geometry["collect"], {**made.depths(), "acc_bits": made.acc_bits()}
+    if collect and made.window_lanes > collect:
+        raise ValueError(f"{network}: collect must be >= {made.window_lanes}, {what} has {collect}")
+    if placed:
+        del needs["kernel_rows"]
+    for name, need in needs.items():
+        if need > made.geometry[name]:
+            raise ValueError(f"{network}: {name} must be >= {need}, {what} has {made.geometry[name]}")
+
+
 def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
     """Where the weights of each layer lie, which the rows of memory ``layers`` are told."""
-    npu = manifest.npus[0]
-    layers = [Layer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, made.kernels)]
+    npu, own = manifest.npus[0], made.npus[0]
+    layers = [Layer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, own.kernels)]
     stream = Stream(
         bits=manifest.stream_bits,
         row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,
@@ -82,57 +106,70 @@ def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
         absorbed=npu.parameters["tuple_words"] >= len(made.input_words),
     )
     found = place(made.lowered.model.network.name, layers, int(npu.parameters["kernel_rows"]), stream)
-    for i, row in enumerate(made.conv.layers):
+    for i, row in enumerate(own.conv.layers):
         row |= {"kernel_base": found.base[i], "kernel_stream": int(i in found.streamed)}
     return found
 
 
 def _parameters(
-    manifest: Manifest, made: Plan, placement: Placement | None, rows: Mapping[str, Words]
+    manifest: Manifest, n: int, made: NpuPlan, placement: Placement | None, rows: Mapping[str, Words]
 ) -> tuple[Words, tuple[Words, Words]]:
     """(LOAD packets, WEIGHTS packets before each frame and after it)."""
     none, loads, weights = np.zeros(0, np.uint32), list[Words](), list[Words]()
     for name, part in rows.items():
         if name != "kernels" or placement is None or not placement.streamed:
             if len(part):
-                loads.append(load_packet(manifest, 0, name, 0, part))
+                loads.append(load_packet(manifest, n, name, 0, part))
             continue
         ends = np.cumsum([len(k) for k in made.kernels])
         for i, own in enumerate(np.split(part, ends[:-1])):
             if i in placement.streamed:
                 ahead = placement.ahead[placement.streamed.index(i)]
-                weights.append(weights_packet(manifest, 0, placement.base[i], own, ahead))
+                weights.append(weights_packet(manifest, n, placement.base[i], own, ahead))
             else:
-                loads.append(load_packet(manifest, 0, name, placement.base[i], own))
+                loads.append(load_packet(manifest, n, name, placement.base[i], own))
     before, after = weights[: placement.before if placement else 0], weights[placement.before if placement else 0 :]
-    return np.concatenate(loads), (np.concatenate([none, *before]), np.concatenate([none, *after]))
+    return np.concatenate([none, *loads]), (np.concatenate([none, *before]), np.concatenate([none, *after]))
 
 
-def _network_row(made: Plan, manifest: Manifest, frame_beats: int) -> Words:
-    """The one row of the memory ``network``."""
-    frame_words, together = len(made.input_words), max(1, manifest.stream_bits // manifest.npus[0].host_word_bits)
-    row = {
-        "frame_words": frame_words,
-        "frame_beats": frame_beats,
-        "last_layer": len(made.results) - 1,
-        "last_pool_layer": max(len(made.pool.layers) - 1, 0),
-        "frame_tail": (frame_words - 1) % together,
-    }
-    if len(made.binariser):
-        row["binariser_last"] = len(made.binariser) - 1
-    return pack_fields(manifest.memory(0, "network"), _columns([row]))
+def _network_row(made: Plan, n: int, manifest: Manifest, frame_beats: int) -> Words:
+    """The one row of memory ``network`` of NPU ``n``."""
+    npu, frame_words = made.npus[n], len(made.input_words)
+    row = {"last_layer": max(len(npu.results) - 1, 0)}
+    if npu.geometry["pool"]:
+        row["last_pool_layer"] = max(len(npu.pool.layers) - 1, 0)
+    if n == 0:
+        together = max(1, manifest.stream_bits // manifest.npus[0].host_word_bits)
+        row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
+    if len(npu.binariser):
+        row["binariser_last"] = len(npu.binariser) - 1
+    if "ring" in npu.geometry["inlets"]:
+        row["last_chunk"] = max(len(npu.chunks) - 1, 0)
+    return pack_fields(manifest.memory(n, "network"), _columns([row]))
 
 
-def _rows(made: Plan, npu: Npu) -> dict[str, Words]:
-    """Rows of each memory, from row 0 on, that a plan fills; in the order in which they are sent."""
+def _rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
+    """Rows of each memory, from row 0 on, that a plan fills; in the order in which they are sent.
+
+    An NPU without layers gets one that waits for a word, which never comes.
+    """
+    if not made.results:
+        return {
+            f"{prefix}{name}": _waiting(npu.memory(f"{prefix}{name}"))
+            for prefix in ("", *["pool_"] * npu.parameters["pool"])
+            for name in ("inputs", "layers")
+        }
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
     out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
     out["results"] = pack_fields(npu.memory("results"), _columns(made.results))
+    if made.chunks:
+        out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if made.scales:
         columns = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
         out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(columns, npu.parameters["acc_bits"]))
-        out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
+        if made.geometry["pool"]:
+            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
         return out
     if len(made.binariser):
         width = npu.parameters["binariser_bits"] + 1
@@ -141,6 +178,12 @@ def _rows(made: Plan, npu: Npu) -> dict[str, Words]:
     bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out
+
+
+def _waiting(memory: Memory) -> Words:
+    """A row of memory ``inputs`` or ``layers``: a layer of one word without a table."""
+    ones = {"words": 1, "hold": 1, "tail": 1, "direct": 1}
+    return pack_fields(memory, {f.name: np.array([ones.get(f.name, 0)]) for f in memory.fields})
 
 
 def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
@@ -174,7 +217,7 @@ def _joined(parts: Sequence[Array], width: int = 0) -> Array:
     return np.concatenate([np.zeros((0, width) if width else 0, np.int64), *parts])
 
 
-def _code_bits(made: Plan, npu: Npu) -> Array:
+def _code_bits(made: NpuPlan, npu: Npu) -> Array:
     """(kernel rows, code bits): 1 bit with plane groups; shift, then sign, without; none where no shift is possible.
 
     On top 1 in layers that accumulate by OR, where the NPU can do both.
@@ -190,13 +233,13 @@ def _code_bits(made: Plan, npu: Npu) -> Array:
     return np.concatenate([codes[:, :0], *parts], axis=1)
 
 
-def _result_index(made: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
+def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints]:
     """(32-bit words a frame, (outputs, levels) place of each output value's word or bits), as Program wants them."""
     final, order = made.lowered.passes[-1], made.schedule.output_order
     lanes = final.out_channels * final.levels
     output, levels = made.output, final.levels
-    if made.scales and not final.raw:
-        levels = npu.parameters["feature_bits"]
+    if npu.scales and not final.raw:
+        levels = npu.geometry["feature_bits"]
         lanes, output = lanes * levels, lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]
     tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)

@@ -6,6 +6,7 @@ Wrong files and wrong images are ValueErrors, as in golden; these here need a de
 from collections.abc import Mapping
 
 from .manifest import ErrorCode
+from .waiting import explain
 
 
 class DeviceError(Exception):
@@ -45,13 +46,14 @@ class Timeout(DeviceError):
 
     registers : name -> value of every register that can be read, at that moment.
     state : "npu0.field" -> value, the fields of the STATE registers.
-    The message names STATUS and STATE; ``report`` lists all.
+    The message names STATUS, STATE and a circle of waits between NPUs (driver/waiting.py); ``report`` lists all.
     """
 
     def __init__(self, message: str, registers: Mapping[str, int], state: Mapping[str, int]) -> None:
         status = f"STATUS 0x{registers['STATUS']:08X}" if "STATUS" in registers else "no STATUS"
         where = ", ".join(f"{name} {value}" for name, value in state.items())
-        super().__init__(f"{message} ({status}{'; ' + where if where else ''})")
+        parts = [part for part in (status, explain(state), where) if part]
+        super().__init__(f"{message} ({'; '.join(parts)})")
         self.registers, self.state = dict(registers), dict(state)
 
     def report(self) -> str:

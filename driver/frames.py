@@ -1,7 +1,7 @@
 """What is sent for a frame: its packet, between the packets of those weights that don't stay on the device.
 
-    block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
-    send buffer:       block, block, ...          transfers: as long as the DMA allows, ends where packets end
+block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
+send buffer:       block, block, ...          transfers: as long as the DMA allows, ends where packets end
 """
 
 from collections.abc import Iterable

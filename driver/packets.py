@@ -180,9 +180,7 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
         yield np.concatenate(waiting)
 
 
-def pieces(
-    manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD"
-) -> Iterator[Words]:
+def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD") -> Iterator[Words]:
     """The packets of a run, one by one; one longer than ``limit`` words becomes several for consecutive rows.
 
     Of the pieces of WEIGHTS only the last one has ``last``. ValueError as ``transfers``.

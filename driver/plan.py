@@ -5,7 +5,6 @@ model --golden.lowering--> passes --golden.schedule--> orders --this--> table ro
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -18,23 +17,20 @@ from golden.window import Pair, Window
 
 from . import integer
 from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
+from .mapping import Geometry, assign, check, way
 from .program import ONE, ZERO
 from .raster import raster_schedule
 from .tables import Tables, base, rows
 
 
 @dataclass(kw_only=True)
-class Plan:
-    """What one network needs of an NPU; layers in their order, rows of a memory in theirs."""
+class NpuPlan:
+    """What a network needs of one NPU; its layers in their order, rows of a memory in theirs."""
 
-    lowered: Lowered | LoweredInteger
-    schedule: Schedule
-    input_words: Layout
-    """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
-    output: Layout
-    """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
-    conv: Tables = field(default_factory=lambda: Tables(kernel=True))
-    pool: Tables = field(default_factory=lambda: Tables(kernel=False))
+    geometry: Geometry
+    conv: Tables
+    pool: Tables
+    passes: list[Pass | IntegerPass] = field(default_factory=list)
     kernels: list[Array] = field(default_factory=list)
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
     codes: list[Ints] = field(default_factory=list)
@@ -50,36 +46,54 @@ class Plan:
     scales: list[dict[str, Ints]] = field(default_factory=list)
     """Columns by field, one dictionary a layer of the integer engine."""
     map_words: int = 2
-    """Words of the largest map that goes back to the NPU's input."""
-    ideal: list[tuple[str, int]] = field(default_factory=list)
-    """Name and beats of each layer."""
+    """Words of the largest map that goes back to the NPU's own input."""
+    chunks: list[int] = field(default_factory=list)
+    """Words of a chunk, for each map that comes from the NPU before."""
+    ring_words: int = 0
+    """Words of the largest map that comes from the NPU before."""
     binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of an input tuple, kfp) thresholds of the binariser; no rows where there is none."""
-    work: list[str] = field(default_factory=list)
-    """Order of work of each layer."""
 
     def depths(self) -> dict[str, int]:
         """Rows or words that each memory of the NPU must have at least."""
+        pool = {"pool_taps": rows(self.pool.flags), "pool_olds": rows(self.pool.olds)}
         return {
             "layers": len(self.results),
             "tuple_words": self.conv.ring_words,
-            "pool_words": self.pool.ring_words,
+            **({"pool_words": self.pool.ring_words, **pool} if self.geometry["pool"] else {}),
             "taps": rows(self.conv.flags),
             "olds": rows(self.conv.olds),
             "jumps": rows(self.conv.jumps),
-            "pool_taps": rows(self.pool.flags),
-            "pool_olds": rows(self.pool.olds),
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
-            "map_words": self.map_words,
+            **({"map_words": self.map_words} if "loop" in self.geometry["outlets"] else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
         }
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
-        low = min(p.value_range[0] for p in self.lowered.passes)
-        high = max(p.value_range[1] + 1 for p in self.lowered.passes)
+        low = min((p.value_range[0] for p in self.passes), default=0)
+        high = max((p.value_range[1] + 1 for p in self.passes), default=0)
         return 1 + max(high.bit_length(), (~low).bit_length())
+
+
+@dataclass(kw_only=True)
+class Plan:
+    """What a network needs of a chain of NPUs."""
+
+    lowered: Lowered | LoweredInteger
+    schedule: Schedule
+    input_words: Layout
+    """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
+    output: Layout
+    """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
+    npus: list[NpuPlan] = field(default_factory=list)
+    mapping: list[int] = field(default_factory=list)
+    """NPU of each layer."""
+    ideal: list[tuple[str, int]] = field(default_factory=list)
+    """Name and beats of each layer."""
+    work: list[str] = field(default_factory=list)
+    """Order of work of each layer."""
 
 
 WORK = ("output", "input", "auto")
@@ -92,47 +106,102 @@ several groups and accumulators for two windows.
 """
 
 
-def plan(model: Model, geometry: Mapping[str, Any], order: str = "auto", work: Work = "output") -> Plan:
-    """What ``model`` needs of an NPU with this geometry (kind, feature_bits, weight_bits, kfp, kgp, pfp, ol, planes,
-    shift_bits, accumulate, accumulators, binariser_bits, raster).
+def plan(
+    model: Model,
+    geometries: Sequence[Geometry],
+    order: str = "auto",
+    work: Work = "output",
+    *,
+    mapping: Sequence[int] | None = None,
+    chunk: int = 1,
+) -> Plan:
+    """What ``model`` needs of a chain of NPUs with these geometries (kind, feature_bits, weight_bits, kfp, kgp, pfp,
+    ol, planes, shift_bits, accumulate, accumulators, binariser_bits, raster, pool, inlets, outlets, buffer_words).
 
     order : of the maps, "pull", "raster" or "auto" (golden.schedule).
+    mapping : NPU of each weighted layer; by default driver.mapping.assign's.
+    chunk : tuples of a chunk between neighbours, >= 1, fewer where a buffer holds fewer (spec D4). A map of one tuple,
+        as dense layers have it, goes word by word, so that its reader begins while it is still being made.
     ValueError where the engine can't compute the network.
     """
-    made = _begin_integer(model, geometry, order) if geometry["kind"] == "integer" else _begin(model, geometry, order)
-    made.conv.raster = made.pool.raster = bool(geometry.get("raster", False))
-    layout, code = made.output, made.codes.pop()
-    tables = iter(made.schedule.tables)
+    if chunk < 1:
+        raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
+    first = geometries[0]
+    begin = _begin_integer if first["kind"] == "integer" else _begin
+    made, layout, code, binariser = begin(model, geometries, order)
+    for g in geometries:
+        raster = bool(g.get("raster", False))
+        conv, pool = Tables(kernel=True, raster=raster), Tables(kernel=False, raster=raster)
+        made.npus.append(NpuPlan(geometry=g, conv=conv, pool=pool))
+    made.npus[0].binariser = binariser
+    parts = iter(made.schedule.tables)
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
+    names = [p.name for p in passes]
+    if mapping is None:
+        mapping = assign(geometries, names, _beats(made, geometries))
+    check(geometries, names, mapping)
+    made.mapping = list(mapping)
+    source = "host"
     for number, p in enumerate(passes):
-        inner = _inner_groups(p, geometry, work if isinstance(work, str) else work.get(p.name, "output"))
+        npu = made.npus[mapping[number]]
+        is_last = number == len(passes) - 1
+        inner = _inner_groups(p, npu.geometry, work if isinstance(work, str) else work.get(p.name, "output"))
         made.work.append("input" if inner > 1 else "output")
         if isinstance(p, Pass):
-            _check_accumulation(p, geometry["accumulate"])
-        _convolution(made, p, next(tables), layout, code, geometry, inner)
-        layout = _results(made, p, tables, geometry, is_last=number == len(passes) - 1)
+            _check_accumulation(p, npu.geometry["accumulate"])
+        if source == "ring":
+            npu.chunks.append(_chunk(npu, layout, p, chunk))
+            npu.ring_words = max(npu.ring_words, p.height * p.width * len(layout))
+        npu.passes.append(p)
+        made.ideal.append((p.name, _convolution(npu, p, next(parts), layout, code, inner, source)))
+        target = "host" if is_last else way(geometries, p.name, mapping[number], mapping[number + 1])
+        reader = npu if is_last else made.npus[mapping[number + 1]]
+        layout = _results(npu, p, parts, target, reader)
         code = np.zeros(len(layout), np.int64)
+        source = target
     made.output = layout
     return made
 
 
-def _begin(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
-    """A plan without layers for the binary engine; ``output`` and ``codes`` are the input's layout and codes."""
+def _beats(made: Plan, geometries: Sequence[Geometry]) -> list[list[int]]:
+    """(layers, NPUs): beats of each layer on each NPU, of an integer input about."""
+    taps = [len(t.index) for t in made.schedule.tables if t.stage.kind == "conv"]
+    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
+    size = [(n * p.visits, int(np.prod(p.weight.shape[2:])), p.out_channels) for n, p in zip(taps, passes)]
+    return [[n * -(-i // int(g["kfp"])) * -(-o // int(g["kgp"])) for g in geometries] for n, i, o in size]
+
+
+def _chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> int:
+    """Words of a chunk of the map with this tuple layout that ``p`` reads."""
+    buffer, words = int(npu.geometry["buffer_words"]), len(layout)
+    if p.height * p.width == 1:
+        return 1
+    return min(tuples, buffer // words) * words if words <= buffer else buffer
+
+
+Begun = tuple[Plan, Layout, Ints, Ints]
+"""A plan without layers; layout and codes of the input's words; thresholds of the binariser."""
+
+
+def _begin(model: Model, geometries: Sequence[Geometry], order: str) -> Begun:
+    """A plan for the binary engine."""
+    geometry = geometries[0]
     groups, shift_bits = int(geometry["planes"]), int(geometry["shift_bits"])
     binariser_bits = int(geometry["binariser_bits"])
-    lowered = lower(model, groups or None, binariser_bits)
+    kfp = int(geometry["kfp"])
+    lowered = lower(model, groups or None, binariser_bits, kfp // (groups + 1) if groups else kfp)
     if not groups and lowered.input_bits > 1 << shift_bits:
         raise ValueError(
             f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
             f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
         )
-    orders = _orders(lowered.passes, order, geometry)
-    layout, code = _input_layout(lowered, int(geometry["kfp"]), groups)
+    orders = _orders(lowered.passes, order, geometries)
+    layout, code = _input_layout(lowered, kfp, groups)
     words = _input_words(lowered, layout, orders.input_order)
-    made = Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+    limits = np.zeros((0, 0), np.int64)
     if binariser_bits:
-        made.input_words, made.binariser = _binarise(lowered, layout, words, orders.input_order, binariser_bits)
-    return made
+        words, limits = _binarise(lowered, layout, words, orders.input_order, binariser_bits)
+    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout), layout, code, limits
 
 
 def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
@@ -145,23 +214,25 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
         wide[..., 0] = words
         return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
     limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
-    return integer.input_words(lowered.model.network.input, layout, order, bits), limits
+    return integer.input_words(lowered.source, layout, order, bits), limits
 
 
-def _begin_integer(model: Model, geometry: Mapping[str, Any], order: str) -> Plan:
-    """As ``_begin`` for the integer engine."""
-    feature_bits = int(geometry["feature_bits"])
-    lowered = lower_integer(model, feature_bits, int(geometry["weight_bits"]))
-    orders = _orders(lowered.passes, order, geometry)
-    layout = chunks(np.arange(model.network.input.channels), int(geometry["kfp"]))
-    words = integer.input_words(model.network.input, layout, orders.input_order, feature_bits)
-    code = np.zeros(len(layout), np.int64)
-    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout, codes=[code])
+def _begin_integer(model: Model, geometries: Sequence[Geometry], order: str) -> Begun:
+    """A plan for the integer engine."""
+    geometry = geometries[0]
+    feature_bits, lanes = int(geometry["feature_bits"]), int(geometry["kfp"])
+    lowered = lower_integer(model, feature_bits, min(int(g["weight_bits"]) for g in geometries), lanes)
+    orders = _orders(lowered.passes, order, geometries)
+    layout = chunks(np.arange(lowered.source.channels), lanes)
+    words = integer.input_words(lowered.source, layout, orders.input_order, feature_bits)
+    code, none = np.zeros(len(layout), np.int64), np.zeros((0, 0), np.int64)
+    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout), layout, code, none
 
 
-def _orders(passes: Sequence[Pass | IntegerPass], order: str, geometry: Mapping[str, Any]) -> Schedule:
-    """Orders of all maps; where the NPU has counters, ``auto`` weighs no tables that are not needed."""
-    return (raster_schedule if geometry.get("raster", False) else schedule)(_stages(passes), order)
+def _orders(passes: Sequence[Pass | IntegerPass], order: str, geometries: Sequence[Geometry]) -> Schedule:
+    """Orders of all maps; where all NPUs have counters, ``auto`` weighs no tables that are not needed."""
+    counters = all(g.get("raster", False) for g in geometries)
+    return (raster_schedule if counters else schedule)(_stages(passes), order)
 
 
 def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
@@ -194,7 +265,7 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
 
     A plane above the stored bits repeats the sign bit, or is 0 where there is none.
     """
-    source = lowered.model.network.input
+    source = lowered.source
     bits = source.encoding.bits
     stored = list(range(bits))  # bit of the value in each plane
     if lowered.input_bits:
@@ -208,20 +279,25 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
 
 
 def _convolution(
-    made: Plan,
+    made: NpuPlan,
     p: Pass | IntegerPass,
     tables: StageTables,
     layout: Layout,
     code: Ints,
-    geometry: Mapping[str, Any],
     inner: int,
-) -> None:
-    """Append the rows of a pass up to its sums. ``layout``: of the tuples that it reads.  ``code``: of their words."""
+    source: str,
+) -> int:
+    """Append the rows of a pass up to its sums; returns its beats.
+
+    layout : of the tuples that it reads.  code : of their words.  source : the inlet by which they come.
+    """
+    geometry = made.geometry
     kgp = int(geometry["kgp"])
     groups, places, words = -(-p.out_channels // kgp), p.weight.shape[1], len(layout)
     outer = groups // inner
     made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
-    made.conv.inputs[-1]["from_ring"] = int(bool(made.kernels))
+    if len(geometry["inlets"]) > 1:
+        made.conv.inputs[-1]["source"] = list(geometry["inlets"]).index(source)
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
         "group_rows": places * words if outer > 1 else 0,
@@ -243,10 +319,10 @@ def _convolution(
     made.any_match.append(isinstance(p, Pass) and p.any_match)
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
     made.window_lanes = max(made.window_lanes, taps * p.visits * words * int(geometry["kfp"]))
-    made.ideal.append((p.name, len(tables.index) * p.visits * words * groups))
+    return len(tables.index) * p.visits * words * groups
 
 
-def _inner_groups(p: Pass | IntegerPass, geometry: Mapping[str, Any], work: str) -> int:
+def _inner_groups(p: Pass | IntegerPass, geometry: Geometry, work: str) -> int:
     """Kernel groups that use a word in turn: all of them in order of work "input", else 1."""
     if work not in WORK:
         raise ValueError(f"{p.name}: order of work must be one of {', '.join(WORK)}, got {work!r}")
@@ -277,10 +353,15 @@ def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
 
 
 def _results(
-    made: Plan, p: Pass | IntegerPass, tables: Iterator[StageTables], geometry: Mapping[str, Any], is_last: bool
+    made: NpuPlan, p: Pass | IntegerPass, tables: Iterator[StageTables], target: str, reader: NpuPlan
 ) -> Layout:
-    """Append the rows of a pass from its sums on; returns the layout of what leaves for a window."""
-    kfp, kgp, pfp, ol = (int(geometry[k]) for k in ("kfp", "kgp", "pfp", "ol"))
+    """Append the rows of a pass from its sums on; returns the layout of what leaves for a window.
+
+    target : the outlet by which its map leaves.  reader : whose words the map is made of.
+    """
+    geometry = made.geometry
+    kgp, pfp, ol = (int(geometry[k]) for k in ("kgp", "pfp", "ol"))
+    kfp = int(reader.geometry["kfp"])
     groups = -(-p.out_channels // kgp)
     last_group = p.out_channels - (groups - 1) * kgp
     windows = made.conv.layers[-1]["windows_minus_1"] + 1
@@ -290,8 +371,13 @@ def _results(
         "last_units_minus_1": -(-last_group // ol) - 1,
         "windows_minus_1": windows - 1,
         "levels_minus_1": p.levels - 1,
-        "raw": int(p.raw),
+        **({"raw": int(p.raw)} if "host" in geometry["outlets"] else {}),
     }
+    to = {"target": list(geometry["outlets"]).index(target)} if len(geometry["outlets"]) > 1 else {}
+    if not geometry["pool"]:
+        row |= to
+        if p.pool:
+            raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     if isinstance(p, Pass):
         limits = np.zeros((0, ol), np.int64)
         if p.threshold is not None:
@@ -305,15 +391,18 @@ def _results(
     made.thresholds.append(limits)
     if p.raw:
         return steps
-    words = regroup(steps, pfp)
-    if p.pool:
-        made.pool.append(next(tables), len(words))
-    else:
-        made.pool.append_straight(windows, len(words))
-    made.pool.layers[-1]["to_host"] = int(is_last)
-    if isinstance(p, IntegerPass):
-        made.pool.layers[-1]["average"] = int(p.average)
+    words = steps
+    if geometry["pool"]:
+        words = regroup(steps, pfp)
+        if p.pool:
+            made.pool.append(next(tables), len(words))
+        else:
+            made.pool.append_straight(windows, len(words))
+        made.pool.layers[-1] |= to
+        if isinstance(p, IntegerPass):
+            made.pool.layers[-1]["average"] = int(p.average)
+        windows = made.pool.layers[-1]["windows_minus_1"] + 1
     out = regroup(words, kfp)
-    if not is_last:
-        made.map_words = max(made.map_words, (made.pool.layers[-1]["windows_minus_1"] + 1) * len(out))
+    if target == "loop":
+        made.map_words = max(made.map_words, windows * len(out))
     return out

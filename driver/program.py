@@ -42,7 +42,8 @@ class Program:
     input : map of one image.  output_shape : (height, width, channels).
     output_kind : "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low first.
     classes : names of the output channels, or ().
-    ideal_cycles : beats a frame needs at least.  layers : (name, ideal cycles) each.
+    ideal_cycles : beats a frame needs at least, of the busiest NPU.  layers : (name, ideal cycles) each.
+    mapping : NPU of each layer; none: all are NPU 0's.
     parameters : (n,) uint32, LOAD packets.
     weights : (m,) uint32, WEIGHTS packets that go with every frame: ``weights_before`` words of them before it, the
         others after it. None where all weights stay on the device.
@@ -60,6 +61,7 @@ class Program:
     classes: tuple[str, ...] = ()
     ideal_cycles: int
     layers: tuple[tuple[str, int], ...] = ()
+    mapping: tuple[int, ...] = ()
     parameters: Array
     frame_source: Array
     frame_words: int
@@ -96,6 +98,10 @@ class Program:
                       f"{index.min()}..{index.max()}")  # fmt: skip
         self._require(self.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
                       index.shape[1])  # fmt: skip
+        if not self.mapping:
+            object.__setattr__(self, "mapping", (0,) * len(self.layers))
+        self._require(len(self.mapping) == len(self.layers) and all(n >= 0 for n in self.mapping),
+                      f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))  # fmt: skip
         channels = self.output_shape[2]
         self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
 
@@ -190,6 +196,7 @@ class Program:
                 "encoding": {"kind": self.input.encoding.kind, "bits": self.input.encoding.bits}},
             "output_shape": list(self.output_shape), "output_kind": self.output_kind, "classes": list(self.classes),
             "ideal_cycles": self.ideal_cycles, "layers": [list(layer) for layer in self.layers],
+            "mapping": list(self.mapping),
         }  # fmt: skip
         arrays = {"header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
@@ -227,6 +234,7 @@ class Program:
                 input=source, output_shape=tuple(header["output_shape"]), output_kind=header["output_kind"],
                 classes=tuple(header["classes"]), ideal_cycles=header["ideal_cycles"],
                 layers=tuple((name, cycles) for name, cycles in header["layers"]),
+                mapping=tuple(header["mapping"]),
                 parameters=arrays["parameters"], frame_source=arrays["frame_source"],
                 frame_words=int(arrays["frame_words"]), result_words=int(arrays["result_words"]),
                 result_index=arrays["result_index"],

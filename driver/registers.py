@@ -1,9 +1,11 @@
 """The design's registers by name, and its counters, which wrap at 2^32, as totals that don't."""
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from .manifest import Manifest
+from .manifest import Field, Manifest
 
 COUNTER = re.compile(r"CYCLES|FRAMES|WORDS_IN|WORDS_OUT|NPU\d+_(BEATS|WAIT_\w+)")
 STATE = re.compile(r"NPU(\d+)_STATE")
@@ -44,13 +46,19 @@ class Registers:
 
     def state(self, dump: dict[str, int]) -> "dict[str, int]":
         """Fields of the STATE registers of a dump: "npu0.field" -> value ("npu0.state" where there are none)."""
-        out: dict[str, int] = {}
-        for register in self.manifest.registers:
-            match = STATE.fullmatch(register.name)
-            if match and register.name in dump:
-                npu, value = f"npu{match.group(1)}", dump[register.name]
-                out |= {f"{npu}.{field.name}": field.of(value) for field in register.fields} or {f"{npu}.state": value}
-        return out
+        return npu_state([asdict(register) for register in self.manifest.registers], dump)
+
+
+def npu_state(registers: Sequence[Mapping[str, Any]], dump: Mapping[str, int]) -> dict[str, int]:
+    """Fields of the STATE registers of a dump, as ``Registers.state``. registers : as they stand in the manifest."""
+    out: dict[str, int] = {}
+    for register in registers:
+        match = STATE.fullmatch(register["name"])
+        if match and register["name"] in dump:
+            npu, value = f"npu{match.group(1)}", dump[register["name"]]
+            fields = [Field(**f) for f in register.get("fields", ())]
+            out |= {f"{npu}.{field.name}": field.of(value) for field in fields} or {f"{npu}.state": value}
+    return out
 
 
 class Counters:

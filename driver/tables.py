@@ -42,6 +42,8 @@ class Tables:
     """(jumps) kernel row, counted from the first row of the kernel group; none in the pool's."""
     ring_words: int = 2
     """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
+    hold_words: int = 0
+    """Words that the layers' windows keep, the largest of the layers."""
     steady_words: int = 2
     """Words with which layers by counters need not wait at each new row of windows, if words come fast enough: room
     for what its first window claims."""
@@ -87,6 +89,7 @@ class Tables:
         self.flags.append(flags)
         self.olds.append(olds * words)
         self.jumps.append(jumps * words * visits * inner)
+        self.hold_words = max(self.hold_words, hold * words)
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
     def append_straight(self, windows: int, words: int) -> None:

@@ -81,8 +81,10 @@ class Accumulator:
         """The cycles of one window: 1 .. n features and as many weights, bits of 0 and 1, bit 1 = +1."""
         count = len(features)
         if not 1 <= count <= self.products or len(weights) != count:
-            raise ValueError(f"accumulator: a window must have 1..{self.products} features and as many weights, "
-                             f"got {count} and {len(weights)}")
+            raise ValueError(
+                f"accumulator: a window must have 1..{self.products} features and as many weights, "
+                f"got {count} and {len(weights)}"
+            )
         if not {*features, *weights} <= {0, 1}:
             raise ValueError(f"accumulator: operands must be 0 or 1, got {[*features]} and {[*weights]}")
         running, collected = 0, [0] * self.products

@@ -22,9 +22,7 @@ class Checkpoint:
     recipe : a dataclass of plain values.
     """
 
-    def __init__(
-        self, path: Path, network: Network, recipe: Any, images: Array, labels: Array
-    ) -> None:
+    def __init__(self, path: Path, network: Network, recipe: Any, images: Array, labels: Array) -> None:
         run = json.dumps([network.to_dict(), asdict(recipe), images.shape], sort_keys=True)
         digest = hashlib.sha256(run.encode())
         for data in (images, labels):
@@ -42,8 +40,10 @@ class Checkpoint:
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as e:
             raise ValueError(f"{self.path}: must be a checkpoint of training, got: {e}; delete it to start anew") from e
         if run != self.run:
-            raise ValueError(f"{self.path}: must be a checkpoint of this run (network, data, recipe), "
-                             f"got one of another; delete it to start anew")
+            raise ValueError(
+                f"{self.path}: must be a checkpoint of this run (network, data, recipe), "
+                f"got one of another; delete it to start anew"
+            )
         return arrays
 
     def write(self, arrays: Mapping[str, Array]) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 
 from .conv import Weighted
 from .encoding import BIPOLAR, TERNARY, Array, Encoding
+from .flat import flat
 from .layer import Layer, Map
 from .network import Model, Network
 from .packing import to_bits
@@ -93,6 +94,8 @@ class Lowered:
     """A model as passes. Only the input may have planes; every other map is plain bits."""
 
     model: Model
+    source: Map
+    """The input as the first pass reads it (golden/flat.py)."""
     passes: tuple[Pass, ...]
     input_bits: int
     """Planes of an integer input without the constant one; 0 for a bipolar input, whose channels are thermometer
@@ -102,6 +105,7 @@ class Lowered:
 
     def input_features(self, images: Array) -> Array:
         """(N, H, W, C) values -> (N, H, W, channels, planes) of 0 and 1 that the first pass reads."""
+        images = images.reshape(len(images), *self.source.shape)
         encoding = self.model.network.input.encoding
         if self.binariser is not None:
             return (images >= self.binariser).astype(np.uint8)[..., None]
@@ -159,12 +163,14 @@ def plane_coefficients(bits: int) -> Array:
     return np.append(powers, 1)
 
 
-def lower(model: Model, planes: int | None = None, binariser_bits: int = 0) -> Lowered:
+def lower(model: Model, planes: int | None = None, binariser_bits: int = 0, lanes: int = 1) -> Lowered:
     """Passes of ``model``. ``planes``: bits that an integer input is sign-extended to (as many as it needs by default).
 
     binariser_bits : of the features that a binariser in front of the engine takes; 0: there is none.
+    lanes : channels of an input word, by which a dense layer's input is one tuple or many (golden/flat.py).
     ValueError, naming layer, rule and value, where the binary engine can't compute the network.
     """
+    given, model = model, flat(model, lanes)
     network = model.network
     source = network.input
     entry = network.layers[0] if isinstance(network.layers[0], Threshold) and binariser_bits else None
@@ -185,7 +191,7 @@ def lower(model: Model, planes: int | None = None, binariser_bits: int = 0) -> L
     if complement.any():
         last = network.layers[-1].name
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
-    return Lowered(model=model, passes=tuple(passes), input_bits=bits, binariser=limits)
+    return Lowered(model=given, source=source, passes=tuple(passes), input_bits=bits, binariser=limits)
 
 
 def _binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .conv import Weighted
 from .encoding import Array, Encoding
+from .flat import flat
 from .layer import Layer, Map
 from .network import Model
 from .pool import AvgPool, Pool
@@ -68,6 +69,8 @@ class LoweredInteger:
     """A model as integer passes."""
 
     model: Model
+    source: Map
+    """The input as the first pass reads it (golden/flat.py)."""
     passes: tuple[IntegerPass, ...]
 
 
@@ -76,11 +79,12 @@ def stored_bits(encoding: Encoding) -> int:
     return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
 
 
-def lower_integer(model: Model, feature_bits: int, weight_bits: int) -> LoweredInteger:
-    """Passes of ``model`` for an engine with these widths.
+def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> LoweredInteger:
+    """Passes of ``model`` for an engine with these widths. lanes : channels of a word (golden/flat.py).
 
     ValueError, naming layer, rule and value, where the engine can't compute the network.
     """
+    given, model = model, flat(model, lanes)
     chain: list[tuple[Weighted, Map, list[Layer]]] = []
     for layer, source in model.network:
         if isinstance(layer, Weighted):
@@ -95,7 +99,7 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int) -> LoweredI
     for number, (layer, source, tail) in enumerate(chain):
         _check(layer, source, tail, number == len(chain) - 1, feature_bits, weight_bits)
         passes.append(_pass(model, layer, source, tail))
-    return LoweredInteger(model=model, passes=tuple(passes))
+    return LoweredInteger(model=given, source=model.network.input, passes=tuple(passes))
 
 
 def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool, feature_bits: int, weight_bits: int) -> None:

@@ -91,8 +91,10 @@ class Model:
         source = self.network.input
         if not isinstance(images, np.ndarray) or images.ndim != 4 or images.shape[1:] != source.shape:
             got = getattr(images, "shape", type(images).__name__)
-            raise ValueError(f"{self.network.name}: images must have shape (N, {source.height}, {source.width}, "
-                             f"{source.channels}), got {got}")
+            raise ValueError(
+                f"{self.network.name}: images must have shape (N, {source.height}, {source.width}, "
+                f"{source.channels}), got {got}"
+            )
         source.encoding.check(f"{self.network.name}: images", images)
 
     def trace(self, images: Array) -> list[Array]:

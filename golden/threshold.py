@@ -34,9 +34,7 @@ class Threshold(Layer):
             raise ValueError(f"{self.name}: levels must be 1..62, got {self.levels!r}")
 
     def output(self, source: Map) -> Map:
-        return Map(
-            height=source.height, width=source.width, channels=source.channels, encoding=bipolar(self.levels)
-        )
+        return Map(height=source.height, width=source.width, channels=source.channels, encoding=bipolar(self.levels))
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {"threshold": (source.channels, self.levels), "direction": (source.channels,)}

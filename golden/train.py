@@ -147,8 +147,9 @@ class State:
     def __init__(self, params: dict[str, dict[str, Array]]) -> None:
         self.epoch = 0
         self.params = params
-        self.moments = {(a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items()
-                        for b, p in group.items()}
+        self.moments = {
+            (a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items() for b, p in group.items()
+        }
         self.power = [1.0, 1.0]
 
     @classmethod
@@ -228,16 +229,20 @@ def _epoch(
     return fsum(losses) / len(losses), right / len(losses)
 
 
-def _norms(
-    blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, batch: int
-) -> dict[str, BatchNorm]:
+def _norms(blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, batch: int) -> dict[str, BatchNorm]:
     """Batch normalisation of each threshold layer by the statistics of all images, layer after layer."""
     norms = {}
     for name, b in blocks.items():
         if "gamma" in params[name]:
             of = statistics(x)
-            norms[name] = BatchNorm(name=name, gamma=params[name]["gamma"], beta=params[name]["beta"],
-                                    mean=of.mean, var=of.variance, eps=EPSILON)
+            norms[name] = BatchNorm(
+                name=name,
+                gamma=params[name]["gamma"],
+                beta=params[name]["beta"],
+                mean=of.mean,
+                var=of.variance,
+                eps=EPSILON,
+            )
             x = signs(norms[name].normalise(x))
         else:
             x = np.concatenate([b.forward(params[name], x[i : i + batch])[0] for i in range(0, len(x), batch)])
@@ -259,14 +264,17 @@ def _last(network: Network) -> Weighted:
 
 def _check_data(network: Network, images: Array, labels: Array, batch: int) -> None:
     if images.ndim != 4 or images.shape[1:] != network.input.shape or len(images) < batch:
-        raise ValueError(f"{network.name}: images must have shape (N, {', '.join(map(str, network.input.shape))}), "
-                         f"N >= {batch}, got {images.shape}")
+        raise ValueError(
+            f"{network.name}: images must have shape (N, {', '.join(map(str, network.input.shape))}), "
+            f"N >= {batch}, got {images.shape}"
+        )
     network.input.encoding.check(f"{network.name}: images", images)
     if labels.shape != images.shape[:1] or not np.issubdtype(labels.dtype, np.integer):
         raise ValueError(f"{network.name}: labels must be {len(images)} integers, got {labels.shape} {labels.dtype}")
     if labels.min() < 0 or labels.max() >= network.output.channels:
-        raise ValueError(f"{network.name}: labels must be 0..{network.output.channels - 1}, "
-                         f"got {labels.min()}..{labels.max()}")
+        raise ValueError(
+            f"{network.name}: labels must be 0..{network.output.channels - 1}, got {labels.min()}..{labels.max()}"
+        )
 
 
 def _flat(images: Array) -> Array:

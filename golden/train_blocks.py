@@ -161,9 +161,7 @@ class ThresholdBlock(Block):
         z = self.normalise(params, x, of)
         return signs(z), (x, z, of)
 
-    def backward(
-        self, params: Params, tape: tuple[Array, Array, Statistics], error: Array
-    ) -> tuple[Array, Slopes]:
+    def backward(self, params: Params, tape: tuple[Array, Array, Statistics], error: Array) -> tuple[Array, Slopes]:
         x, z, (mean, variance) = tape
         inverse = 1 / np.sqrt(variance + EPSILON)
         dz = error * (np.abs(z) <= 1.0)

@@ -15,7 +15,7 @@ from .step import join
 
 def binariser(library: Library, npu: Npu) -> Block:
     """The binariser of ``npu``."""
-    b = Block("binariser")
+    b = Block(library.name("binariser", npu))
     memory = npu.memory("binariser")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     valid, ready, data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", npu.host_word_bits)

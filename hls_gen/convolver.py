@@ -53,7 +53,7 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
 
 def convolver(library: Library, npu: Npu) -> Block:
     """The PE array of ``npu`` with its kernel memory."""
-    b = Block("convolver")
+    b = Block(library.name("convolver", npu))
     memory = npu.memory("kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")

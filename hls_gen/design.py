@@ -5,7 +5,8 @@ Folding is how parallel, memory depths are how large; both are free. The memory 
 by which the driver writes rows (docs/reference/device.md).
 """
 
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from golden.schedule.raster import PLACE_BITS, SIDE_BITS
@@ -27,6 +28,11 @@ RECIPROCAL_BITS = 23
 """Widths of counters: windows of a layer, taps of a table-free window, kernel groups, words of a map; of a memory's
 id; words of the input in the last stream word of a frame; of a requantisation's factors (golden/requantise.py); of
 the valid taps that an average divides by, and of 2^23 / (2 * count), rounded up (hls_gen/divide.py)."""
+
+MOST_NPUS = 32
+INLETS = ("host", "ring", "loop")
+OUTLETS = ("ring", "loop", "host")
+"""Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,11 @@ class Npu:
     taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
     kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
     threshold_rows : rows of ol thresholds, or of ol times bias, multiplier and shift.
-    map_words : words of kfp features in the map store that feeds the NPU's output back to its input.
+    map_words : words of kfp features in the map store of outlet "loop".
+    buffer_words : words of kfp features in each of the two buffers of inlet "ring", a power of two.
+    inlets : where words come from: "host" (frames), "ring" (the NPU before), "loop" (its own output).
+    outlets : where results go: "ring" (the NPU after), "loop", "host". Every NPU has one of each at least.
+    pool : there is a pool unit; without, no layer may have a pool.
     raster : counters run through the taps of layers in raster order, which then need no tables (hls_gen/raster.py).
     stream_weights : weights may come down the stream while frames are computed (streamed_weights.py).
     """
@@ -100,22 +110,27 @@ class Npu:
     kernel_rows: int = 1024
     threshold_rows: int = 256
     map_words: int = 256
+    buffer_words: int = 16
+    inlets: tuple[str, ...] = ("host", "loop")
+    outlets: tuple[str, ...] = ("loop", "host")
+    pool: bool = True
     raster: bool = False
     stream_weights: bool = False
 
     def __post_init__(self) -> None:
         self._check_kind()
-        for name in ("raster", "stream_weights"):
+        self._check_ways()
+        for name in ("pool", "raster", "stream_weights"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"npu: {name} must be True or False, got {getattr(self, name)!r}")
         for f in fields(self):
-            if f.name in ("kind", "accumulate", "raster", "stream_weights"):
+            if f.type is not int:
                 continue
             value = getattr(self, f.name)
             least = 0 if f.name in ("collect", "planes", "shift_bits", "binariser_bits") else 1
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"npu: {f.name} must be an integer >= {least}, got {value!r}")
-        for name in ("tuple_words", "pool_words"):
+        for name in ("tuple_words", "pool_words", "buffer_words"):
             value = getattr(self, name)
             if value < 2 or value & (value - 1):
                 raise ValueError(f"npu: {name} must be a power of two >= 2, got {value}")
@@ -167,6 +182,17 @@ class Npu:
                 f"npu: planes and shift_bits must be 0 for kind integer, got {self.planes} and {self.shift_bits}"
             )
 
+    def _check_ways(self) -> None:
+        """Raise ValueError unless inlets and outlets go together."""
+        for name, known in (("inlets", INLETS), ("outlets", OUTLETS)):
+            ways = getattr(self, name)
+            if not ways or tuple(w for w in known if w in ways) != tuple(ways):
+                raise ValueError(f"npu: {name} must be some of {', '.join(known)}, in this order, got {ways!r}")
+        if ("loop" in self.inlets) != ("loop" in self.outlets):
+            raise ValueError(f"npu: loop must be inlet and outlet or neither, got {self.inlets} and {self.outlets}")
+        if self.binariser_bits and "host" not in self.inlets:
+            raise ValueError(f"npu: a binariser needs inlet host, got {self.inlets}")
+
     def _check_accumulation(self) -> None:
         """Raise ValueError unless accumulate and collect go with the rest."""
         if self.accumulate not in ("popcount", "or", "both"):
@@ -186,6 +212,16 @@ class Npu:
             )
 
     @property
+    def source_bits(self) -> int:
+        """Width of an inlet's number, 0 where there is one inlet."""
+        return bits_for(len(self.inlets) - 1) if len(self.inlets) > 1 else 0
+
+    @property
+    def target_bits(self) -> int:
+        """Width of an outlet's number, 0 where there is one outlet."""
+        return bits_for(len(self.outlets) - 1) if len(self.outlets) > 1 else 0
+
+    @property
     def pulses(self) -> tuple[str, ...]:
         """What the counters count: every cycle is one of these."""
         return ("beat", "wait_input", "wait_room", "wait_table", *(("wait_weights",) if self.stream_weights else ()))
@@ -193,7 +229,7 @@ class Npu:
     @property
     def state_bits(self) -> int:
         """Width of register STATE."""
-        return 22 if self.stream_weights else 21
+        return 28 if self.stream_weights else 27
 
     @property
     def slot_bits(self) -> int:
@@ -256,7 +292,7 @@ class Npu:
         ]
         if pool:
             average: Fields = [("average", 1)] if self.kind == "integer" else []
-            return [("words", MAP_BITS)], [*reading, ("to_host", 1), *average, *self._raster_fields(ring)]
+            return [("words", MAP_BITS)], [*reading, *self._target, *average, *self._raster_fields(ring)]
         reading += [
             ("jump_base", bits_for(self.jumps - 1)),
             ("start_row", row),
@@ -271,7 +307,13 @@ class Npu:
             reading += [*self._raster_fields(ring), *([("twice", 1)] if self.kind == "binary" else [])]
             names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
             reading += [(name, row) for name in names]
-        return [("words", MAP_BITS), ("from_ring", 1)], reading
+        source: Fields = [("source", self.source_bits)] if self.source_bits else []
+        return [("words", MAP_BITS), *source], reading
+
+    @property
+    def _target(self) -> Fields:
+        """The field that tells a map's outlet: in the row of the unit that gives it its last form."""
+        return [("target", self.target_bits)] if self.target_bits else []
 
     def _raster_fields(self, ring: int) -> Fields:
         """Fields by which hls_gen/raster.py counts (driver/raster.py)."""
@@ -293,21 +335,29 @@ class Npu:
             ("windows_minus_1", WINDOW_BITS),
             ("levels_minus_1", 6),
             ("threshold_base", bits_for(self.threshold_rows - 1)),
-            ("raw", 1),
+            *([("raw", 1)] if "host" in self.outlets else []),
+            *([] if self.pool else self._target),
             *([("double", 1)] if self.kind == "binary" else [("low", self.feature_bits), ("high", self.feature_bits)]),
         ]
 
     @property
     def network_fields(self) -> Fields:
-        """Fields of the one row that describes the network to the loader."""
+        """Fields of the one row that describes the network, and the frame where it enters here, to the loader."""
+        host = "host" in self.inlets
         return [
-            ("frame_words", MAP_BITS),
-            ("frame_beats", MAP_BITS),
+            *([("frame_words", MAP_BITS), ("frame_beats", MAP_BITS)] if host else []),
             ("last_layer", 8),
-            ("last_pool_layer", 8),
-            ("frame_tail", TAIL_BITS),
+            *([("last_pool_layer", 8)] if self.pool else []),
+            *([("frame_tail", TAIL_BITS)] if host else []),
             *([("binariser_last", bits_for(self.binariser_rows - 1))] if self.binariser_bits else []),
+            *([("last_chunk", 8)] if "ring" in self.inlets else []),
         ]
+
+    @property
+    def settings(self) -> Fields:
+        """Fields of the network's row that the NPU looks at."""
+        names = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
+        return [(name, w) for name, w in self.network_fields if name in names]
 
     def memories(self) -> list[Memory]:
         """Every loadable memory, by id."""
@@ -317,7 +367,6 @@ class Npu:
             made.append(Memory(name, len(made), depth, sum(w for _, w in parts), parts))
 
         inputs, reading = self.sequencer_fields(pool=False)
-        pool_inputs, pool_reading = self.sequencer_fields(pool=True)
         flags = [("last", 1), ("new", 1), ("skip", 1)]
         memory("network", 1, self.network_fields)
         memory("inputs", self.layers, inputs)
@@ -339,13 +388,17 @@ class Npu:
         else:
             parts = [("bias", self.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS)]
             memory("scales", self.threshold_rows, [(f"{name}_{k}", w) for k in range(self.ol) for name, w in parts])
-        memory("pool_inputs", self.layers, pool_inputs)
-        memory("pool_layers", self.layers, pool_reading)
-        memory("pool_flags", self.pool_taps, flags)
-        memory("pool_olds", self.pool_olds, [("word", bits_for(self.pool_words - 1))])
+        if self.pool:
+            pool_inputs, pool_reading = self.sequencer_fields(pool=True)
+            memory("pool_inputs", self.layers, pool_inputs)
+            memory("pool_layers", self.layers, pool_reading)
+            memory("pool_flags", self.pool_taps, flags)
+            memory("pool_olds", self.pool_olds, [("word", bits_for(self.pool_words - 1))])
         if self.binariser_bits:
             memory("binariser", self.binariser_rows, [("thresholds", self.kfp * (self.binariser_bits + 1))])
-        if self.kind == "integer":
+        if "ring" in self.inlets:
+            memory("chunks", self.layers, [("words_minus_1", bits_for(self.buffer_words - 1))])
+        if self.kind == "integer" and self.pool:
             memory("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)])
         return made
 
@@ -364,23 +417,105 @@ def least_acc_bits(npu: Npu) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """One piece of hardware: NPUs behind one stream of ``stream_bits`` (32 or 64)."""
+    """One piece of hardware: a chain of NPUs behind one stream of ``stream_bits`` (32 or 64).
+
+    Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2); that of the last
+    one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8).
+    """
 
     name: str
     stream_bits: int = 32
     npus: tuple[Npu, ...] = (Npu(),)
+    spill_words: int = 0
 
     def __post_init__(self) -> None:
         if self.stream_bits not in (32, 64):
             raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
-        if len(self.npus) != 1:
-            raise ValueError(f"{self.name}: a design must have 1 NPU, got {len(self.npus)}")
+        if not 1 <= len(self.npus) <= MOST_NPUS:
+            raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")
+        for n, npu in enumerate(self.npus):
+            before, host = self.npus[n - 1], "host" in npu.inlets
+            if host != (n == 0):
+                raise ValueError(f"{self.name}: NPU 0 and no other must have inlet host, got {npu.inlets} in NPU {n}")
+            joined = "ring" in before.outlets
+            if joined and len(self.npus) == 1:
+                raise ValueError(f"{self.name}: outlet ring needs a design of several NPUs, got {npu.outlets} in one")
+            if ("ring" in npu.inlets) != joined:
+                raise ValueError(
+                    f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.inlets} in "
+                    f"NPU {n} after {before.outlets}"
+                )
+            if joined and (npu.kind, npu.feature_bits) != (before.kind, before.feature_bits):
+                raise ValueError(
+                    f"{self.name}: NPU {n} must have the features of the NPU before, {before.kind} of "
+                    f"{before.feature_bits} bits, got {npu.kind} of {npu.feature_bits}"
+                )
+            if npu.stream_weights and len(self.npus) > 1:
+                raise ValueError(f"{self.name}: stream_weights needs a design of one NPU, got {len(self.npus)}")
+        if not any("host" in npu.outlets for npu in self.npus):
+            raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
+        if self.spill_words != 0 and (not self.closed or self.spill_words < 2):
+            raise ValueError(
+                f"{self.name}: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got {self.spill_words}"
+            )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the last NPU leads to NPU 0."""
+        return "ring" in self.npus[0].inlets
+
+    def next_word_bits(self, n: int) -> int:
+        """Width of a word of the NPU after NPU n."""
+        return self.npus[(n + 1) % len(self.npus)].word_bits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""
-        return {"name": self.name, "stream_bits": self.stream_bits, "npus": [asdict(n) for n in self.npus]}
+        npus = [{**asdict(n), "inlets": list(n.inlets), "outlets": list(n.outlets)} for n in self.npus]
+        return {
+            "name": self.name,
+            "stream_bits": self.stream_bits,
+            "npus": npus,
+            "spill_words": self.spill_words,
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Design":
         """Design of ``to_dict``'s data."""
-        return cls(name=data["name"], stream_bits=data["stream_bits"], npus=tuple(Npu(**n) for n in data["npus"]))
+        npus = [{**n, "inlets": tuple(n["inlets"]), "outlets": tuple(n["outlets"])} for n in data["npus"]]
+        return cls(
+            name=data["name"],
+            stream_bits=data["stream_bits"],
+            npus=tuple(Npu(**n) for n in npus),
+            spill_words=data["spill_words"],
+        )
+
+
+def pipeline(npus: Sequence[Npu]) -> tuple[Npu, ...]:
+    """A chain in which every NPU computes one layer: none leads back to itself, and the last one to the host."""
+    last = len(npus) - 1
+    return tuple(
+        replace(n, inlets=("ring" if k else "host",), outlets=("ring" if k < last else "host",))
+        for k, n in enumerate(npus)
+    )
+
+
+def cascade(npus: Sequence[Npu]) -> tuple[Npu, ...]:
+    """A chain in which every NPU computes a run of layers (spec B16) and any may compute the last one."""
+    last = len(npus) - 1
+    return tuple(
+        replace(
+            n,
+            inlets=("ring" if k else "host", "loop"),
+            outlets=("ring", "loop", "host") if k < last else ("loop", "host"),
+        )
+        for k, n in enumerate(npus)
+    )
+
+
+def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
+    """A closed chain: NPU i computes layers i, i + N, i + 2 N, ... (spec D2), and any of them may be the last."""
+    if len(npus) == 1:
+        return cascade(npus)
+    return tuple(
+        replace(n, inlets=("ring",) if k else ("host", "ring"), outlets=("ring", "host")) for k, n in enumerate(npus)
+    )

@@ -11,6 +11,7 @@ inside.
 from veriloggen import Cat
 
 from .design import COUNT_BITS, RECIPROCAL_BITS, Npu
+from .memory import Library
 from .rtl import Block, bits, choose, const, fit, product
 
 LATENCY = 4
@@ -22,9 +23,9 @@ def sum_bits(npu: Npu) -> int:
     return npu.feature_bits + COUNT_BITS
 
 
-def divide(npu: Npu) -> Block:
+def divide(library: Library, npu: Npu) -> Block:
     """Divider of one lane; with ``average`` 0 the sum's low bits come out as they are."""
-    b = Block("divide", reset=False)
+    b = Block(library.name("divide", npu), reset=False)
     w, out = sum_bits(npu), npu.feature_bits
     inputs = (("sum", w), ("count", COUNT_BITS), ("average", 1), ("reciprocal", RECIPROCAL_BITS))
     given = {name: (b.input(name, bit_count), bit_count) for name, bit_count in inputs}

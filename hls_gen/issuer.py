@@ -89,11 +89,11 @@ def issuer(
         b.output("first", 1, first_tap)
         b.output("tuple_last", 1, word_last)
         b.output("map_last", 1, held["layer_end"])
-        for name in ("to_host", "average"):
+        for name in ("target", "average"):
             if name in tap:
-                flag = b.reg(f"at_{name}", init=None)
+                flag = b.reg(f"at_{name}", width(tap[name]), init=None)
                 b.on(step, (flag, tap[name]))
-                b.output(name, 1, flag)
+                b.output(name, width(tap[name]), flag)
         if npu.kind == "integer":
             taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
             counted = b.wire("counted", COUNT_BITS, add(choose(starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))

@@ -58,12 +58,12 @@ class LoadPort:
 
     @classmethod
     def of(cls, design: Design) -> "LoadPort":
-        """Wide enough for every memory of the design; the network row stays in the loader."""
+        """Wide enough for every memory of the design; the network rows stay in the loader."""
         memories = [m for npu in design.npus for m in npu.memories()]
-        banks = {m.name: -(-m.width // design.stream_bits) for m in memories}
-        outside = max(n for name, n in banks.items() if name != "network")
+        banks = [(m.name, -(-m.width // design.stream_bits)) for m in memories]
+        outside = max(n for name, n in banks if name != "network")
         bus_bank_bits = bits_for(outside - 1) if outside > 1 else 0
-        return cls(bits_for(max(banks.values()) - 1), bus_bank_bits, max(bits_for(m.depth - 1) for m in memories))
+        return cls(bits_for(max(n for _, n in banks) - 1), bus_bank_bits, max(bits_for(m.depth - 1) for m in memories))
 
 
 def loader(library: Library, design: Design) -> Block:
@@ -86,11 +86,11 @@ def loader(library: Library, design: Design) -> Block:
     fault_code = b.wire("fault_code", 4)
 
     # LOAD payload
-    kind, memory = bits(header[0], 0, 4), bits(header[0], 8, 8)
+    kind, memory, npu_number = bits(header[0], 0, 4), bits(header[0], 8, 8), bits(header[0], 16, 8)
     is_weights = b.wire("is_weights", 1, eq(kind, WEIGHTS)) if npu.stream_weights else None
     if is_weights is not None:
         memory = b.wire("target_memory", 8, choose(is_weights, npu.memory("kernels").id, memory, 8))
-    depth, banks = _memory_shape(b, design, memory, port)
+    depth, banks = _memory_shape(b, design, npu_number, memory, port)
     bank, row = b.reg("bank", port.bank_bits), b.reg("row", port.row_bits)
     rows_left, beats_left = (
         b.reg("rows_left", port.row_bits + 1),
@@ -100,8 +100,9 @@ def loader(library: Library, design: Design) -> Block:
     load = b.wire("load", 1, at["LOAD"] & take)
     b.on(load, (bank, choose(bank_last, 0, add(bank, 1, port.bank_bits), port.bank_bits)))
     b.on(load & bank_last, (row, add(row, 1, port.row_bits)), (rows_left, sub(rows_left, 1, port.row_bits + 1)))
-    load_valid = b.output_reg("load_valid")
-    b.on(None, (load_valid, load))
+    for n in range(len(design.npus)):
+        mine = load if len(design.npus) == 1 else load & eq(npu_number, n)
+        b.on(None, (b.output_reg(f"npu{n}_load_valid"), mine))
     for name, w, value in (
         ("memory", MEMORY_BITS, memory),
         *([("bank", port.bus_bank_bits, bank)] if port.bus_bank_bits else []),
@@ -109,12 +110,9 @@ def loader(library: Library, design: Design) -> Block:
         ("data", width, data),
     ):
         b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
-    network, loaded = _network(b, npu, load, memory, bank, bank_last, data, width)
-    b.output("last_layer", 8, network["last_layer"])
-    b.output("last_pool_layer", 8, network["last_pool_layer"])
-    if npu.binariser_bits:
-        b.output("binariser_last", bits_for(npu.binariser_rows - 1), network["binariser_last"])
-    b.output("loaded", 1, loaded)
+    payload = {"load": load, "memory": memory, "bank": bank, "bank_last": bank_last, "data": data}
+    rows = [_network(b, design, n, npu_number, **payload) for n in range(len(design.npus))]
+    network, loaded = rows[0][0], b.output("loaded", 1, all_of(*[loaded for _, loaded in rows]))
 
     # judgement: one cycle for sums, one for the verdict
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
@@ -132,7 +130,7 @@ def loader(library: Library, design: Design) -> Block:
         None,
         (is_load, eq(kind, KINDS["LOAD"])),
         (is_frame, eq(kind, KINDS["FRAME"])),
-        (other_npu, nonzero(bits(header[0], 16, 8))),
+        (other_npu, npu_number > const(len(design.npus) - 1, 8)),
         (no_memory, eq(depth, 0)),
     )
     rows = is_load if is_weights is None else is_load | is_weights
@@ -252,35 +250,56 @@ def _header(b: Block, at: dict[str, Signal], take: Signal, data: Signal, width: 
     return words, b.wire("header_done", 1, here & eq(place, beats - 1))
 
 
-def _memory_shape(b: Block, design: Design, memory: Signal, port: LoadPort) -> tuple[Signal, Signal]:
+def _memory_shape(
+    b: Block, design: Design, npu_number: Signal, memory: Signal, port: LoadPort
+) -> tuple[Signal, Signal]:
     """(depth, banks - 1) of the memory with this id; depth 0 if there is none. Registers: word 0 of a header has stood
     for a cycle when the header is complete."""
     depth_bits = port.row_bits + 1
-    depth: Signal = const(0, depth_bits)
-    banks: Signal = const(0, port.bank_bits)
-    for m in reversed(design.npus[0].memories()):
-        depth = choose(eq(memory, m.id), m.depth, depth, depth_bits)
-        banks = choose(eq(memory, m.id), -(-m.width // design.stream_bits) - 1, banks, port.bank_bits)
+    depths, last_banks = [], []  # a term each memory, of which at most one is not 0
+    for n, npu in enumerate(design.npus):
+        for m in npu.memories():
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, m.id) & eq(npu_number, n))
+            depths.append(choose(hit, m.depth, 0, depth_bits))
+            last_banks.append(choose(hit, -(-m.width // design.stream_bits) - 1, 0, port.bank_bits))
+    depth, banks = any_of(*depths), any_of(*last_banks)
     shape = b.reg("memory_depth", depth_bits, init=None), b.reg("memory_banks", port.bank_bits, init=None)
     b.on(None, (shape[0], depth), (shape[1], banks))
     return shape
 
 
-def _network(b, npu, load, memory, bank, bank_last, data, width) -> tuple[dict[str, Signal], Signal]:
-    """The network row, in registers, and whether it was loaded."""
+def _network(
+    b: Block,
+    design: Design,
+    n: int,
+    npu_number: Signal,
+    *,
+    load: Signal,
+    memory: Signal,
+    bank: Signal,
+    bank_last: Signal,
+    data: Signal,
+) -> tuple[dict[str, Signal], Signal]:
+    """The network row of NPU ``n``, in registers, and whether it was loaded; what the NPU looks at as ports."""
+    npu, width = design.npus[n], design.stream_bits
     m = npu.memory("network")
-    mine = b.wire("network_load", 1, load & eq(memory, m.id))
+    mine = b.wire(f"npu{n}_network_load", 1, all_of(load, eq(memory, m.id), eq(npu_number, n)))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):
         w = min(width, m.width - low)
-        part = b.reg(f"network_{i}", w)
+        part = b.reg(f"npu{n}_network_{i}", w)
         b.on(mine & eq(bank, i), (part, bits(data, 0, w)))
         parts.append(part)
-    loaded = b.reg("is_loaded")
+    loaded = b.reg(f"npu{n}_is_loaded")
     b.on(mine & bank_last, (loaded, 1))
     # where a word takes several stream words there is no tail
-    fields = [(n if n != "frame_tail" or npu.host_word_bits <= width else f"{n}_unused", w) for n, w in m.fields]
-    return split(b, b.wire("network_row", m.width, Cat(*reversed(parts))), fields, "network_"), loaded
+    fields = [
+        (name if name != "frame_tail" or npu.host_word_bits <= width else f"{name}_unused", w) for name, w in m.fields
+    ]
+    row = split(b, b.wire(f"npu{n}_network_row", m.width, Cat(*reversed(parts))), fields, f"npu{n}_network_")
+    for name, w in npu.settings:
+        b.output(f"npu{n}_{name}", w, row[name])
+    return row, loaded
 
 
 def _frame_words(b, library, word, width, valid, ready, data, last, tail) -> None:

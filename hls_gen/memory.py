@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat, If
 
-from .design import MEMORY_BITS, Fields, Memory
+from .design import MEMORY_BITS, Fields, Memory, Npu
 from .popcount import Body
 from .rtl import Block, Signal, all_of, bits, bits_for, eq, fit
 from .rtl import width as width_of
@@ -76,8 +76,9 @@ def ram(width: int, depth: int, *, latency: int) -> Block:
 class Library:
     """The modules of one design, each made once. ``popcount_body``: what popcount.py puts into its modules."""
 
-    def __init__(self, stream_bits: int, popcount_body: Body = "countones"):
+    def __init__(self, stream_bits: int, popcount_body: Body = "countones", npus: Sequence[Npu] = ()):
         self.stream_bits = stream_bits
+        self._kinds = list(dict.fromkeys(npus))
         self.popcount_body = popcount_body
         self._made: dict[tuple, Block] = {}
 
@@ -87,6 +88,13 @@ class Library:
         if key not in self._made:
             self._made[key] = make(*args, **kwargs)
         return self._made[key]
+
+    def name(self, module: str, npu: Npu) -> str:
+        """Name of a module that is made for ``npu``: with a number where NPUs differ; equal ones share modules."""
+        if len(self._kinds) < 2:
+            return module
+        number = f"npu_{self._kinds.index(npu)}"
+        return number if module == "npu" else f"{module}_{number}"
 
     def banks(self, width: int) -> list[int]:
         """Widths of the banks of a row of ``width`` bits."""

@@ -1,10 +1,12 @@
-"""NPU: one subsystem of the specification (spec B, blocks), which computes a network layer by layer.
+"""NPU: one subsystem of the specification (spec B, blocks), which computes its layers of a network one by one.
 
-    host words -+
-                +-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring words
-    ring words -+                                `-> raw values to host                     +-> map words
+    host words -(binariser)-+
+    ring words --ping-pong--+-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring words
+    loop words --map store--+                                `-> raw values to host              +-> loop words
+         ^-----------------------------------------------------------------------------------<---+-> map words to host
 
 The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
+Without a pool unit what leaves the results goes straight to the last gearbox.
 """
 
 from veriloggen import Cat
@@ -12,44 +14,115 @@ from veriloggen import Cat
 from .binariser import binariser
 from .convolver import convolver
 from .design import Npu
+from .fifo import fifo
 from .gearbox import chain, gearbox
 from .memory import Library, LoadBus
-from .pool import pool_unit
+from .ping_pong import ping_pong
+from .pool import pool_unit, side_bits
 from .pool_integer import pool_unit_integer
 from .results import results
-from .rtl import Block, Signal, bits, bits_for, width
+from .rtl import Block, Signal, any_of, bits, const, eq, width
 from .sequencer import Kind, sequencer
+from .step import join
+
+Stream = dict[str, Signal]
+"""valid, ready, data, and perhaps last and side."""
 
 
-def npu(library: Library, params: Npu) -> Block:
-    """The NPU with ``params``."""
-    b = Block("npu")
+def npu(library: Library, params: Npu, ring_bits: int) -> Block:
+    """The NPU with ``params``. ring_bits : width of a word of outlet "ring"."""
+    name = library.name("npu", params)
+    b = Block(name if "ring" not in params.outlets or ring_bits == params.word_bits else f"{name}_to_{ring_bits}")
     bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
     run = b.input("run")
-    last_layer, last_pool_layer = b.input("last_layer", 8), b.input("last_pool_layer", 8)
-    streams = {}
-    for name, w in (("host", params.host_word_bits), ("ring", params.word_bits)):
-        streams[name] = (b.input(f"{name}_valid"), b.output(f"{name}_ready"), b.input(f"{name}_data", w))
+    settings = {name: b.input(name, w) for name, w in params.settings}
 
     # # #
 
-    binary = params.kind == "binary"
     restart = b.wire("restart", 1, b.rst | ~run)
+    loop = _stream(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
+    inlets = _inlets(b, library, params, restart, bus, settings, loop)
+    conv, out = _engine(b, library, params, restart, bus, settings, inlets)
+    features = {**{k: out[f"features_{k}"] for k in ("valid", "ready", "data", "last")}}
+    pool_layer = const(0, 8)
+    if params.pool:
+        pool, maps = _pooled(b, library, params, restart, bus, settings["last_pool_layer"], features)
+        pool_layer = pool["layer"]
+    else:
+        maps = {**features, "side": out["features_side"]}
+    waiting = _outlets(b, library, params, restart, maps, ring_bits, loop)
+    for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
+        b.output(name, 1, conv[name])
+    there = [inlets[n]["valid"] if n in inlets else const(0, 1) for n in ("host", "ring", "loop")]
+    state = [run, conv["wait_input"], conv["wait_room"], *there, *waiting, conv["inlet"]]
+    if params.stream_weights:
+        state.append(conv["wait_weights"])
+    b.output("state", params.state_bits, Cat(*reversed(state), pool_layer, conv["layer"]))
+    return b
+
+
+def _stream(b: Block, name: str, w: int) -> Stream:
+    """Wires of a stream."""
+    return {"valid": b.wire(f"{name}_valid"), "ready": b.wire(f"{name}_ready"), "data": b.wire(f"{name}_data", w)}
+
+
+def _inlets(
+    b: Block,
+    library: Library,
+    params: Npu,
+    restart: Signal,
+    bus: LoadBus,
+    settings: dict[str, Signal],
+    loop: Stream | None,
+) -> dict[str, Stream]:
+    """What the sequencer may take, by inlet."""
+    found: dict[str, Stream] = {}
+    for name in params.inlets:
+        if name == "loop":
+            assert loop is not None
+            found[name] = loop
+            continue
+        w = params.host_word_bits if name == "host" else params.word_bits
+        given = {
+            "valid": b.input(f"{name}_valid"),
+            "ready": b.output(f"{name}_ready"),
+            "data": b.input(f"{name}_data", w),
+        }
+        found[name] = given
+        if name == "host" and not params.binariser_bits:
+            continue
+        made = found[name] = _stream(b, "binary" if name == "host" else "chunked", params.word_bits)
+        block, extra = (binariser, {"last_row": settings.get("binariser_last")})
+        if name == "ring":
+            block, extra = (ping_pong, {"in_last": b.input("ring_last"), "last_chunk": settings["last_chunk"]})
+        ports = {**{f"in_{k}": s for k, s in given.items()}, **{f"out_{k}": s for k, s in made.items()}, **extra}
+        _wires(b, library.get(block, library, params), block.__name__, restart, bus, **ports)
+    return found
+
+
+def _engine(
+    b: Block,
+    library: Library,
+    params: Npu,
+    restart: Signal,
+    bus: LoadBus,
+    settings: dict[str, Signal],
+    inlets: dict[str, Stream],
+) -> tuple[dict[str, Signal], dict[str, Signal]]:
+    """From words to features and raw values: (ports of the sequencer, of the results unit)."""
+    binary = params.kind == "binary"
     drain_slot = b.wire("drain_slot", params.slot_bits) if params.accumulators > 1 else None
-    conv_room, pool_room = b.wire("conv_room"), b.wire("pool_room")
-    waiting = Cat(streams["ring"][0], streams["host"][0])  # words of a map, of a frame, for the STATE register
-    if params.binariser_bits:
-        streams["host"] = _binarised(b, library, params, streams["host"], restart, bus)
+    conv_room = b.wire("conv_room")
     conv = _wires(
         b,
         library.get(sequencer, library, params, Kind(pool=False)),
         "conv_sequencer",
         restart,
         bus,
-        last_layer=last_layer,
+        last_layer=settings["last_layer"],
         room=conv_room,
         **({"weights_there": b.input("weights_there")} if params.stream_weights else {}),
-        **{f"{n}_{k}": s for n, triple in streams.items() for k, s in zip(("valid", "ready", "data"), triple)},
+        **{f"{name}_{k}": signal for name, stream in inlets.items() for k, signal in stream.items()},
     )
     array = _wires(
         b,
@@ -65,30 +138,48 @@ def npu(library: Library, params: Npu) -> Block:
         **({"slot": conv["slot"], "drain_slot": drain_slot} if drain_slot is not None else {}),
         **({"offset": conv["offset"]} if binary else {}),
     )
-    raw_ready, features_ready = b.input("raw_ready"), b.wire("features_ready")
+    raw: dict[str, Signal] = {}
+    if "host" in params.outlets:
+        raw = {
+            "raw_valid": b.output("raw_valid"),
+            "raw_ready": b.input("raw_ready"),
+            "raw_data": b.output("raw_data", params.ol * params.acc_bits),
+            "raw_last": b.output("raw_last"),
+        }
     out = _wires(
         b,
         library.get(results, library, params),
         "results_unit",
         restart,
         bus,
-        last_layer=last_layer,
+        last_layer=settings["last_layer"],
         taken=conv["beat"] & conv["last" if drain_slot is None else "first"],
         **({"drain_slot": drain_slot} if drain_slot is not None else {}),
         result_valid=array["result_valid"],
         results=array["results"],
-        raw_ready=raw_ready,
-        features_ready=features_ready,
         **({"result_offset": array["result_offset"]} if binary else {}),
+        **raw,
     )
     conv_room.assign(out["room"])
-    for name in ("valid", "data", "last"):
-        b.output(f"raw_{name}", width(out[f"raw_{name}"]), out[f"raw_{name}"])
+    return conv, out
+
+
+def _pooled(
+    b: Block,
+    library: Library,
+    params: Npu,
+    restart: Signal,
+    bus: LoadBus,
+    last_pool_layer: Signal,
+    features: Stream,
+) -> tuple[dict[str, Signal], Stream]:
+    """(ports of the pool's sequencer, its words)."""
+    binary, pool_room = params.kind == "binary", b.wire("pool_room")
     packed = chain(
         b,
         library.get(gearbox, params.ol * params.feature_bits, params.pool_word_bits),
         "to_pool",
-        {**{key: out[f"features_{key}"] for key in ("valid", "data", "last")}, "ready": features_ready},
+        features,
         unused=("last",),
         rst=restart,
     )
@@ -104,69 +195,102 @@ def npu(library: Library, params: Npu) -> Block:
         in_ready=packed["ready"],
         in_data=packed["data"],
     )
-    pooled_ready = b.wire("pooled_ready")
+    names = ["beat", "first", "last", "tuple_last", "map_last", "index", "word"]
+    names += ["target"] * (params.target_bits > 0) + ([] if binary else ["average", "taps"])
     pooled = _wires(
         b,
         library.get(pool_unit if binary else pool_unit_integer, library, params),
         "pool_unit",
         restart,
         None if binary else bus,
-        out_ready=pooled_ready,
-        **{
-            name: pool[name] for name in ("beat", "first", "last", "tuple_last", "map_last", "to_host", "index", "word")
-        },
-        **({} if binary else {name: pool[name] for name in ("average", "taps")}),
+        **{name: pool[name] for name in names},
     )
     pool_room.assign(pooled["room"])
-    words = chain(
-        b,
-        library.get(gearbox, params.pool_word_bits, params.word_bits, 2),
-        "to_ring",
-        {
-            "valid": pooled["out_valid"],
-            "ready": pooled_ready,
-            "data": bits(pooled["out_data"], 0, params.pool_word_bits),
-            "last": bits(pooled["out_data"], params.pool_word_bits, 1),
-            "side": bits(pooled["out_data"], params.pool_word_bits + 1, 2),
-        },
+    word = params.pool_word_bits
+    return pool, {
+        "valid": pooled["out_valid"],
+        "ready": pooled["out_ready"],
+        "data": bits(pooled["out_data"], 0, word),
+        "last": bits(pooled["out_data"], word, 1),
+        "side": bits(pooled["out_data"], word + 1, side_bits(params) - 1),
+    }
+
+
+def _outlets(
+    b: Block, library: Library, params: Npu, restart: Signal, maps: Stream, ring_bits: int, loop: Stream | None
+) -> list[Signal]:
+    """Map words to their outlets, in the words of who takes them; returns where a word waits: [ring, loop, host].
+
+    A word's side bits: last of its map, outlet. Outlets with words of the same width share a gearbox.
+    """
+    word_width = {name: ring_bits if name == "ring" else params.word_bits for name in params.outlets}
+    groups = {w: [n for n, v in word_width.items() if v == w] for w in word_width.values()}
+    map_last = bits(maps["side"], 0, 1)
+    target = bits(maps["side"], 1, params.target_bits) if params.target_bits else None
+    goes = lambda target, name: eq(target, params.outlets.index(name))  # noqa: E731
+    ready: list[Signal] = []
+    waits = {name: const(0, 1) for name in ("ring", "loop", "host")}
+    for w, names in groups.items():
+        given, joined = dict(maps), "_".join(names)
+        if len(groups) > 1:
+            mine, taken = (
+                b.wire(f"for_{joined}", 1, any_of(*[goes(target, n) for n in names])),
+                b.wire(f"takes_{joined}"),
+            )
+            given |= {"valid": b.wire(f"given_{joined}", 1, maps["valid"] & mine), "ready": taken}
+            ready.append(mine & taken)
+        ends = [map_last] * (names != ["loop"])
+        side = [*ends, *([target] * (len(names) > 1))]
+        given["side"] = join(side) if side else None
+        block = library.get(gearbox, width(maps["data"]), w, sum(width(s) for s in side))
+        words = chain(b, block, f"words_to_{joined}", given, unused=() if ends else ("last",), rst=restart)
+        accepted = []
+        for name in names:
+            valid, last = words["valid"], None
+            if len(names) > 1:
+                chosen = b.wire(f"chooses_{name}", 1, goes(bits(words["side"], 1, params.target_bits), name))
+                valid = b.wire(f"gives_{name}", 1, valid & chosen)
+            if ends:
+                last = words["last"] & bits(words["side"], 0, 1)
+            taker = _taker(b, library, params, restart, name, valid, last, words["data"], loop)
+            waits[name] = valid & ~taker
+            accepted.append(chosen & taker if len(names) > 1 else taker)
+        words["ready"].assign(any_of(*accepted))
+    if len(groups) > 1:
+        maps["ready"].assign(any_of(*ready))
+    return [b.wire(f"waits_{name}", 1, signal) for name, signal in waits.items()]
+
+
+def _taker(
+    b: Block,
+    library: Library,
+    params: Npu,
+    restart: Signal,
+    name: str,
+    valid: Signal,
+    last: Signal | None,
+    data: Signal,
+    loop: Stream | None,
+) -> Signal:
+    """Who takes the words of outlet ``name``; returns its ready."""
+    if name != "loop":
+        b.output(f"to_{name}_valid", 1, valid)
+        b.output(f"to_{name}_data", width(data), data)
+        b.output(f"to_{name}_last", 1, last)
+        return b.input(f"to_{name}_ready")
+    assert loop is not None
+    ready = b.wire("store_ready")
+    b.instance(
+        library.get(fifo, library, params.word_bits, params.map_words),
+        "map_store",
         rst=restart,
+        in_valid=valid,
+        in_ready=ready,
+        in_data=data,
+        room=b.wire("store_room_unused"),
+        **{f"out_{k}": signal for k, signal in loop.items()},
     )
-    ring_out_ready, map_ready = b.input("ring_out_ready"), b.input("map_ready")
-    to_host = b.wire("to_host", 1, bits(words["side"], 1, 1))
-    b.output("ring_out_valid", 1, words["valid"] & ~to_host)
-    b.output("ring_out_data", params.word_bits, words["data"])
-    b.output("map_valid", 1, words["valid"] & to_host)
-    b.output("map_data", params.word_bits, words["data"])
-    b.output("map_last", 1, words["last"] & bits(words["side"], 0, 1))
-    words["ready"].assign((to_host & map_ready) | (~to_host & ring_out_ready))
-    for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
-        b.output(name, 1, conv[name])
-    b.output(
-        "state",
-        params.state_bits,
-        Cat(
-            *([conv["wait_weights"]] if params.stream_weights else []),
-            waiting,
-            conv["wait_room"],
-            conv["wait_input"],
-            run,
-            pool["layer"],
-            conv["layer"],
-        ),
-    )
-    return b
-
-
-def _binarised(
-    b: Block, library: Library, params: Npu, host: tuple[Signal, ...], restart: Signal, bus: LoadBus
-) -> tuple[Signal, ...]:
-    """The (valid, ready, data) of a frame's words behind the binariser."""
-    out = (b.wire("binary_valid"), b.wire("binary_ready"), b.wire("binary_data", params.kfp))
-    names = ("in_valid", "in_ready", "in_data", "out_valid", "out_ready", "out_data")
-    last = b.input("binariser_last", bits_for(params.binariser_rows - 1))
-    ports = dict(zip(names, (*host, *out)))
-    _wires(b, library.get(binariser, library, params), "binariser", restart, bus, last_row=last, **ports)
-    return out
+    return ready
 
 
 def _wires(

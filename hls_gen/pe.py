@@ -58,7 +58,7 @@ def pe_latency(npu: Npu) -> int:
 def pe(library: Library, npu: Npu) -> Block:
     """Processing element of ``npu``."""
     both = npu.accumulate == "both"
-    b = Block(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", reset=False)
+    b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), reset=False)
     features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
     valid, first = b.input("valid"), b.input("first")
     last = b.input("last") if npu.accumulators == 1 else None

@@ -38,7 +38,7 @@ def pe_collect(library: Library, npu: Npu) -> Block:
     """Processing element of ``npu``."""
     acc = npu.acc_bits
     kind = {"popcount": "", "or": "or_", "both": "both_"}[npu.accumulate]
-    b = Block(f"pe_collect_{kind}{npu.collect}_{npu.kfp}", reset=False)
+    b = Block(library.name(f"pe_collect_{kind}{npu.collect}_{npu.kfp}", npu), reset=False)
     features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
     valid, first, last = b.input("valid"), b.input("first"), b.input("last")
     by_or = b.input("code") if npu.accumulate == "both" else None

@@ -34,7 +34,7 @@ def pe_integer_latency(npu: Npu) -> int:
 
 def pe_integer(library: Library, npu: Npu) -> Block:
     """Integer processing element of ``npu``."""
-    b = Block(f"pe_integer_{npu.kfp}", reset=False)
+    b = Block(library.name(f"pe_integer_{npu.kfp}", npu), reset=False)
     features, weights = b.input("features", npu.word_bits), b.input("weights", npu.kfp * npu.weight_bits)
     valid, first = b.input("valid"), b.input("first")
     last = b.input("last") if npu.accumulators == 1 else None

@@ -24,7 +24,7 @@ LANES = 3
 
 def pe_or(library: Library, npu: Npu) -> Block:
     """Processing element of ``npu``."""
-    b = Block(f"pe_or_{npu.kfp}", reset=False)
+    b = Block(library.name(f"pe_or_{npu.kfp}", npu), reset=False)
     features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
     valid, first = b.input("valid"), b.input("first")
     last = b.input("last") if npu.accumulators == 1 else None

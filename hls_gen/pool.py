@@ -13,29 +13,42 @@ from veriloggen import Cat
 from .design import Npu
 from .fifo import fifo
 from .memory import Library, ram
-from .rtl import Block, choose
+from .rtl import Block, Signal, choose
 
 FIFO_WORDS = 16
-SIDE = 3
-"""Bits that go with a word: last of its tuple, last of its map, to the host."""
+
+
+def side_bits(npu: Npu) -> int:
+    """Bits that go with a word: last of its tuple, last of its map, the map's outlet."""
+    return 2 + npu.target_bits
+
+
+def side_inputs(b: Block, npu: Npu) -> list[Signal]:
+    """These bits as input ports, in this order, low bits first."""
+    target = [b.input("target", npu.target_bits)] if npu.target_bits else []
+    return [b.input("tuple_last"), b.input("map_last"), *target]
 
 
 def pool_unit(library: Library, npu: Npu) -> Block:
     """The max pool unit of ``npu``."""
-    b = Block("pool_unit")
+    b = Block(library.name("pool_unit", npu))
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")
-    flags = [b.input(name) for name in ("tuple_last", "map_last", "to_host")]
+    flags, side_width = side_inputs(b, npu), side_bits(npu)
     index = b.input("index", npu.pool_index_bits)
     word = b.input("word", npu.pfp)
     room = b.output("room")
-    out_valid, out_ready, out_data = b.output("out_valid"), b.input("out_ready"), b.output("out_data", npu.pfp + SIDE)
+    out_valid, out_ready, out_data = (
+        b.output("out_valid"),
+        b.input("out_ready"),
+        b.output("out_data", npu.pfp + side_width),
+    )
 
     # # #
 
     valid = b.reg("valid")
     b.on(None, (valid, beat))
     here = {name: b.reg(f"at_{name}", init=None) for name in ("first", "last")}
-    side = b.reg("side", SIDE, init=None)
+    side = b.reg("side", side_width, init=None)
     place = b.reg("place", npu.pool_index_bits, init=None)
     b.on(None, (here["first"], first), (here["last"], last), (side, Cat(*reversed(flags))), (place, index))
     so_far = b.wire("so_far", npu.pfp)
@@ -51,7 +64,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     )
     ready = b.wire("fifo_ready_unused")
     b.instance(
-        library.get(fifo, library, npu.pfp + SIDE, FIFO_WORDS),
+        library.get(fifo, library, npu.pfp + side_width, FIFO_WORDS),
         "out_fifo",
         in_valid=b.wire("emit", 1, valid & here["last"]),
         in_ready=ready,

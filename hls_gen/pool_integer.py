@@ -13,7 +13,7 @@ from .design import COUNT_BITS, Npu
 from .divide import LATENCY, divide, sum_bits
 from .fifo import fifo
 from .memory import Library, LoadBus, ram
-from .pool import SIDE
+from .pool import side_bits, side_inputs
 from .rtl import Block, bits, choose, sign_extend, signed_at_least
 from .step import join
 
@@ -24,16 +24,16 @@ MARGIN = LATENCY + 6
 
 def pool_unit_integer(library: Library, npu: Npu) -> Block:
     """The integer pool unit of ``npu``."""
-    b = Block("pool_unit_integer")
+    b = Block(library.name("pool_unit_integer", npu))
     memory = npu.memory("reciprocals")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last, average = b.input("beat"), b.input("first"), b.input("last"), b.input("average")
-    flags = [b.input(name) for name in ("tuple_last", "map_last", "to_host")]
+    flags, side_width = side_inputs(b, npu), side_bits(npu)
     index, taps = b.input("index", npu.pool_index_bits), b.input("taps", COUNT_BITS)
     word = b.input("word", npu.pool_word_bits)
     room = b.output("room")
     out_valid, out_ready = b.output("out_valid"), b.input("out_ready")
-    out_data = b.output("out_data", npu.pool_word_bits + SIDE)
+    out_data = b.output("out_data", npu.pool_word_bits + side_width)
 
     # # #
 
@@ -42,7 +42,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     b.on(None, (valid, beat))
     here = {name: b.reg(f"at_{name}", init=None) for name in ("first", "last", "average")}
     count, place = b.reg("count", COUNT_BITS, init=None), b.reg("place", npu.pool_index_bits, init=None)
-    side = b.reg("side", SIDE, init=None)
+    side = b.reg("side", side_width, init=None)
     b.on(
         None,
         (here["first"], first),
@@ -64,7 +64,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
         merged.append(b.wire(f"merged_{k}", w, choose(here["first"], new, both, w)))
         quotient = b.wire(f"quotient_{k}", npu.feature_bits)
         b.instance(
-            library.get(divide, npu),
+            library.get(divide, library, npu),
             f"divide_{k}",
             sum=merged[-1],
             count=count,
@@ -83,10 +83,10 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
         read_data=so_far,
     )
     emit = delayed(b, b.wire("emit", 1, valid & here["last"]), "emit", LATENCY, init=0)[-1]
-    late_side = delayed(b, side, "side", LATENCY, SIDE)[-1]
+    late_side = delayed(b, side, "side", LATENCY, side_width)[-1]
     ready = b.wire("fifo_ready_unused")
     b.instance(
-        library.get(fifo, library, npu.pool_word_bits + SIDE, FIFO_WORDS, MARGIN),
+        library.get(fifo, library, npu.pool_word_bits + side_width, FIFO_WORDS, MARGIN),
         "out_fifo",
         in_valid=emit,
         in_ready=ready,

@@ -3,7 +3,8 @@
     s_axi --> registers --> start, soft reset, interrupt
                  ^-- status, errors, counters
 
-A write needs address and data, in any order, and takes 2 cycles at least; a read takes 2. Reads of unused addresses
+A write needs address and data, in any order, and takes 2 cycles at least; a read takes 2, of a counter a round of
+counters more (counters.py). Reads of unused addresses
 give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
 """
 
@@ -12,8 +13,10 @@ from typing import Any
 
 from veriloggen import Cat, Repeat
 
+from .counters import counters
 from .design import Design
-from .rtl import Block, Signal, add, all_of, any_of, bits, choose, const, eq, fit, nonzero
+from .memory import Library
+from .rtl import Block, Signal, all_of, any_of, bits, choose, const, eq, fit, nonzero
 
 IDENT = 0x424C4D31
 VERSION = (0, 1, 0)
@@ -123,9 +126,14 @@ def register_map(design: Design) -> list[Register]:
                     Field("RUN", 16, 1, "the NPU is out of reset"),
                     Field("WAITS_INPUT", 17, 1),
                     Field("WAITS_ROOM", 18, 1),
-                    Field("HOST_VALID", 19, 1, "a word of a frame waits"),
-                    Field("RING_VALID", 20, 1, "a word of a map waits"),
-                    *([Field("WAITS_WEIGHTS", 21, 1)] if npu.stream_weights else []),
+                    Field("HOST_VALID", 19, 1, "a word of a frame has come"),
+                    Field("RING_VALID", 20, 1, "a word of the NPU before has come"),
+                    Field("LOOP_VALID", 21, 1, "a word of the map store has come"),
+                    Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
+                    Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
+                    Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
+                    Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
+                    *([Field("WAITS_WEIGHTS", 27, 1)] if npu.stream_weights else []),
                 ),
             ),
         ]
@@ -135,7 +143,7 @@ def register_map(design: Design) -> list[Register]:
     return made
 
 
-def registers(design: Design, digest: str) -> Block:
+def registers(library: Library, design: Design, digest: str) -> Block:
     """The register block; ``digest`` is 64 hex digits."""
     b = Block("registers_block")
     bus = _Axi(b)
@@ -169,12 +177,12 @@ def registers(design: Design, digest: str) -> Block:
     b.on(soft_reset, (pending, 0))
     irq.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
 
-    def counter(name: str, pulse: Signal) -> Signal:
-        value = b.reg(f"count_{name.lower()}", 32)
-        b.on(pulse, (value, add(value, 1, 32)))
-        b.on(clear, (value, 0))
-        return value
-
+    counted = {
+        "CYCLES": computing,
+        "FRAMES": pulses["frame_left"],
+        "WORDS_IN": pulses["word_taken"],
+        "WORDS_OUT": pulses["word_given"],
+    }
     values: dict[str, Signal] = {
         "IDENT": const(IDENT, 32),
         "VERSION": const(VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2], 32),
@@ -189,28 +197,41 @@ def registers(design: Design, digest: str) -> Block:
         "ERROR_LENGTH": faults["error_length"],
         "IRQ_ENABLE": fit(enable, 32),
         "IRQ_STATUS": fit(pending, 32),
-        "CYCLES": counter("CYCLES", computing),
-        "FRAMES": counter("FRAMES", pulses["frame_left"]),
-        "WORDS_IN": counter("WORDS_IN", pulses["word_taken"]),
-        "WORDS_OUT": counter("WORDS_OUT", pulses["word_given"]),
     }
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
         values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
         for name in npu.pulses:
             register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
-            values[register] = counter(register, computing & b.input(f"npu{n}_{name}"))
+            counted[register] = computing & b.input(f"npu{n}_{name}")
         values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
     chosen = [
         Repeat(b.wire(f"reads_{name.lower()}", 1, eq(bus.read_address, v[name].offset)), 32) & value
         for name, value in values.items()
     ]  # at most one is not 0
-    bus.shown.assign(any_of(*chosen))
+    by_offset = {v[name].offset: pulse for name, pulse in counted.items()}
+    done = counters(
+        b, library, by_offset, clear, bus.read_address, bus.reading & _is_counter(b, design, bus.read_address)
+    )
+    bus.can_show.assign(done | ~b.m.variable["reads_counter"])
+    bus.shown.assign(choose(done, b.m.variable["counter_value"], b.wire("register_value", 32, any_of(*chosen)), 32))
     return b
 
 
+def _is_counter(b: Block, design: Design, address: Signal) -> Signal:
+    """Whether the register at ``address`` is a counter: 0x050 to 0x05C, or 0x10 to 0x1C of an NPU, and 0x24 where its
+    weights are streamed."""
+    npu = bits(address, 6, 6)
+    exists = (npu >= const(NPU_BASE >> 6, 6)) & (npu < const((NPU_BASE >> 6) + len(design.npus), 6))
+    place = eq(bits(address, 4, 2), 1)
+    if design.npus[0].stream_weights:
+        place = place | eq(bits(address, 2, 4), 0x24 >> 2)
+    return b.wire("reads_counter", 1, eq(bits(address, 4, 8), 0x05) | (exists & place))
+
+
 class _Axi:
-    """AXI4-Lite slave: ``write`` pulses with address and data; ``shown`` is what a read of ``read_address`` gives."""
+    """AXI4-Lite slave: ``write`` pulses with address and data; while ``reading``, the read of ``read_address`` gives
+    ``shown`` as soon as ``can_show``."""
 
     def __init__(self, b: Block):
         awaddr, awvalid, awready = (
@@ -242,9 +263,9 @@ class _Axi:
         b.on(bready, (bvalid, 0))
         b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, 0, 2, 2)))
         self.read_address = b.reg("read_address", ADDRESS_BITS)
-        reading = b.reg("reading")
+        self.reading = reading = b.reg("reading")
         arready.assign(~reading & ~rvalid)
         b.on(rready, (rvalid, 0))
         b.on(arvalid & arready, (reading, 1), (self.read_address, araddr))
-        self.shown = b.wire("shown", 32)
-        b.on(reading, (reading, 0), (rvalid, 1), (rdata, self.shown))
+        self.shown, self.can_show = b.wire("shown", 32), b.wire("can_show")
+        b.on(reading & self.can_show, (reading, 0), (rvalid, 1), (rdata, self.shown))

@@ -29,44 +29,46 @@ from .rtl import (
     sign_extend,
     signed_at_least,
     sub,
+    width,
 )
-from .step import Step, flags, join
+from .step import Step, join, values_of
 
 STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:
     """The integer activation inside the results unit ``b``; makes the ports ``raw_*`` and ``features_*``."""
-    raw_ready, features_ready = b.input("raw_ready"), b.input("features_ready")
+    features_ready = b.input("features_ready")
     valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
     move = b.wire("move_on", 1, any_of(~valid["feature"], features_ready))
-    side = flags(b, step)
-    value_ready = b.wire("value_ready", 1, choose(side["raw"], raw_ready, move, 1))
+    side = values_of(b, npu, step)
+    value_ready, featured = b.wire("value_ready"), valid["value"]
     step.go.assign(all_of(step.busy, any_of(~valid["value"], value_ready)))
     b.on(value_ready, (valid["value"], 0))
     b.on(step.go, (valid["value"], 1))
     b.on(
         move,
-        (valid["product"], valid["value"] & ~side["raw"]),
+        (valid["product"], featured if side.raw is None else featured & ~side.raw),
         *[(valid[after], valid[before]) for before, after in pairwise(STAGES[1:])],
     )
-    last = side["tuple_last"]
+    goes = join([side.tuple_last] + ([] if side.side is None else [side.side]))
     for stage in STAGES[1:]:
-        late = b.reg(f"{stage}_last", init=None)
-        b.on(move, (late, last))
-        last = late
+        late = b.reg(f"{stage}_side", width(goes), init=None)
+        b.on(move, (late, goes))
+        goes = late
     limits = _limits(b, npu, step, move)
     values, features = [], []
     for k, one in enumerate(step.sums):
         value, feature = _lane(b, npu, step, k, one, move, limits)
         values.append(value)
         features.append(feature)
-    b.output("raw_valid", 1, valid["value"] & side["raw"])
-    b.output("raw_data", npu.ol * npu.acc_bits, join(values))
-    b.output("raw_last", 1, side["map_last"])
+    raw_ready = side.leave(b, npu, valid["value"], values)
+    value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
     b.output("features_valid", 1, valid["feature"])
     b.output("features_data", npu.ol * npu.feature_bits, join(features))
-    b.output("features_last", 1, last)
+    b.output("features_last", 1, bits(goes, 0, 1))
+    if side.side is not None:
+        b.output("features_side", width(side.side), bits(goes, 1, width(side.side)))
 
 
 def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signal]:
@@ -90,7 +92,8 @@ def _lane(
     acc, wide = npu.acc_bits, npu.acc_bits + MULTIPLIER_BITS + 1
     value, multiplier = b.reg(f"value_{k}", acc, init=None), b.reg(f"multiplier_{k}", MULTIPLIER_BITS + 1, init=None)
     shift = b.reg(f"shift_{k}", SHIFT_BITS, init=None)
-    bias = b.wire(f"bias_{k}", acc, choose(step.layer["raw"], 0, step.row[f"bias_{k}"], acc))
+    given = step.row[f"bias_{k}"]
+    bias = b.wire(f"bias_{k}", acc, choose(step.layer["raw"], 0, given, acc) if "raw" in step.layer else given)
     b.on(step.go, (value, one + bias), (multiplier, step.row[f"multiplier_{k}"]), (shift, step.row[f"shift_{k}"]))
 
     made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", SHIFT_BITS, init=None)

@@ -37,7 +37,7 @@ CREDITS = 2
 
 def results(library: Library, npu: Npu) -> Block:
     """The results unit of ``npu``."""
-    b = Block("results_unit")
+    b = Block(library.name("results_unit", npu))
     rows, factors = npu.memory("results"), npu.memory("thresholds" if npu.kind == "binary" else "scales")
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", 8)

@@ -29,7 +29,7 @@ __all__ = ["Kind", "sequencer"]
 
 def sequencer(library: Library, npu: Npu, kind: Kind) -> Block:
     """The convolution's or the pool's sequencer of ``npu``."""
-    b = Block("pool_sequencer" if kind.pool else "conv_sequencer")
+    b = Block(library.name("pool_sequencer" if kind.pool else "conv_sequencer", npu))
     bus = LoadBus.ports(b, library.stream_bits, kind.memories(npu))
     last_layer = b.input("last_layer", 8)
     room = b.input("room")

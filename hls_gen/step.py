@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from .design import Npu
 from .rtl import Block, Signal
 
 
@@ -24,16 +25,49 @@ class Step:
     map_last: Signal
 
 
-def flags(b: Block, step: Step) -> dict[str, Signal]:
-    """Registers that go with the values of a step: tuple_last, map_last, raw."""
-    side = {name: b.reg(f"value_{name}", init=None) for name in ("tuple_last", "map_last", "raw")}
-    b.on(
-        step.go,
-        (side["tuple_last"], step.tuple_last),
-        (side["map_last"], step.map_last),
-        (side["raw"], step.layer["raw"]),
+@dataclass(frozen=True)
+class Values:
+    """What goes with the values of a step, a register each.
+
+    tuple_last : the tuple ends.  side : where there is no pool unit, map_last and outlet, else None.
+    raw : the values leave as they are, None in an NPU without outlet host.  map_last : of raw values.
+    """
+
+    tuple_last: Signal
+    side: Signal | None
+    raw: Signal | None
+    map_last: Signal | None
+
+    def leave(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
+        """Ports ``raw_*`` for the values, where they may leave; returns ``raw_ready``."""
+        if self.raw is None:
+            return None
+        b.output("raw_valid", 1, valid & self.raw)
+        b.output("raw_data", npu.ol * npu.acc_bits, join(values))
+        b.output("raw_last", 1, self.map_last)
+        return b.input("raw_ready")
+
+
+def values_of(b: Block, npu: Npu, step: Step) -> Values:
+    """Registers that take what goes with a step as it leaves."""
+
+    def held(name: str, signal: Signal, w: int = 1) -> Signal:
+        register = b.reg(f"value_{name}", w, init=None)
+        b.on(step.go, (register, signal))
+        return register
+
+    raw = "raw" in step.layer
+    map_last = held("map_last", step.map_last) if raw or not npu.pool else None
+    side = None
+    if not npu.pool:
+        target = [held("target", step.layer["target"], npu.target_bits)] if npu.target_bits else []
+        side = join([map_last, *target])
+    return Values(
+        held("tuple_last", step.tuple_last),
+        side,
+        held("raw", step.layer["raw"]) if raw else None,
+        map_last if raw else None,
     )
-    return side
 
 
 def join(parts: list[Signal]) -> Signal:

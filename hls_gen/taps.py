@@ -111,7 +111,8 @@ def tap_source(
         ahead = all_of(counted, counters.gap, first_pass)
         tap["gap_words"] = b.wire("gap_claimed", ring + 1, choose(ahead, now["gap_words"], 0, ring + 1))
     if kind.pool:
-        tap["to_host"] = now["to_host"]
+        if "target" in now:
+            tap["target"] = now["target"]
         if npu.kind == "integer":
             tap["average"] = now["average"]
     else:

@@ -9,8 +9,8 @@ With bipolar lanes a sum counts matches, and the value is matches minus mismatch
 from veriloggen import Cat
 
 from .design import Npu
-from .rtl import Block, Signal, all_of, any_of, bits, choose, const, signed_at_least
-from .step import Step, flags, join
+from .rtl import Block, Signal, all_of, any_of, bits, choose, const, signed_at_least, width
+from .step import Step, join, values_of
 
 
 def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
@@ -20,7 +20,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     step.go.assign(all_of(step.busy, any_of(~valid, ready)))
     b.on(ready, (valid, 0))
     b.on(step.go, (valid, 1))
-    side = flags(b, step)
+    side = values_of(b, npu, step)
     values, verdicts = [], []
     for k, one in enumerate(step.sums):
         twice = Cat(bits(one, 0, acc - 1), const(0, 1))
@@ -30,11 +30,10 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         b.on(step.go, (value, choose(step.layer["double"], twice, one, acc) - offset), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    raw_ready, features_ready = b.input("raw_ready"), b.input("features_ready")
-    b.output("raw_valid", 1, valid & side["raw"])
-    b.output("raw_data", npu.ol * acc, join(values))
-    b.output("raw_last", 1, side["map_last"])
-    b.output("features_valid", 1, valid & ~side["raw"])
+    raw_ready, features_ready = side.leave(b, npu, valid, values), b.input("features_ready")
+    b.output("features_valid", 1, valid if side.raw is None else valid & ~side.raw)
     b.output("features_data", npu.ol, join(verdicts))
-    b.output("features_last", 1, side["tuple_last"])
-    ready.assign(choose(side["raw"], raw_ready, features_ready, 1))
+    b.output("features_last", 1, side.tuple_last)
+    if side.side is not None:
+        b.output("features_side", width(side.side), side.side)
+    ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))

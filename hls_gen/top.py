@@ -1,13 +1,13 @@
 """Top module of a design: stream in, stream out, registers (docs/reference/device.md, "Ports of the top module").
 
-s_axis -> loader -> NPU <-> map store
-                     `-> raw values / map words -> output register -> m_axis
+s_axis -> loader -> NPU 0 -> NPU 1 -> ... -> NPU N-1 -(spill store)-> NPU 0
+                       `------------------------`-> raw values / map words -> output register -> m_axis
 s_axi  -> registers
 """
 
 from veriloggen import Cat
 
-from .design import Design
+from .design import Design, Npu
 from .fifo import fifo
 from .gearbox import chain, collector, gearbox
 from .loader import loader
@@ -15,7 +15,7 @@ from .memory import Library
 from .npu import npu
 from .popcount import Body
 from .registers import ADDRESS_BITS, registers
-from .rtl import Block, Signal, any_of, bits, choose, sign_extend, width
+from .rtl import Block, Signal, all_of, any_of, bits, choose, fit, sign_extend, width
 
 TOP = "bitloom_top"
 MAP_HELD = 4
@@ -43,8 +43,8 @@ AXI = (
 
 def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block:
     """The whole design; ``digest`` (64 hex digits) is what its DIGEST registers show."""
-    library = Library(design.stream_bits, popcount_body)
-    params, stream = design.npus[0], design.stream_bits
+    library = Library(design.stream_bits, popcount_body, design.npus)
+    stream = design.stream_bits
     b = Block(TOP)
     s_axis = {
         name: (b.output if name == "tready" else b.input)(f"s_axis_{name}", stream if name == "tdata" else 1)
@@ -61,98 +61,89 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
 
     soft_reset = b.wire("soft_reset")
     reset = b.wire("reset", 1, any_of(b.rst, soft_reset))
-    made: dict[str, Signal] = {}
+    made: dict[str, Signal] = {"soft_reset": soft_reset}
 
-    def place(block: Block, name: str, rst: Signal, **ports: Signal) -> dict[str, Signal]:
-        """Instance whose unnamed ports are wires shared by name over the whole top module."""
+    def place(block: Block, name: str, rst: Signal, rename: str = "", **ports: Signal) -> dict[str, Signal]:
+        """Instance whose unnamed ports are wires shared by name over the whole top module; the name begins with
+        ``rename``, except that of a wire of all."""
         out = dict(ports)
         for port, variable in block.m.io_variable.items():
             if port in ("clk", "rst") or port in out:
                 continue
-            if port not in made:
-                made[port] = b.wire(port, width(variable))
-            out[port] = made[port]
+            own = f"{rename}{port}"
+            shared = own if own in made or port not in made else port
+            if shared not in made:
+                made[shared] = b.wire(shared, width(variable))
+            out[port] = fit(made[shared], width(variable))
         b.instance(block, name, **{**out, "rst": rst})
         return out
 
-    made["soft_reset"] = soft_reset
     load = place(library.get(loader, library, design), "loader", reset, **{f"s_axis_{k}": v for k, v in s_axis.items()})
-    core = library.get(npu, library, params)
-    state = b.wire("npu0_state", params.state_bits)
-    made["npu0_state"] = state
-    pulses = {n: b.wire(f"npu0_{n}") for n in params.pulses}
-    made.update({f"npu0_{n}": w for n, w in pulses.items()})
-    restart = b.wire("restart", 1, any_of(reset, ~load["run"]))
-    engine = place(
-        core,
-        "npu_0",
-        reset,
-        host_valid=load["words_valid"],
-        host_ready=load["words_ready"],
-        host_data=load["words_data"],
-        state=state,
-        **pulses,
-    )
-    store_room = b.wire("store_room_unused")
-    b.instance(
-        library.get(fifo, library, params.word_bits, params.map_words),
-        "map_store",
-        rst=restart,
-        in_valid=engine["ring_out_valid"],
-        in_ready=engine["ring_out_ready"],
-        in_data=engine["ring_out_data"],
-        out_valid=engine["ring_valid"],
-        out_ready=engine["ring_ready"],
-        out_data=engine["ring_data"],
-        room=store_room,
-    )
-    _output(b, library, design, engine, load, m_axis, made, reset)
-    place(registers(design, digest), "registers", b.rst, irq=irq, **axi)
+    host = {f"host_{k}": load[f"words_{k}"] for k in ("valid", "ready", "data")}
+    engines = []
+    for n, params in enumerate(design.npus):
+        block = library.get(npu, library, params, design.next_word_bits(n))
+        engines.append(place(block, f"npu_{n}", reset, f"npu{n}_", **(host if n == 0 else {})))
+    _ring(b, library, design, engines, any_of(reset, ~load["run"]))
+    _output(b, library, design, engines, load, m_axis, made, reset)
+    place(registers(library, design, digest), "registers", b.rst, irq=irq, **axi)
     return b
+
+
+def _ring(b: Block, library: Library, design: Design, engines: list[dict[str, Signal]], restart: Signal) -> None:
+    """What leaves an NPU by outlet "ring" into the next one; at the closing edge through the spill store (D8)."""
+    for n, params in enumerate(design.npus):
+        if "ring" not in params.outlets:
+            continue
+        after, reader = (n + 1) % len(design.npus), engines[(n + 1) % len(design.npus)]
+        given = {k: engines[n][f"to_ring_{k}"] for k in ("valid", "ready", "data", "last")}
+        if after == 0 and design.spill_words:
+            w = width(given["data"])
+            stored = {"valid": b.wire("spilt_valid"), "ready": b.wire("spilt_ready"), "data": b.wire("spilt", w + 1)}
+            b.instance(
+                library.get(fifo, library, w + 1, design.spill_words),
+                "spill_store",
+                rst=b.wire("restart", 1, restart),
+                in_valid=given["valid"],
+                in_ready=given["ready"],
+                in_data=Cat(given["last"], given["data"]),
+                room=b.wire("spill_room_unused"),
+                **{f"out_{k}": signal for k, signal in stored.items()},
+            )
+            given = {**stored, "data": bits(stored["data"], 0, w), "last": bits(stored["data"], w, 1)}
+        for k in ("valid", "data", "last"):
+            reader[f"ring_{k}"].assign(given[k])
+        given["ready"].assign(reader["ring_ready"])
 
 
 def _output(
     b: Block,
     library: Library,
     design: Design,
-    engine: dict[str, Signal],
+    engines: list[dict[str, Signal]],
     load: dict[str, Signal],
     m_axis: dict[str, Signal],
     made: dict[str, Signal],
     reset: Signal,
 ) -> None:
-    """Raw values and map words, one of which a network sends, into stream words; tlast by the frame's flag."""
-    params, stream = design.npus[0], design.stream_bits
-    values = chain(
-        b,
-        library.get(gearbox, params.ol * params.acc_bits, params.acc_bits),
-        "raw_values",
-        {k: engine[f"raw_{k}"] for k in ("valid", "ready", "data", "last")},
-        rst=reset,
-    )
-    raw = chain(
-        b, library.get(gearbox, 32, stream), "raw_words", {**values, "data": sign_extend(values["data"], 32)}, rst=reset
-    )
-    held = {"valid": b.wire("map_held"), "ready": b.wire("map_taken"), "data": b.wire("map_word", params.word_bits + 1)}
-    b.instance(
-        library.get(fifo, library, params.word_bits + 1, MAP_HELD),
-        "map_held_words",
-        rst=reset,
-        in_valid=engine["map_valid"],
-        in_ready=engine["map_ready"],
-        in_data=Cat(engine["map_last"], engine["map_data"]),
-        **{f"out_{k}": signal for k, signal in held.items()},
-        room=b.wire("map_room_unused"),
-    )
-    held["last"] = bits(held["data"], params.word_bits, 1)
-    held["data"] = bits(held["data"], 0, params.word_bits)
-    maps = chain(b, library.get(gearbox, params.word_bits, stream), "map_words", held, rst=reset)
+    """Raw values and map words into stream words; tlast by the frame's flag. Of all NPUs one sends results, in one of
+    the two forms."""
+    stream = design.stream_bits
+    results = [
+        part
+        for n, (params, engine) in enumerate(zip(design.npus, engines))
+        if "host" in params.outlets
+        for part in _results(b, library, stream, n, params, engine, reset)
+    ]
     ready = b.wire("result_ready")
     gate = b.wire("result_gate", 1, ready & load["flag_valid"])
-    either = b.wire("result_valid", 1, any_of(raw["valid"], maps["valid"]))
-    raw["ready"].assign(gate)
-    maps["ready"].assign(gate & ~raw["valid"])
-    end = b.wire("result_end", 1, choose(raw["valid"], raw["last"], maps["last"], 1))
+    either = b.wire("result_valid", 1, any_of(*[part["valid"] for part in results]))
+    data, last = results[-1]["data"], results[-1]["last"]
+    for part in results[-2::-1]:
+        data, last = choose(part["valid"], part["data"], data, stream), choose(part["valid"], part["last"], last, 1)
+    for k, part in enumerate(results):  # never two at a time; if so, none is lost
+        part["ready"].assign(all_of(gate, *[~before["valid"] for before in results[:k]]))
+    end = b.wire("result_end", 1, last)
     out = chain(
         b,
         library.get(collector, stream, stream, 1, 1),
@@ -160,7 +151,7 @@ def _output(
         {
             "valid": b.wire("result_given", 1, either & load["flag_valid"]),
             "ready": ready,
-            "data": choose(raw["valid"], raw["data"], maps["data"], stream),
+            "data": data,
             "last": b.wire("result_tlast", 1, end & load["flag_data"]),
             "side": end,
         },
@@ -175,3 +166,32 @@ def _output(
     made["word_given"] = given
     made["result_left"] = b.wire("result_left", 1, given & out["last"])
     b.m.variable["frame_left"].assign(given & bits(out["side"], 0, 1))
+
+
+def _results(
+    b: Block, library: Library, stream: int, n: int, params: Npu, engine: dict[str, Signal], reset: Signal
+) -> list[dict[str, Signal]]:
+    """The stream words of NPU ``n``: of its raw values, and of its map words."""
+    values = chain(
+        b,
+        library.get(gearbox, params.ol * params.acc_bits, params.acc_bits),
+        f"npu{n}_raw_values",
+        {k: engine[f"raw_{k}"] for k in ("valid", "ready", "data", "last")},
+        rst=reset,
+    )
+    block, data = library.get(gearbox, 32, stream), sign_extend(values["data"], 32)
+    raw = chain(b, block, f"npu{n}_raw_words", {**values, "data": data}, rst=reset)
+    w, name = params.word_bits, f"npu{n}_map_held"
+    held = {"valid": b.wire(f"{name}_valid"), "ready": b.wire(f"{name}_ready"), "data": b.wire(name, w + 1)}
+    b.instance(
+        library.get(fifo, library, w + 1, MAP_HELD),
+        f"{name}_words",
+        rst=reset,
+        in_valid=engine["to_host_valid"],
+        in_ready=engine["to_host_ready"],
+        in_data=Cat(engine["to_host_last"], engine["to_host_data"]),
+        room=b.wire(f"{name}_room_unused"),
+        **{f"out_{k}": signal for k, signal in held.items()},
+    )
+    words = {**held, "data": bits(held["data"], 0, w), "last": bits(held["data"], w, 1)}
+    return [raw, chain(b, library.get(gearbox, w, stream), f"npu{n}_map_words", words, rst=reset)]

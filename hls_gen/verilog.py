@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import veriloggen
@@ -63,7 +63,7 @@ def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
 def manifest(design: Design, digest: str) -> dict[str, Any]:
     """What the driver has to know of the design (docs/reference/device.md, "Manifest")."""
     npus = []
-    for npu in design.npus:
+    for npu, parameters in zip(design.npus, design.to_dict()["npus"]):
         memories = []
         for m in npu.memories():
             low, fields = 0, []
@@ -71,7 +71,7 @@ def manifest(design: Design, digest: str) -> dict[str, Any]:
                 fields.append([name, low, width])
                 low += width
             memories.append({"name": m.name, "id": m.id, "depth": m.depth, "width": m.width, "fields": fields})
-        npus.append({**asdict(npu), "memories": memories})
+        npus.append({**parameters, "memories": memories})
     return {
         "format": "bitloom-manifest",
         "version": 1,
@@ -79,6 +79,7 @@ def manifest(design: Design, digest: str) -> dict[str, Any]:
         "digest": digest,
         "stream_bits": design.stream_bits,
         "npus": npus,
+        "spill_words": design.spill_words,
         "registers": [r.to_dict() for r in register_map(design)],
         "packet": {"magic": MAGIC, "kinds": kinds(design)},
         "errors": {str(k): list(v) for k, v in errors(design).items()},

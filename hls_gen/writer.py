@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from .design import MAP_BITS, Npu
+from .design import INLETS, MAP_BITS, Npu
 from .kind import Kind, layer_counter
 from .memory import Library, LoadBus
-from .rtl import Block, Signal, any_of, bits_for, choose, eq, fit, sub
+from .rtl import Block, Signal, any_of, bits_for, choose, const, eq, fit, sub
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,11 @@ def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_
     """Takes the words of layer after layer from its source into the ring while there is free room."""
     w = kind.width(npu)
     memory = npu.memory(f"{kind.prefix}inputs")
-    sources = ["in"] if kind.pool else ["host", "ring"]
+    sources = ["in"] if kind.pool else list(npu.inlets)
     ports = {s: (b.input(f"{s}_valid"), b.output(f"{s}_ready"), b.input(f"{s}_data", w)) for s in sources}
     has_free = b.wire("has_free")
     left = b.reg("words_left", MAP_BITS)
     loaded = b.reg("writer_loaded")
-    from_ring = None if kind.pool else b.reg("from_ring")
     take = b.wire("write")
     word = b.wire("write_word", w)
     final = b.wire("write_final", 1, take & eq(left, 1))
@@ -36,16 +35,34 @@ def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_
     b.on(take, (left, sub(left, 1, MAP_BITS)))
     b.on(advance, (left, part["words"]), (loaded, 1))
     can = b.wire("can_write", 1, loaded & has_free)
-    if kind.pool:
-        valid, ready, data = ports["in"]
+    if not kind.pool:  # the inlet that is read, for register STATE
+        shown = b.output("inlet", 2)
+    if len(sources) == 1:
+        if not kind.pool:
+            shown.assign(const(INLETS.index(sources[0]), 2))
+        valid, ready, data = ports[sources[0]]
         ready.assign(can)
         take.assign(valid & can)
         word.assign(data)
-    else:
-        b.on(advance, (from_ring, part["from_ring"]))
-        (host_valid, host_ready, host_data), (ring_valid, ring_ready, ring_data) = ports["host"], ports["ring"]
-        host_ready.assign(can & ~from_ring)
-        ring_ready.assign(can & from_ring)
-        take.assign(can & choose(from_ring, ring_valid, host_valid, 1))
-        word.assign(choose(from_ring, ring_data, host_data, w))
+        return Writer(take, word, has_free)
+    source = b.reg("source", npu.source_bits)
+    b.on(advance, (source, part["source"]))
+    shown.assign(_inlet_number(npu, source))
+    there: Signal = const(0, 1)
+    chosen: Signal = const(0, w)
+    for number, (valid, ready, data) in enumerate(ports.values()):
+        mine = b.wire(f"from_{sources[number]}", 1, eq(source, number))
+        ready.assign(can & mine)
+        there = valid if number == 0 else choose(mine, valid, there, 1)
+        chosen = data if number == 0 else choose(mine, data, chosen, w)
+    take.assign(can & there)
+    word.assign(chosen)
     return Writer(take, word, has_free)
+
+
+def _inlet_number(npu: Npu, source: Signal) -> Signal:
+    """The place in INLETS of the inlet with number ``source`` in ``npu``."""
+    number: Signal = const(0, 2)
+    for k, name in enumerate(npu.inlets):
+        number = choose(eq(source, k), INLETS.index(name), number, 2)
+    return number

@@ -10,26 +10,31 @@ latency_cycles is a frame alone: the cycles of a batch of one, from the first wo
 accepted, to its last result word.
 
 A lane is one multiply-accumulate of one input channel and one kernel a cycle, whatever the width of its operands:
-kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU.
-xnor_lanes are the lanes that are XNOR gates: kfp * kgp of the binary NPUs.
+kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU;
+where that NPU computes no other layer, they count as one. xnor_lanes are the lanes that are XNOR gates: kfp * kgp of
+the binary NPUs.
+
+Of several NPUs, ideal_cycles_per_frame are the beats of the busiest one, whose waits are those that stand beside it,
+and utilisation is the part of all lanes that is at work.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driver.accelerator import Accelerator
+from driver.program import Program
 from golden import packed
-from hls_gen.design import Design
+from golden.network import Model
+from hls_gen.design import Design, Npu
 
 from . import build as builds
 from . import networks
 from .area import area
 from .board import activate
 from .designs import REFERENCES, Reference
-from .fit import fit
 from .run import random_images
 
 FOLDER = Path("build/bench")
@@ -58,41 +63,73 @@ def measure(
     """
     if frames < 2 or frames % 2:
         raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
-    model = networks.load(design.network)
-    hardware = fit(name, [model], design.folding, stream_bits=design.stream_bits, order=design.order)
-    build = builds.build(folder / name, hardware, [model], order=design.order)
-    program, images = build.program(model.network.name), random_images(model.network, frames, 0)
-    golden = packed.forward(model, images)
-    wrong, counters = np.zeros(frames, bool), {}
+    models = design.models()
+    hardware = design.design(name, models)
+    build = builds.build(folder / name, hardware, models, order=design.order, work=design.work)
     lengths = sorted({1, frames // 2, frames})
+    total = sum(lengths) + frames * len(models[1:])
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
     board = activate()
     try:
         board.waveform = None
         board.stall()
         with Accelerator(build.bit) as accelerator:
-            accelerator.load(program)
-            for number, length in enumerate(lengths):
-                accelerator.clear_counters()
-                outputs = accelerator.predict(images[:length], length)
-                counters[length] = accelerator.counters()
-                wrong[:length] |= (outputs != golden[:length]).any(axis=(1, 2, 3))
-                if progress is not None:
-                    progress(sum(lengths[: number + 1]), sum(lengths))
+            model = models[0]
+            program = build.program(model.network.name)
+            wrong, counters = _run(accelerator, program, model, lengths, count)
+            also = []
+            for other in models[1:]:
+                missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
+                also.append({
+                    "network": other.network.name, "frames": frames, "mismatches": int(missed.sum()),
+                    "cycles_per_frame": cycles[frames]["cycles"] / frames,
+                })  # fmt: skip
     finally:
         board.close()
     return {
         "name": name, **lanes(hardware), "frames": frames, "mismatches": int(wrong.sum()),
-        **_steady(counters, program.ideal_cycles), "latency_cycles": counters[1]["cycles"],
+        **_steady(counters, hardware, program), "latency_cycles": counters[1]["cycles"],
+        **({"also": also} if also else {}),
     }, build  # fmt: skip
+
+
+def _run(
+    accelerator: Accelerator, program: Program, model: Model, lengths: Sequence[int], count: Callable[[int], None]
+) -> tuple[np.ndarray, dict[int, dict[str, int]]]:
+    """Batches of so many of the same random images: (frames that golden has otherwise, counters of each batch)."""
+    frames = max(lengths)
+    images = random_images(model.network, frames, 0)
+    golden = packed.forward(model, images)
+    wrong, counters = np.zeros(frames, bool), {}
+    accelerator.load(program)
+    for length in lengths:
+        accelerator.clear_counters()
+        outputs = accelerator.predict(images[:length], length)
+        counters[length] = accelerator.counters()
+        wrong[:length] |= (outputs != golden[:length]).any(axis=(1, 2, 3))
+        count(length)
+    return wrong, counters
 
 
 def lanes(design: Design) -> Figures:
     """NPUs and lanes of a design, as the module's text counts them."""
     return {
         "npus": len(design.npus),
-        "lanes": sum(n.kfp * n.kgp for n in design.npus),
+        "lanes": sum(npu_lanes(n) for n in design.npus),
         "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.kind == "binary"),
     }
+
+
+def npu_lanes(npu: Npu) -> int:
+    """Lanes of an NPU; one that reads frames alone, in bit planes, has one for all planes of a channel."""
+    return (npu.plane_lanes if npu.inlets == ("host",) else npu.kfp) * npu.kgp
 
 
 def area_figures(design: Design) -> Figures:
@@ -101,7 +138,7 @@ def area_figures(design: Design) -> Figures:
     return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
 
 
-def _steady(counters: Mapping[int, Mapping[str, int]], ideal: int) -> Figures:
+def _steady(counters: Mapping[int, Mapping[str, int]], design: Design, program: Program) -> Figures:
     """Figures a frame of a steady stream, from the counters of batches of so many frames."""
     few, many = sorted(counters)[-2:]
 
@@ -110,9 +147,14 @@ def _steady(counters: Mapping[int, Mapping[str, int]], ideal: int) -> Figures:
         return cycles / frames if cycles % frames else cycles // frames
 
     cycles = per_frame("cycles")
+    npus: list[Figures] = [{key: per_frame(f"npu{n}_{key}") for key in PER_FRAME} for n in range(len(design.npus))]
+    ideal = [sum(beats for (_, beats), n in zip(program.layers, program.mapping) if n == k) for k in range(len(npus))]
+    work = sum(beats * npu_lanes(npu) for beats, npu in zip(ideal, design.npus))
+    busiest = ideal.index(max(ideal))
     return {
         "cycles_per_frame": cycles,
-        "ideal_cycles_per_frame": ideal,
-        "utilisation": ideal / cycles,
-        **{f"{key}_per_frame": per_frame(f"npu0_{key}") for key in PER_FRAME},
+        "ideal_cycles_per_frame": max(ideal),
+        "utilisation": work / (cycles * lanes(design)["lanes"]),
+        **{f"{key}_per_frame": npus[busiest][key] for key in PER_FRAME},
+        **({"per_npu": npus} if len(npus) > 1 else {}),
     }

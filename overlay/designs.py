@@ -1,11 +1,16 @@
 """Reference designs: which network on how parallel a piece of hardware; those of the demo and of the figures."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from driver.plan import Work
 from golden.conv import Weighted
 from golden.network import Model
 from golden.requantise import Requantise
-from hls_gen.design import Npu
+from hls_gen.design import Design, Npu, cascade, pipeline, ring
+
+from . import networks
+from .fit import fit
 
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn: conv_1 reads 5-bit pixels as 6 bit planes side by side."""
@@ -14,28 +19,86 @@ INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_
 """Spec B20's folding of the 8-bit engine."""
 
 
+def stage(kfp: int, kgp: int, ol: int = 1, *, pool: bool = False, accumulators: int = 1, planes: int = 0) -> Npu:
+    """An NPU for one binary layer of a pipeline, with nothing that this layer doesn't need."""
+    return Npu(
+        kfp=kfp, kgp=kgp, ol=ol, pfp=8, pool=pool, accumulators=accumulators, planes=planes, shift_bits=0, layers=2
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """A design that figures are given for. network : name for networks.load.  folding, stream_bits, order : as for
-    fit.
+    """A design that figures are given for.
+
+    network : name for networks.load.  npus, stream_bits, order, work : as for fit.  equal : all NPUs have the same
+    memories.  also : further networks that run on the same design.
     """
 
     network: str
-    folding: Npu
+    npus: tuple[Npu, ...]
     stream_bits: int = 32
     order: str = "auto"
+    work: Mapping[str, str] = field(default_factory=dict)
+    equal: bool = False
+    also: tuple[str, ...] = ()
+
+    def models(self) -> list[Model]:
+        """The network's model, and those that also run."""
+        return [networks.load(name) for name in (self.network, *self.also)]
+
+    def design(self, name: str, models: list[Model]) -> Design:
+        """The design, with memories as large as the models need."""
+        return fit(
+            name, models, self.npus, stream_bits=self.stream_bits, order=self.order, work=self.work, equal=self.equal
+        )
 
 
 REFERENCES: dict[str, Reference] = {
-    "digits-cnn": Reference(network="digits-cnn", folding=DIGITS),
-    "cifar-quick-int8": Reference(network="cifar-quick-int8", folding=INTEGER, order="pull"),
+    "digits-cnn": Reference(network="digits-cnn", npus=(DIGITS,)),
+    "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), order="pull"),
+    "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), order="pull"),
+    "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), order="pull"),
+    "cnv-w1a1": Reference(
+        network="cnv-w1a1",
+        npus=pipeline(
+            [
+                stage(27, 24, 4, planes=8),
+                stage(64, 16, 2, pool=True),
+                stage(64, 6),
+                stage(64, 8, pool=True),
+                stage(32, 3),
+                stage(8, 3, accumulators=128),
+                stage(8, 2),
+                stage(16, 2, accumulators=256),
+                stage(4, 1),
+            ]
+        ),
+        stream_bits=64,
+        order="pull",
+        work={"conv_5": "input", "dense_7": "input"},
+    ),
+    "cnv-w1a1-ring3": Reference(
+        network="cnv-w1a1",
+        npus=ring([Npu(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
+        stream_bits=64,
+        order="pull",
+        equal=True,
+        also=("digits-cnn",),
+    ),
+    "lfc-w1a1": Reference(
+        network="lfc-w1a1",
+        npus=pipeline([stage(49, 32, 2), stage(64, 32, 2, accumulators=64), stage(64, 32, 2), stage(2, 10)]),
+        stream_bits=64,
+        work={"dense_1": "input"},
+    ),
 }
 
 
 def folding(model: Model) -> Npu:
-    """The folding that a network has by default: its reference design's, else a small one of the engine it needs."""
-    if model.network.name in REFERENCES:
-        return REFERENCES[model.network.name].folding
+    """The one NPU that a network has by default: its reference design's, else a small one of the engine it needs."""
+    reference = REFERENCES.get(model.network.name)
+    if reference and len(reference.npus) == 1:
+        return reference.npus[0]
     return INTEGER if needs_integer(model) else Npu()
 
 

@@ -12,7 +12,7 @@ from golden.network import Model
 from golden.schedule import Schedule
 from hls_gen.design import Npu
 
-from .fit import GEOMETRY
+from .fit import geometry
 
 TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
 
@@ -24,7 +24,7 @@ def orders(model: Model, folding: Npu) -> dict[str, Any]:
         (pools).  tuples_one_pass : where one group holds all kernels.
     ValueError where the engine of ``folding`` can't compute the network.
     """
-    chosen = plan(model, {k: getattr(folding, k) for k in GEOMETRY}, "auto").schedule
+    chosen = plan(model, [geometry(folding)], "auto").schedule
     both = {s.order: s for s in chosen.compared}
     layers = [
         {

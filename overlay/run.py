@@ -49,7 +49,7 @@ class Run:
 
     @property
     def utilisation(self) -> float:
-        """Ideal beats over cycles, 0..1."""
+        """Ideal beats, of the busiest NPU, over cycles, 0..1."""
         return self.program.ideal_cycles * self.frames / self.counters["cycles"]
 
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
@@ -60,9 +60,10 @@ class Run:
             "utilisation": self.utilisation,
             "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
         }  # fmt: skip
+        alone = not any(key.startswith("npu1_") for key in self.counters)
         for key, count in self.counters.items():
-            if key.startswith("npu0_"):
-                out[f"{key.removeprefix('npu0_')}_per_frame"] = count / self.frames
+            if key.startswith("npu"):
+                out[f"{key.removeprefix('npu0_') if alone else key}_per_frame"] = count / self.frames
         if labels is not None:
             for key, result in (("golden", self.golden), ("hardware", self.outputs)):
                 out[f"accuracy_{key}"] = float((self.program.classify(result) == labels).mean())

@@ -22,7 +22,7 @@ from hls_gen.verilog import generate
 
 from .bitstream import write_simulation_overlay
 from .board import activate
-from .fit import GEOMETRY, fit
+from .fit import fit, geometry
 from .run import random_images
 
 Progress = Callable[[int, int], None]
@@ -73,13 +73,13 @@ def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Pr
 
 
 def _plan(model: Model, folding: Npu, order: str) -> Any:
-    return plan(model, {k: getattr(folding, k) for k in GEOMETRY}, work=order)
+    return plan(model, [geometry(folding)], work=order)
 
 
 def _enough(model: Model, folding: Npu) -> Design:
     """A design that fits the network in both orders of work."""
     both = [fit("work", [model], folding, work=order).npus[0] for order in ("output", "input")]
-    depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output").depths()}
+    depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output").npus[0].depths()}
     return Design(name="work", npus=(replace(both[0], **depths),))
 
 
@@ -87,5 +87,5 @@ def _words(model: Model, folding: Npu, name: str, order: str) -> int:
     """Words that the tuples of layer ``name`` need in its tuple memory."""
     made = _plan(model, folding, order)
     number = [p.name for p in made.lowered.passes].index(name)
-    row = made.conv.layers[number]
+    row = made.npus[0].conv.layers[number]
     return int(row["hold"] * (row["words_minus_1"] + 1))

@@ -69,9 +69,7 @@ def reads(image: TableImage, stream: Ints, groups: int = 1, ahead: int = 0) -> I
             window += 1
 
 
-def convolve(
-    image: TableImage, stream: Ints, weight: Ints, kernels_per_group: int, ahead: int = 0
-) -> Ints:
+def convolve(image: TableImage, stream: Ints, weight: Ints, kernels_per_group: int, ahead: int = 0) -> Ints:
     """Sums of a conv stage: stream (tuples, C), weight (O, taps, C) -> (windows, O) int64 in the order made (B11)."""
     groups = [weight[o : o + kernels_per_group].astype(np.int64) for o in range(0, len(weight), kernels_per_group)]
     sums: list[Ints] = []

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from driver.registers import npu_state
+from driver.waiting import explain
+
 from .library import FAILED, STATE_FIELDS, STOP, WriteShape, load
 from .verilator import build_model
 
@@ -294,8 +297,10 @@ class Simulation:
         return dump
 
     def timeout(self, what: str, *, registers: bool = True, **more: Any) -> SimulationTimeout:
-        """A SimulationTimeout with a dump of the present state and ``more``."""
-        return SimulationTimeout(what, {**self.dump(registers=registers), **more})
+        """A SimulationTimeout with a dump of the present state and ``more``; names a circle of waits between NPUs."""
+        dump = self.dump(registers=registers)
+        circle = explain(npu_state(self.registers, dump.get("registers", {})))
+        return SimulationTimeout(what + (f", {circle}" if circle else ""), {**dump, **more})
 
     def open_waveform(self, path: Path | str) -> None:
         """Write every signal to a VCD file from now on. Needs a build with ``trace=True``."""

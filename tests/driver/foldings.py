@@ -41,7 +41,7 @@ def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) 
     """
     design = design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
     parameters = design.npus[0].parameters
-    depths = plan(model, parameters, order).depths()
+    depths = plan(model, [parameters], order).npus[0].depths()
     parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})
     return design
 

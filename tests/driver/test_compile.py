@@ -44,9 +44,7 @@ def test_the_packets_compute_the_case(name, folding, order):
     check(model, random_images(model, 2, np.random.default_rng(3)), fitted(model, folding, order), order)
 
 
-@settings(
-    max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_the_packets_compute_random_networks(data):
     npu = Npu(
@@ -58,7 +56,7 @@ def test_the_packets_compute_random_networks(data):
     network, order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
     design = fit_one(model, npu, order, data.draw(st.sampled_from([32, 64])))
-    if sum(beats for _, beats in plan(model, design.npus[0].parameters, order).ideal) * npu.kgp < 60_000:
+    if sum(beats for _, beats in plan(model, [design.npus[0].parameters], order).ideal) * npu.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, order)
 
 
@@ -102,9 +100,9 @@ def test_the_interpreter_notices_a_wrong_hold(order):
     program, images = compile_model(model, design, order), random_images(model, 2, np.random.default_rng(3))
     payloads = program.pack_images(images)
     early, late = Device(design, program.parameters), Device(design, program.parameters)
-    early.row("layers", 0)["hold"] -= 1
+    early.units[0].row("layers", 0)["hold"] -= 1
     assert (program.unpack_results(early.run(payloads)) != model.forward(images)).any()
-    late.row("layers", 0)["hold"] += 2
+    late.units[0].row("layers", 0)["hold"] += 2
     with pytest.raises(Deadlock):
         late.run(payloads)
 
@@ -199,14 +197,14 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
     assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
 
 
-DEPTHS = plan(CASES["small_cnn"], geometry("k3_g5"), "raster").depths()
+DEPTHS = plan(CASES["small_cnn"], [geometry("k3_g5")], "raster").npus[0].depths()
 
 
 @pytest.mark.parametrize("name", [*DEPTHS, "acc_bits"])
 def test_what_does_not_fit_is_refused(name):
     """One row less than needed, for every memory, and one bit less."""
     model = CASES["small_cnn"]
-    made = plan(model, geometry("k3_g5"), "raster")
+    made = plan(model, [geometry("k3_g5")], "raster").npus[0]
     need = {**DEPTHS, "acc_bits": made.acc_bits()}[name]
     assert need > 1
     design = fitted(model, "k3_g5", "raster")

@@ -65,6 +65,7 @@ def test_pieces(stream_bits, limit):
     heads = [header for header, _, _ in packets(m, np.concatenate(parts), kind="WEIGHTS")]
     ends = [h.address + h.length for h in heads if h.last]
     assert (ends, [h.memory for h in heads if h.last]) == ([3, 12, 3], [0, 1, 255])
+
     def contents(words):
         return [(header.memory, header.address + i, *row.tolist())
                 for header, _, part in packets(m, words, kind="WEIGHTS") for i, row in enumerate(part)]  # fmt: skip

@@ -41,8 +41,10 @@ def test_field_of_and_at():
     ("call", "message"),
     [
         (lambda m: m.register("FOO"), "register must be one of IDENT, VERSION, "),
-        (lambda m: m.register("STATUS").field("X"),
-         "register STATUS: field must be one of IDLE, ERROR, LOADED, got 'X'"),
+        (
+            lambda m: m.register("STATUS").field("X"),
+            "register STATUS: field must be one of IDLE, ERROR, LOADED, got 'X'",
+        ),
         (lambda m: m.memory(1, "kernels"), "npu must be 0..0, got 1"),
         (lambda m: m.memory(0, "k"), "memory must be one of network, kernels, thresholds, got 'k'"),
     ],

@@ -27,13 +27,13 @@ ACT = Threshold(name="act")
 
 
 def planned(model: Model, order: str = "pull", folding: str = "k3_g5") -> Plan:
-    return plan(model, geometry(folding), order)
+    return plan(model, [geometry(folding)], order)
 
 
 def test_depths_of_a_small_network():
     """2 x 2 windows on 3 x 3, 5 channels in words of 3: all by hand."""
     made = planned(model_of(conv((2, 2)), ACT, size=(3, 3)))
-    assert made.depths() == {
+    assert made.npus[0].depths() == {
         "layers": 1,
         "tuple_words": 2 * (5 + 1),  # a window reaches 5 tuples back: positions 0 1 3 4, then 2 and 5, then 6
         "pool_words": 2,
@@ -46,7 +46,7 @@ def test_depths_of_a_small_network():
         "threshold_rows": 2,
         "map_words": 2,
     }
-    assert made.acc_bits() == 6  # -20..20, and 21 for the threshold that is never reached
+    assert made.npus[0].acc_bits() == 6  # -20..20, and 21 for the threshold that is never reached
     assert made.ideal == [("conv", 16 * 2)]
 
 
@@ -55,7 +55,7 @@ def test_depths_of_a_small_network():
 def test_counts_agree(name, order):
     """Every table has an entry for each tap, and says where each layer's part begins."""
     made = planned(CASES[name], order)
-    for tables in (made.conv, made.pool):
+    for tables in (made.npus[0].conv, made.npus[0].pool):
         for number, row in enumerate(tables.layers):
             flags = tables.flags[number] if not row["direct"] and number < len(tables.flags) else np.zeros((0, 4))
             if len(flags):
@@ -67,13 +67,14 @@ def test_counts_agree(name, order):
                 assert not (skip & ~new & 1).any()
                 assert new.sum() * (row["words_minus_1"] + 1) == tables.inputs[number]["words"]
                 assert (tables.olds[number] < tables.inputs[number]["words"]).all()
-    assert sum(len(k) for k in made.kernels) == made.depths()["kernel_rows"] == sum(len(c) for c in made.codes)
+    (npu,) = made.npus
+    assert sum(len(k) for k in npu.kernels) == npu.depths()["kernel_rows"] == sum(len(c) for c in npu.codes)
 
 
 @pytest.mark.parametrize(
     ("layers", "order", "conv_taps", "pool_taps"),
     [
-        ([Dense(name="dense", out_channels=3)], "pull", 24, None),
+        ([Dense(name="dense", out_channels=3)], "pull", 1, None),  # its map is one tuple: golden/flat.py
         ([conv((1, 1)), ACT], "raster", 1, 1),
         ([conv((1, 1), (2, 3)), ACT], "pull", 1, 1),
         ([conv((2, 3), (2, 3)), ACT], "pull", 6, 1),
@@ -91,7 +92,7 @@ def test_counts_agree(name, order):
 def test_direct_where_no_table_is_needed(layers, order, conv_taps, pool_taps):
     """conv_taps, pool_taps: of a window in direct mode, None: by tables."""
     made = planned(model_of(*layers), order)
-    for tables, taps in ((made.conv, conv_taps), (made.pool, pool_taps)):
+    for tables, taps in ((made.npus[0].conv, conv_taps), (made.npus[0].pool, pool_taps)):
         for row, flags in zip(tables.layers, tables.flags):
             assert row["direct"] == (taps is not None)
             assert row["window_taps_minus_1"] == (taps or 1) - 1
@@ -118,7 +119,7 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
               Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
     model = model_of(*layers, encoding=encoding)
     made, g = planned(model, folding=folding), geometry(folding)
-    for p, layout, rows in zip(made.lowered.passes, layouts(model, folding), made.kernels):
+    for p, layout, rows in zip(made.lowered.passes, layouts(model, folding), made.npus[0].kernels):
         weight = p.weight.reshape(*p.weight.shape[:2], -1)
         expected = []
         for group in range(0, p.out_channels, g["kgp"]):
@@ -127,8 +128,8 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
                     kernels = [k if k < p.out_channels else 0 for k in range(group, group + g["kgp"])]
                     expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
         np.testing.assert_array_equal(rows, expected)
-    bases = [row["kernel_base"] for row in made.conv.layers]
-    assert bases == [0, len(made.kernels[0])]
+    bases = [row["kernel_base"] for row in made.npus[0].conv.layers]
+    assert bases == [0, len(made.npus[0].kernels[0])]
 
 
 @pytest.mark.parametrize("folding", FOLDINGS)
@@ -137,7 +138,7 @@ def test_thresholds_by_a_direct_loop(folding):
     layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
               Threshold(name="end")]  # fmt: skip
     made, g = planned(model_of(*layers), folding=folding), geometry(folding)
-    for p, rows in zip(made.lowered.passes, made.thresholds):
+    for p, rows in zip(made.lowered.passes, made.npus[0].thresholds):
         never, expected = p.value_range[1] + 1, []
         for group in range(0, p.out_channels, g["kgp"]):
             end = min(group + g["kgp"], p.out_channels)
@@ -145,7 +146,7 @@ def test_thresholds_by_a_direct_loop(folding):
                 kernels = range(unit, unit + g["ol"])
                 expected += [[int(p.threshold[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
         assert rows.tolist() == expected
-    assert [row["threshold_base"] for row in made.results] == [0, len(made.thresholds[0])]
+    assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -161,7 +162,7 @@ def test_the_chain_of_orders(order):
 
 def test_bases_of_layers_without_rows_are_0():
     """They would lie behind a memory that is full to the last row."""
-    made = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3)))
+    (made,) = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3))).npus
     assert made.depths()["taps"] > 0
     assert made.depths()["threshold_rows"] > 0
     assert [made.conv.layers[1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
@@ -171,12 +172,13 @@ def test_bases_of_layers_without_rows_are_0():
 
 def test_shifts_must_reach_the_highest_plane():
     model = model_of(conv((2, 2)), encoding=signed(5))
-    assert plan(model, geometry("k3_g5") | {"shift_bits": 3}).lowered.input_bits == 5
+    assert plan(model, [geometry("k3_g5") | {"shift_bits": 3}]).lowered.input_bits == 5
     with value_error("net: an input of 5 bit planes needs shifts up to 4, the NPU has shift_bits = 2"):
-        plan(model, geometry("k3_g5") | {"shift_bits": 2})
-    assert plan(model_of(conv((2, 2)), encoding=signed(4)), geometry("k3_g5") | {"shift_bits": 2}).codes[0].max() == 2
+        plan(model, [geometry("k3_g5") | {"shift_bits": 2}])
+    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [geometry("k3_g5") | {"shift_bits": 2}])
+    assert four_bits.npus[0].codes[0].max() == 2
 
 
 def test_unknown_orders_are_refused():
     with value_error("schedule: order must be one of pull, raster, auto, got 'random'"):
-        plan(model_of(conv((2, 2))), geometry("k3_g5"), "random")
+        plan(model_of(conv((2, 2))), [geometry("k3_g5")], "random")

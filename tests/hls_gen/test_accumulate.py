@@ -393,7 +393,9 @@ def test_an_npu_that_cannot(layer, npu, needs):
 
 def test_a_window_that_does_not_fit_the_register():
     """6 taps of 4 channels, 3 lanes a beat: 6 * 2 * 3 bits."""
-    model = dense_model("popcount")
+    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
+        Conv(name="conv", out_channels=2, kernel=(2, 3)),))  # fmt: skip
+    model = random_model(network, np.random.default_rng(0))
     small = Design(name="small", npus=(Npu(kfp=3, shift_bits=0, collect=33),))
     manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
     with value_error("net: collect must be >= 36, design small has 33"):

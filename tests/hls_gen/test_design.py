@@ -1,10 +1,11 @@
 """Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from hls_gen.design import Design, Npu
+from hls_gen.design import Design, Npu, cascade, pipeline, ring
 from tests.errors import value_error
 
 BAD = {
@@ -34,6 +35,10 @@ BAD = {
     "kernel_rows": (1, "npu: kernel_rows must be >= 2, got 1"),
     "threshold_rows": (1, "npu: threshold_rows must be >= 2, got 1"),
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
+    "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
+    "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),
+    "outlets": (("host", "loop"), "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'loop')"),
+    "pool": (1, "npu: pool must be True or False, got 1"),
     "raster": (1, "npu: raster must be True or False, got 1"),
     "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
 }
@@ -70,6 +75,23 @@ def test_every_parameter_has_a_bad_value():
     ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
     ({"layers": 1}, "npu: layers must be >= 2, got 1"),
     ({"ol": 2, "kgp": 1}, "npu: ol must be <= kgp = 1, got 2"),
+    ({"buffer_words": 24}, "npu: buffer_words must be a power of two >= 2, got 24"),
+    ({"inlets": ()}, "npu: inlets must be some of host, ring, loop, in this order, got ()"),
+    ({"inlets": ("host", "host")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'host')"),
+    ({"inlets": ("host", "pool")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'pool')"),
+    ({"inlets": "host"}, "npu: inlets must be some of host, ring, loop, in this order, got 'host'"),
+    ({"inlets": ("ring", "host", "loop")},
+     "npu: inlets must be some of host, ring, loop, in this order, got ('ring', 'host', 'loop')"),
+    ({"outlets": ()}, "npu: outlets must be some of ring, loop, host, in this order, got ()"),
+    ({"outlets": ("loop", "ring")},
+     "npu: outlets must be some of ring, loop, host, in this order, got ('loop', 'ring')"),
+    ({"outlets": ("host", "host")},
+     "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'host')"),
+    ({"outlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"),
+    ({"inlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host',) and ('loop', 'host')"),
+    ({"inlets": ("ring", "loop"), "binariser_bits": 8},
+     "npu: a binariser needs inlet host, got ('ring', 'loop')"),
+    ({"pool": None}, "npu: pool must be True or False, got None"),
 ])  # fmt: skip
 def test_rules_between_parameters(parameters, message):
     with value_error(message):
@@ -81,7 +103,11 @@ def test_rules_between_parameters(parameters, message):
     {"acc_bits": 8, "kfp": 64},
     {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}, {"shift_bits": 0}, {"acc_bits": 32},
     INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5},
-    {**INTEGER, "acc_bits": 16, "kfp": 5},
+    {**INTEGER, "acc_bits": 16, "kfp": 5}, {"buffer_words": 2}, {"pool": False}, {**INTEGER, "pool": False},
+    {"inlets": ("host",), "outlets": ("host",)}, {"inlets": ("ring",), "outlets": ("ring",)},
+    {"inlets": ("host", "ring", "loop"), "outlets": ("ring", "loop", "host")},
+    {"inlets": ("ring", "loop"), "outlets": ("loop",)}, {"inlets": ("host", "ring"), "binariser_bits": 8,
+    "outlets": ("ring",)},
 ], ids=str)  # fmt: skip
 def test_the_ends_of_each_range_are_legal(parameters):
     Npu(**parameters)
@@ -93,15 +119,91 @@ def test_stream_bits(stream_bits):
         Design(name="d", stream_bits=stream_bits)
 
 
-@pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.parametrize("count", [0, 33])
 def test_number_of_npus(count):
-    with value_error(f"d: a design must have 1 NPU, got {count}"):
+    with value_error(f"d: a design must have 1..32 NPUs, got {count}"):
         Design(name="d", npus=(Npu(),) * count)
+
+
+@pytest.mark.parametrize("join", [pipeline, cascade, ring])
+@pytest.mark.parametrize("count", [1, 2, 3, 32])
+def test_chains_of_any_length(join, count):
+    """What joins NPUs makes a design, also of different NPUs; only a ring of several is closed."""
+    npus = [Npu(kfp=1 + n % 9, kgp=1 + n % 3, ol=1, pool=n % 2 == 0) for n in range(count)]
+    design = Design(name="d", npus=join(npus))
+    assert design.closed == (join is ring and count > 1)
+    assert [n.kfp for n in design.npus] == [n.kfp for n in npus]
+    assert [design.next_word_bits(n) for n in range(count)] == [npus[(n + 1) % count].kfp for n in range(count)]
+
+
+HOST, END = Npu(inlets=("host",), outlets=("ring",)), Npu(inlets=("ring",), outlets=("host",))
+MIDDLE = Npu(inlets=("ring",), outlets=("ring",))
+OPEN = replace(HOST, inlets=("host", "ring"))
+
+
+@pytest.mark.parametrize(("npus", "more", "message"), [
+    ((Npu(), Npu()), {}, "d: NPU 0 and no other must have inlet host, got ('host', 'loop') in NPU 1"),
+    ((END,), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
+    ((MIDDLE, END), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
+    ((HOST, replace(MIDDLE, inlets=("host", "ring")), END), {},
+     "d: NPU 0 and no other must have inlet host, got ('host', 'ring') in NPU 1"),
+    ((HOST, END, END), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('ring',) in NPU 2 after ('host',)"),
+    ((HOST, Npu(inlets=("loop",))), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('loop',) in NPU 1 after ('ring',)"),
+    ((HOST, MIDDLE), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host',) in NPU 0 after ('ring',)"),
+    ((OPEN, END), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
+    ((replace(END, inlets=("host", "ring")),), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
+    ((replace(HOST, outlets=("ring", "host")),), {},
+     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
+    ((replace(OPEN, outlets=("ring", "host")),), {},
+     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
+    ((HOST, replace(END, **INTEGER)), {},
+     "d: NPU 1 must have the features of the NPU before, binary of 1 bits, got integer of 8"),
+    ((replace(HOST, **INTEGER), replace(END, **{**INTEGER, "feature_bits": 7})), {},
+     "d: NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"),
+    ((replace(HOST, stream_weights=True), END), {}, "d: stream_weights needs a design of one NPU, got 2"),
+    ((HOST, replace(END, stream_weights=True)), {}, "d: stream_weights needs a design of one NPU, got 2"),
+    ((Npu(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
+    ((OPEN, MIDDLE), {}, "d: an NPU must have outlet host, got none"),
+    ((Npu(),), {"spill_words": 64},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
+    ((HOST, END), {"spill_words": 64},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
+    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": 1},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 1"),
+    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": -2},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got -2"),
+])  # fmt: skip
+def test_what_a_chain_must_be(npus, more, message):
+    with value_error(message):
+        Design(name="d", npus=npus, **more)
+
+
+@pytest.mark.parametrize("spill_words", [0, 2, 1000])
+def test_spill_words_of_a_ring(spill_words):
+    assert Design(name="d", npus=ring([Npu()] * 2), spill_words=spill_words).spill_words == spill_words
+
+
+def test_ways_of_pipelines_cascades_and_rings():
+    """As the specification joins them: (inlets, outlets) of each NPU."""
+    ways = {join: [(n.inlets, n.outlets) for n in join([Npu()] * 3)] for join in (pipeline, cascade, ring)}
+    assert ways == {
+        pipeline: [(("host",), ("ring",)), (("ring",), ("ring",)), (("ring",), ("host",))],
+        cascade: [(("host", "loop"), ("ring", "loop", "host")), (("ring", "loop"), ("ring", "loop", "host")),
+                  (("ring", "loop"), ("loop", "host"))],
+        ring: [(("host", "ring"), ("ring", "host")), (("ring",), ("ring", "host")), (("ring",), ("ring", "host"))],
+    }  # fmt: skip
+    assert ring([Npu()]) == cascade([Npu()]) == (Npu(),)
 
 
 @pytest.mark.parametrize("design", [
     Design(name="small"), Design(name="large", stream_bits=64, npus=(Npu(kfp=70, kgp=3, ol=2, planes=8,
-    acc_bits=19, taps=5),)),
+    acc_bits=19, taps=5),)), Design(name="ring", npus=ring([Npu(kfp=3, pool=False), Npu(buffer_words=64)]),
+    spill_words=20),
 ], ids=lambda d: d.name)  # fmt: skip
 def test_to_dict_and_back(design):
     data = design.to_dict()
@@ -127,9 +229,33 @@ def test_what_follows(parameters, units, code_bits, plane_lanes):
     assert (npu.units, npu.code_bits, npu.plane_lanes) == (units, code_bits, plane_lanes)
 
 
-@pytest.mark.parametrize(
-    "npu", [Npu(), Npu(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5)]
-)
+@pytest.mark.parametrize(("inlets", "outlets", "source_bits", "target_bits"), [
+    (("host", "loop"), ("loop", "host"), 1, 1), (("ring",), ("host",), 0, 0), (("host", "ring"), ("ring",), 1, 0),
+    (("host", "ring", "loop"), ("ring", "loop", "host"), 2, 2), (("ring", "loop"), ("ring", "loop", "host"), 1, 2),
+])  # fmt: skip
+@pytest.mark.parametrize("pool", [True, False])
+def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
+    """An inlet's number goes with what is read, an outlet's with the unit that makes the map, as far as there is a
+    choice; raw values and their flag exist where there is outlet host."""
+    npu = Npu(inlets=inlets, outlets=outlets, pool=pool)
+    assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
+    fields = {m.name: dict(m.fields) for m in npu.memories()}
+    assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
+    assert fields["results"].get("target", 0) == (0 if pool else target_bits)
+    assert fields.get("pool_layers", {}).get("target", 0) == (target_bits if pool else 0)
+    assert "target" not in fields["layers"]
+    assert ("raw" in fields["results"]) == ("host" in outlets)
+    assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
+    assert [name for name, _ in npu.settings] == [
+        "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("npu", [
+    Npu(), Npu(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5),
+    Npu(inlets=("ring", "loop"), buffer_words=64, layers=5), Npu(pool=False),
+    Npu(inlets=("host", "ring"), outlets=("ring",), pool=False, buffer_words=2),
+], ids=["default", "wide", "ring", "no_pool", "ring_without_pool"])  # fmt: skip
 def test_memories(npu):
     """Ids count up, names differ, fields fill a row without a gap, and depths are the parameters."""
     made = npu.memories()
@@ -137,10 +263,22 @@ def test_memories(npu):
     assert len({m.name for m in made}) == len(made)
     assert all(m.width == sum(w for _, w in m.fields) and len(dict(m.fields)) == len(m.fields) for m in made)
     depths = {"network": 1, "inputs": npu.layers, "layers": npu.layers, "flags": npu.taps, "olds": npu.olds,
-              "jumps": npu.jumps,
-              "kernels": npu.kernel_rows, "results": npu.layers, "thresholds": npu.threshold_rows, "pool_inputs":
-              npu.layers,
-              "pool_layers": npu.layers, "pool_flags": npu.pool_taps, "pool_olds": npu.pool_olds}  # fmt: skip
+              "jumps": npu.jumps, "kernels": npu.kernel_rows, "results": npu.layers,
+              "thresholds": npu.threshold_rows}  # fmt: skip
+    if npu.pool:
+        depths |= {"pool_inputs": npu.layers, "pool_layers": npu.layers, "pool_flags": npu.pool_taps,
+                   "pool_olds": npu.pool_olds}  # fmt: skip
+    if "ring" in npu.inlets:
+        depths["chunks"] = npu.layers
+        assert npu.memory("chunks").width == npu.buffer_words.bit_length() - 1
     assert {m.name: m.depth for m in made} == depths
     assert npu.memory("kernels").width == npu.kgp * npu.kfp + npu.code_bits
     assert npu.memory("thresholds").width == npu.ol * npu.acc_bits
+
+
+@pytest.mark.parametrize("pool", [True, False])
+def test_memories_of_the_integer_engine(pool):
+    """Reciprocals are the average pool's."""
+    names = {m.name for m in Npu(**INTEGER, pool=pool).memories()}
+    assert ("reciprocals" in names) == ("pool_layers" in names) == pool
+    assert "scales" in names

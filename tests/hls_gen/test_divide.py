@@ -10,6 +10,7 @@ from driver.integer import COUNTS, RECIPROCAL_POWER, reciprocals
 from golden.pool import rounded_quotient
 from hls_gen.design import COUNT_BITS, RECIPROCAL_BITS, Npu
 from hls_gen.divide import LATENCY, POWER, divide, sum_bits
+from hls_gen.memory import Library
 from tests.hls_gen.bench import Bench
 
 BITS = (2, 5, 8)
@@ -27,8 +28,11 @@ def npu(bits: int) -> Npu:
 
 @pytest.fixture(scope="module")
 def benches():
-    with Bench(divide(npu(2))) as d2, Bench(divide(npu(5))) as d5, Bench(divide(npu(8))) as d8:
-        yield {2: d2, 5: d5, 8: d8}
+    library = Library(32)
+    made = {bits: Bench(divide(library, npu(bits))) for bits in BITS}
+    yield made
+    for bench in made.values():
+        bench.close()
 
 
 def sums(count: int, bits: int) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 
 from driver.manifest import Manifest
 from driver.packets import Header, frame_header, load_packet, pack_fields
-from hls_gen.design import Design, Npu
+from hls_gen.design import Design, Npu, cascade
 from hls_gen.loader import ERRORS, FRAMES_IN_FLIGHT, MAGIC, STATES, loader
 from hls_gen.memory import Library
 from hls_gen.verilog import manifest
@@ -43,7 +43,7 @@ class Bus(Agent):
     def look(self) -> None:
         bench = self.bench
         self.run.append(bench["run"])
-        if bench["load_valid"]:
+        if bench["npu0_load_valid"]:
             self.words.append(tuple(bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
             self.cycles.append(bench.cycle)
             assert not bench["run"], "memories are written while the NPU is in reset"
@@ -156,7 +156,7 @@ def test_load_every_memory(rig, stall):
     run(rig.bench, source, bus)
     assert bus.words == rig.on_bus(*packets)
     assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["run"]) == (1, 1, 0, 0)
-    assert {name: rig.bench[name] for name in LAST} == LAST
+    assert {name: rig.bench[f"npu0_{name}"] for name in LAST} == LAST
     assert [rig.bench[f"error_{n}"] for n in ("code", "header", "address", "length")] == [0] * 4
     if not stall:
         assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + 2 * len(packets)
@@ -400,3 +400,112 @@ def test_a_new_network_row_changes_the_frames(rig):
     assert rig.bench["error"] == 0
     run(rig.bench, rig.source(rig.items(rig.frame(words_of(rig, 7)))), sink, flag)
     assert rig.bench["error_code"] == CODE["BAD_FRAME"]
+
+
+# Several NPUs
+
+TRIPLE = cascade([Npu(kfp=7, kgp=5, ol=2, **SMALL), Npu(kfp=9, kgp=1, pool=False, **{**SMALL, "jumps": 3}),
+                  Npu(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})])  # fmt: skip
+
+
+class Buses(Agent):
+    """What goes over the load bus, with the NPU that it is for: (npu, memory, bank, row, data)."""
+
+    def __init__(self, bench: Bench):
+        self.bench, self.words = bench, []
+
+    def look(self) -> None:
+        mine = [n for n in range(3) if self.bench[f"npu{n}_load_valid"]]
+        assert len(mine) <= 1
+        self.words += [(n, *(self.bench[f"load_{p}"] for p in ("memory", "bank", "row", "data"))) for n in mine]
+
+
+@pytest.fixture(scope="module", params=[32, 64])
+def triple(request):
+    design = Design(name="d", stream_bits=request.param, npus=TRIPLE)
+    with Bench(loader(Library(request.param), design)) as bench:
+        made = Manifest.from_dict(manifest(design, "0" * 64))
+        yield Rig(bench=bench, design=design, kfp=7, manifest=made)
+
+
+@pytest.fixture
+def several(triple):
+    triple.bench.set(start=1, frame_left=0, words_ready=0, flag_ready_out=0, s_axis_tvalid=0)
+    triple.bench.reset()
+    return triple
+
+
+def rows_of(rig: Rig, n: int, name: str, rows: int) -> np.ndarray:
+    """LOAD of random rows for NPU ``n``."""
+    target = rig.manifest.memory(n, name)
+    data = np.random.default_rng(n).integers(0, 1 << 32, (rows, target.words), np.uint32)
+    data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
+    return load_packet(rig.manifest, n, name, 0, data)
+
+
+def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
+    """LOAD of the network row of NPU ``n``, which begins no frame."""
+    columns = {name: [fields.get(name, 0)] for name, _ in rig.design.npus[n].network_fields}
+    return load_packet(rig.manifest, n, "network", 0, pack_fields(rig.manifest.memory(n, "network"), columns))
+
+
+def test_each_npu_gets_its_own_rows(several):
+    """All banks of all rows of every memory, to nobody else; settings stand at the ports of the NPU they are of."""
+    packets, expected, wanted = [], [], {}
+    for n in (2, 0, 1):
+        for memory in several.manifest.npus[n].memories[1:]:
+            packets.append(rows_of(several, n, memory.name, memory.depth))
+        numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(several.design.npus[n].settings)}
+        packets.append(settings_row(several, n, **numbers))
+        wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
+    for packet in packets:
+        head = Header.of(*(int(w) for w in packet[:3]))
+        width = next(m.width for m in several.manifest.npus[head.npu].memories if m.id == head.memory)
+        banks = -(-width // several.design.stream_bits)
+        for k, item in enumerate(several.items(packet[4:])):
+            expected.append((head.npu, head.memory, k % banks, k // banks, item["data"]))
+    bus = Buses(several.bench)
+    run(several.bench, several.source(several.items(*packets), 0.2), bus)
+    assert bus.words == expected
+    assert (several.bench["error"], several.bench["loaded"]) == (0, 1)
+    assert {name: several.bench[name] for name in wanted} == wanted
+    assert set(wanted) == {
+        "npu0_last_layer", "npu0_last_pool_layer", "npu1_last_layer", "npu1_last_chunk", "npu2_last_layer",
+        "npu2_last_pool_layer", "npu2_last_chunk",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_all_network_rows_must_be_there(several, missing):
+    rows = {n: several.network(5) if n == 0 else settings_row(several, n) for n in range(3)}
+    run(several.bench, several.source(several.items(*(row for n, row in rows.items() if n != missing))))
+    assert several.bench["loaded"] == 0
+    run(several.bench, several.source(several.items(several.frame(words_of(several, 5)))))
+    assert several.bench["error_code"] == CODE["NOT_LOADED"]
+    several.bench.reset()
+    run(several.bench, several.source(several.items(*rows.values())))
+    assert (several.bench["loaded"], several.bench["error"]) == (1, 0)
+    words, sink = words_of(several, 5), Sink(several.bench, "words_", expect=5)
+    flag = Sink(several.bench, "flag_", expect=1, ready="flag_ready_out")
+    run(several.bench, several.source(several.items(several.frame(words))), sink, flag)
+    assert sink.values == words
+
+
+@pytest.mark.parametrize(("parts", "error"), [
+    ({"npu": 3}, "BAD_NPU"), ({"npu": 131}, "BAD_NPU"), ({"npu": 3, "kind": 2}, "BAD_NPU"),
+    ({"npu": 1, "memory": 10}, "BAD_MEMORY"),  # NPU 1 has no pool
+    ({"npu": 0, "memory": 13}, "BAD_MEMORY"),  # NPU 0 has no inlet ring, NPU 2 has its chunks there
+    ({"npu": 1, "memory": 5, "length": 4}, "BAD_RANGE"),  # jumps: 3 rows there, 7 elsewhere
+    ({"npu": 2, "memory": 6, "length": 5}, "BAD_RANGE"),  # kernels: 4 rows
+])  # fmt: skip
+def test_every_npu_has_memories_of_its_own(several, parts, error):
+    assert [[m.name for m in npu.memories][9:] for npu in several.manifest.npus] == [
+        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"], ["chunks"],
+        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds", "chunks"],
+    ]  # fmt: skip
+    made = header(several, **parts)
+    bus = Buses(several.bench)
+    run(several.bench, several.source(several.items(made, rows_of(several, 0, "jumps", 7))), bus)
+    assert (several.bench["error"], ERRORS[several.bench["error_code"]][0]) == (1, error)
+    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
+    assert bus.words == []

@@ -44,7 +44,7 @@ class Sequencer(Agent):
             self.waits += 1
         bench["word"] = noise(NPU.pfp) if self._word is None else self._word
         self._word = beat.word if beat else None
-        names = ("tuple_last", "map_last", "to_host")
+        names = ("tuple_last", "map_last", "target")
         bench.set(
             beat=int(beat is not None),
             index=beat.index if beat else noise(4),

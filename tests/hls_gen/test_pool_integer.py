@@ -55,7 +55,7 @@ class Sequencer(Agent):
             index=beat.index if beat else noise(4),
             taps=beat.taps if beat else noise(COUNT_BITS),
             **values,
-            **dict(zip(("tuple_last", "map_last", "to_host"), flags)),
+            **dict(zip(("tuple_last", "map_last", "target"), flags)),
         )
         if beat:
             self.given.append(bench.cycle)

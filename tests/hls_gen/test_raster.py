@@ -67,13 +67,13 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
         tables.append(part, words, visits=visits, reread=groups > 1)
         row = tables.layers[-1]
         if pool:
-            row["to_host"] = draw.randint(0, 1)
+            row["target"] = draw.randint(0, 1)
         else:
             rows = part.stage.window.taps * words * visits
             row |= {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1,
                     "tap_offset": draw.getrandbits(8), "twice": visits - 1}  # fmt: skip
             row_base += rows * groups
-            tables.inputs[-1]["from_ring"] = 0
+            tables.inputs[-1]["source"] = 0
         stages.append(Stage(row, part, visits, tables.inputs[-1]))
     for row, part in zip(tables.layers, tables.flags):
         assert (len(part) == 0) == bool(row["by_counters"] or row["direct"])
@@ -87,7 +87,7 @@ def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room
     draw, bits = random.Random(1), npu.pfp if pool else npu.kfp
     words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in plan.stages] for _ in range(FRAMES)]
     bench.set(rst=1, last_layer=len(plan.stages) - 1)
-    for name in ("in",) if pool else ("host", "ring"):
+    for name in ("in",) if pool else ("host", "loop"):
         bench[f"{name}_valid"] = 0
     load_tables(bench, npu, plan.tables, "pool_" if pool else "")
     bench["rst"] = 0
@@ -155,8 +155,8 @@ def test_ring_of_hold_tuples(pool, stall, room):
     tables.append(part, 1)
     (row,) = tables.layers
     assert (row["tail"], row["gap_words"]) == (8, 5)
-    row |= {"to_host": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
-    tables.inputs[0]["from_ring"] = 0
+    row |= {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
+    tables.inputs[0]["source"] = 0
     with Bench(sequencer(Library(32), npu, Kind(pool=pool))) as bench:
         plan = Plan(tables, [Stage(row, part, 1, tables.inputs[0])])
         beats, source, expected = start(bench, npu, plan, pool, stall, room)

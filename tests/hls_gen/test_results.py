@@ -237,3 +237,61 @@ def test_restart(built):
     bench, made, array, raw, bits = start(built, "bits", 2, 0.3, 0.3)
     run(bench, array, raw, bits)
     check(made, raw, bits)
+
+
+# Without a pool unit the unit says where a map goes and ends; without outlet host there are no raw values.
+
+WAYS = {
+    "three": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False,
+                 inlets=("host", "ring", "loop"), outlets=("ring", "loop", "host")),
+    "one": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("ring",),
+               outlets=("ring",)),
+    "host": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, pool=False, inlets=("host",),
+                outlets=("host",)),
+    "with_pool": Npu(kfp=3, kgp=5, ol=2, acc_bits=9, layers=4, threshold_rows=64, inlets=("ring", "loop"),
+                     outlets=("ring", "loop")),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request):
+    npu = WAYS[request.param]
+    with Bench(results(Library(32), npu)) as made:
+        yield made, npu
+
+
+@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.5), (0, 0.8)])
+def test_the_side_of_a_map(way, stall_in, stall_out):
+    """Map's end and outlet with every step, to the step; ports and fields only where they mean something."""
+    bench, npu = way
+    raw, frames = "host" in npu.outlets, 3
+    layers = [Layer(11, 3, levels=3, double=True), Layer(1, 4), Layer(5, 1, levels=2)]
+    layers += [Layer(9, 5, raw=True)] * raw
+    made, targets = case(npu, layers, frames), [2, 0, 1, 1]
+    rows, thresholds = npu.memory("results"), npu.memory("thresholds")
+    bench.set(rst=1, taken=0, result_valid=0, last_layer=len(layers) - 1)
+    side = npu.target_bits if not npu.pool else 0
+    fields = {name for name, _ in rows.fields}
+    assert (("target" in fields), ("raw" in fields)) == (side > 0, raw)
+    assert ("features_side" in bench, "raw_valid" in bench) == (not npu.pool, raw)
+    whole = [{**row, "target": target % len(npu.outlets)} for row, target in zip(made.rows, targets)]
+    load(bench, rows, 0, [pack(rows, {k: v for k, v in row.items() if k in fields}) for row in whole])
+    mask = (1 << npu.acc_bits) - 1
+    limits = [sum((t & mask) << k * npu.acc_bits for k, t in enumerate(row)) for row in made.thresholds]
+    load(bench, thresholds, 0, limits)
+    bench["rst"] = 0
+    sides = []
+    for layer, row in list(zip(layers, whole)) * frames:
+        steps = len(result_layout(layer.kernels, layer.levels, npu.kgp, npu.ol)) * (not layer.raw)
+        for window in range(layer.windows):
+            ends = [k == steps - 1 and window == layer.windows - 1 for k in range(steps)]
+            sides += [(int(end) | (row["target"] << 1 if side else 0),) for end in ends]
+    names = ["data", "last"] + ["side"] * (not npu.pool)
+    bits = Sink(bench, "features_", names, len(made.bits), stall_out, seed=3)
+    sums = [Sink(bench, "raw_", ["data", "last"], len(made.raw), stall_out, seed=2)] * raw
+    run(bench, Array(bench, made.passes, stall_in, 1), bits, *sums)
+    assert len(sides) == len(made.bits)
+    assert bits.words == [word + (() if npu.pool else end) for word, end in zip(made.bits, sides)]
+    if sums:
+        bits.words = made.bits
+        check(made, sums[0], bits)

@@ -67,9 +67,9 @@ class Stage:
 
 
 def stages(made: Plan, pool: bool) -> list[Stage]:
-    tables = iter(made.schedule.tables)
+    tables, (npu,) = iter(made.schedule.tables), made.npus
     out = []
-    conv_rows, pool_rows = zip(made.conv.layers, made.conv.inputs), zip(made.pool.layers, made.pool.inputs)
+    conv_rows, pool_rows = zip(npu.conv.layers, npu.conv.inputs), zip(npu.pool.layers, npu.pool.inputs)
     for p in made.lowered.passes:
         row, inputs = next(conv_rows)
         conv = Stage(row, next(tables), p.visits, inputs)
@@ -109,7 +109,7 @@ def loop(parts: list[Stage], words: list[list[list[int]]], acc_bits: int) -> lis
 
 
 def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[int, ...]]:
-    """(word, first, last, index, tuple_last, map_last or None, to_host) of every beat."""
+    """(word, first, last, index, tuple_last, map_last or None, target) of every beat."""
     out = []
     for frame in words:
         for stage, stream in zip(parts, frame):
@@ -119,7 +119,7 @@ def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[in
                 for word in range(stage.words):
                     out.append((stream[index * stage.words + word], int(first), int(final), word,
                     int(word == stage.words - 1),
-                                map_last, stage.row["to_host"]))  # fmt: skip
+                                map_last, stage.row["target"]))  # fmt: skip
                 first = final
     return out
 
@@ -129,7 +129,7 @@ class Beats(Agent):
 
     def __init__(self, bench: Bench, pool: bool, expect: int, room: float = 1, seed: int = 9):
         self.bench, self.room, self.random, self.expect = bench, room, random.Random(seed), expect
-        names = ("index", "tuple_last", "map_last", "to_host") if pool else ("kernel_row", "offset")
+        names = ("index", "tuple_last", "map_last", "target") if pool else ("kernel_row", "offset")
         self.names = ("first", "last", *names)
         self.found: list[tuple[int, ...]] = []
         self.cycles: list[int] = []
@@ -189,16 +189,16 @@ class Rig:
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
         bench, prefix = self.bench, "pool_" if self.pool else ""
         bench.set(rst=1, last_layer=len(parts) - 1)
-        for name in ("in",) if self.pool else ("host", "ring"):
+        for name in ("in",) if self.pool else ("host", "loop"):
             bench[f"{name}_valid"] = 0
-        load_tables(bench, self.npu, made.pool if self.pool else made.conv, prefix)
+        load_tables(bench, self.npu, made.npus[0].pool if self.pool else made.npus[0].conv, prefix)
         bench["rst"] = 0
         if self.pool:
             streams = {"in_": [w for frame in words for layer in frame for w in layer]}
             expected = pool_loop(parts, words)
         else:
             streams = {"host_": [w for frame in words for w in frame[0]],
-                       "ring_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
+                       "loop_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
             expected = loop(parts, words, self.npu.acc_bits)
         sources = [Source(bench, name, [{"data": w} for w in data], stall, seed=k)
                    for k, (name, data) in enumerate(streams.items())]  # fmt: skip
@@ -232,7 +232,7 @@ ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
 
 
 def made_plan(name: str, order: str) -> Plan:
-    return plan(MODELS[name], asdict(BIG), order)
+    return plan(MODELS[name], [asdict(BIG)], order)
 
 
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
@@ -285,7 +285,8 @@ def test_conv_rate_of_a_stream(conv):
     network = Network(name="dense", input=Map(height=2, width=3, channels=9, encoding=BIPOLAR), layers=(
         Dense(name="dense_1", out_channels=4), Threshold(name="threshold_1"), Dense(name="dense_2",
         out_channels=2)))  # fmt: skip
-    beats, sources, expected = conv.start(plan(random_model(network, np.random.default_rng(1)), asdict(BIG)), frames=5)
+    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)])
+    beats, sources, expected = conv.start(made, frames=5)
     run(conv.bench, beats, *sources)
     check(beats.found, expected, pool=False)
     assert steady(beats.cycles)
@@ -331,7 +332,7 @@ TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride",
 def tight(request):
     name, order = request.param
     made = made_plan(name, order)
-    words = max(row["tail"] for row in made.conv.layers)
+    words = max(row["tail"] for row in made.npus[0].conv.layers)
     assert words == TIGHT[request.param]
     rig = Rig(replace(BIG, tuple_words=words), pool=False)
     yield rig, made
@@ -352,10 +353,54 @@ def test_pool_ring_of_hold_tuples(stall, room):
     network = Network(name="pool", input=Map(height=5, width=7, channels=2, encoding=BIPOLAR), layers=(
         Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), asdict(BIG), "raster")
-    assert made.pool.layers[0]["tail"] == 8
+    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)], "raster")
+    assert made.npus[0].pool.layers[0]["tail"] == 8
     rig = Rig(replace(BIG, pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
     run(rig.bench, beats, *sources)
     check(beats.found, expected, pool=True)
     rig.bench.close()
+
+
+# Inlets
+
+
+@pytest.mark.parametrize("inlets", [("ring",), ("host",), ("ring", "loop"), ("host", "ring"), ("host", "ring", "loop")])
+def test_each_layer_takes_its_own_inlet(inlets):
+    """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
+    which one is being read."""
+    made = made_plan("chain", "pull")
+    tables, outlets = made.npus[0].conv, ("loop", "host") if "loop" in inlets else ("host",)
+    npu = replace(BIG, inlets=inlets, outlets=outlets, buffer_words=16)
+    draw, count = random.Random(len(inlets)), len(tables.layers)
+    chosen = [draw.randrange(len(inlets)) for _ in range(count)]
+    chosen[: len(inlets)] = reversed(range(len(inlets)))
+    inputs = [{"words": row["words"], "source": number} for row, number in zip(tables.inputs, chosen)]
+    inputs = [{k: v for k, v in row.items() if k in dict(npu.memory("inputs").fields)} for row in inputs]
+    parts = stages(made, pool=False)
+    words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
+    with Bench(sequencer(Library(32), npu, Kind(pool=False))) as bench:
+        assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
+        bench.set(rst=1, last_layer=count - 1)
+        load_tables(bench, npu, replace(tables, inputs=inputs), "")
+        bench["rst"] = 0
+        sources = [
+            Source(bench, f"{name}_", [{"data": w} for frame in words for s, part in zip(chosen, frame) for w in part
+                                       if s == number], 0.3, seed=number)
+            for number, name in enumerate(inlets)
+        ]  # fmt: skip
+        shown = []
+
+        class Inlet(Agent):
+            def look(self) -> None:
+                taken = [name for name in inlets if bench[f"{name}_valid"] and bench[f"{name}_ready"]]
+                assert len(taken) <= 1
+                if taken:
+                    shown.append(taken[0])
+                    assert bench["inlet"] == ("host", "ring", "loop").index(taken[0])
+
+        expected = loop(parts, words, npu.acc_bits)
+        beats = Beats(bench, False, len(expected), 0.8)
+        run(bench, beats, Inlet(), *sources)
+        check(beats.found, expected, pool=False)
+        assert shown == [inlets[s] for frame in words for s, part in zip(chosen, frame) for _ in part]

@@ -71,7 +71,7 @@ class Bus(Agent):
         self.bench, self.words, self.cycles, self.run = bench, [], [], set()
 
     def look(self) -> None:
-        if self.bench["load_valid"]:
+        if self.bench["npu0_load_valid"]:
             self.words.append(tuple(self.bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
             self.cycles.append(self.bench.cycle)
             self.run.add(self.bench["run"])
@@ -326,10 +326,11 @@ def conv():
 def test_layers_wait_for_their_weights(conv, name, which, rate):
     """Beats are as without; a layer's first is held back, and no cycle is lost where weights are there in time."""
     made = made_plan(name, "pull")
-    count = len(made.conv.layers)
+    (npu,) = made.npus
+    count = len(npu.conv.layers)
     streamed = {"all": range(count), "first": range(1), "last": range(count - 1, count), "none": range(0)}[which]
-    plan = replace(made, conv=replace(made.conv, layers=[
-        {**row, "kernel_stream": int(i in streamed)} for i, row in enumerate(made.conv.layers)]))  # fmt: skip
+    rows = [{**row, "kernel_stream": int(i in streamed)} for i, row in enumerate(npu.conv.layers)]
+    plan = replace(made, npus=[replace(npu, conv=replace(npu.conv, layers=rows))])
     beats, sources, expected = conv.start(plan)
     tokens = Tokens(conv.bench, rate, FRAMES * len(streamed))
     run(conv.bench, beats, tokens, *sources, extra=0)

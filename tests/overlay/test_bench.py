@@ -109,7 +109,7 @@ def test_the_reference_designs_name_networks() -> None:
 
 def test_orders_of_the_reference_network() -> None:
     """Tuples of B7: without re-reading 335 in pull order; raster needs fewer. Here windows are passed several times."""
-    found = orders(networks.load("cifar-quick-int8"), REFERENCES["cifar-quick-int8"].folding)
+    found = orders(networks.load("cifar-quick-int8"), REFERENCES["cifar-quick-int8"].npus[0])
     first = found["layers"][0]
     assert (first["pull"]["tuples_one_pass"], first["raster"]["tuples_one_pass"]) == (335, 132)
     assert (first["pull"]["tuples"], first["raster"]["tuples"]) == (336, 133)

@@ -4,7 +4,7 @@ A few designs with large memories run every network that is drawn, through the p
 after another on the same bitstream, under random stalls.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from hls_gen.design import Design, Npu
 from hls_gen.verilog import generate
 from overlay.bitstream import write_simulation_overlay
 from overlay.board import activate
+from overlay.fit import geometry
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 
 ROOMY = Npu(
@@ -83,7 +84,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     model = random_integer_model(network, seed, npu.acc_bits) if npu.kind == "integer" else random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
-        need = plan(model, asdict(npu), "raster").depths()
+        need = plan(model, [geometry(npu)], "raster").npus[0].depths()
         assume(all(need[name] <= getattr(npu, name) for name in need))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     work = data.draw(st.sampled_from(["output", "auto"])) if npu.accumulators > 1 else "output"

@@ -14,7 +14,7 @@ from golden.threshold import Threshold
 from hls_gen.design import Npu
 from hls_gen.verilog import generate
 from overlay.build import build
-from overlay.fit import GEOMETRY, fit
+from overlay.fit import fit, geometry
 from overlay.run import run
 from overlay.sim import lint
 from tests.networks import random_images, random_model
@@ -43,7 +43,7 @@ def model(encoding: Encoding) -> Model:
 def test_a_layer_of_224_by_224_without_a_table(encoding, tmp_path):
     large = model(encoding)
     folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
-    made = plan(large, {k: getattr(folding, k) for k in GEOMETRY}, "raster")
+    (made,) = plan(large, [geometry(folding)], "raster").npus
     assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
     assert [row["by_counters"] for row in made.pool.layers] == [1]
     design = fit("large", [large], folding)  # auto: raster, since it needs no tables

@@ -31,7 +31,7 @@ from overlay import networks as named
 from overlay.bitstream import write_simulation_overlay
 from overlay.board import activate
 from overlay.designs import DIGITS
-from overlay.fit import GEOMETRY, fit
+from overlay.fit import fit, geometry
 from overlay.run import run
 from tests.cases import random_images as images_of
 from tests.cases import random_model as model_of
@@ -60,7 +60,7 @@ def made(model: Model, request, tmp_path_factory) -> builds.Build:
 
 
 def rows_of(model: Model, folding: Npu) -> list[int]:
-    return [len(rows) for rows in plan(model, {k: getattr(folding, k) for k in GEOMETRY}).kernels]
+    return [len(rows) for rows in plan(model, [geometry(folding)]).npus[0].kernels]
 
 
 def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
@@ -291,7 +291,7 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         seed = data.draw(st.integers(0, 2**32 - 1))
         model, images = random_model(network, seed), random_images(network, 5, seed)
         order, work = data.draw(st.sampled_from(["pull", "raster"])), data.draw(st.sampled_from(["output", "auto"]))
-        rows = [len(part) for part in plan(model, manifest.npus[0].parameters, order, work).kernels]
+        rows = [len(part) for part in plan(model, [manifest.npus[0].parameters], order, work).npus[0].kernels]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
         program = compile_model(model, shallow(manifest, depth), order, work)
         assert (len(program.weights) == 0) == (depth >= sum(rows))

@@ -1,0 +1,17 @@
+"""Flow model: how words and beats flow through one or several NPUs, cycle by cycle, without arithmetic.
+
+    Plan --of_plan--> System --simulate--> Result: cycles a frame, latency, waits, how full stores became; or Deadlock
+                                                                          (docs/decisions, "Ring of NPUs"; spec D8)
+
+Exact but for what is not modelled: pauses of the host, and weights that are streamed.
+"""
+
+from .kahn import Blocked, Deadlock
+from .layer import Layer, Reading
+from .simulate import Result, Waits, simulate
+from .size import Spill, spill
+from .system import System, Unit
+
+__all__ = [
+    "Blocked", "Deadlock", "Layer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "simulate", "spill",
+]  # fmt: skip

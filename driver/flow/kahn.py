@@ -1,0 +1,120 @@
+"""Timed Kahn process network: processes that read and write time stamps, and who waits for whom.
+
+    process --stamps[k]: cycle of event k--> process
+
+A process is a generator. It goes on until it needs a stamp that does not exist yet, and yields what would let it go on.
+Stamps have one writer and one reader and are never changed, so results do not depend on the order in which processes
+run. If no process can go on and one is not done, that is a deadlock of what is modelled, and the waits are its reason.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+
+
+class Stamps(list[int]):
+    """Cycles of events in their order. what : what somebody waits for who needs the next one."""
+
+    __slots__ = ("reader", "wanted", "what", "writer")
+
+    def __init__(self, what: str):
+        super().__init__()
+        self.what = what
+        self.writer: Process | None = None
+        self.reader: Process | None = None
+        """Who waits for stamp ``wanted``."""
+        self.wanted = 0
+
+
+Wait = tuple[Stamps, int]
+"""Stamp number of these stamps."""
+Steps = Generator[tuple[Wait, ...], None, None]
+"""A process at work: yields stamps of which it needs at least one to go on; the one that blocks it stands first."""
+
+
+@dataclass(eq=False)
+class Process:
+    """A generator, the stamps that it writes, and the NPU that it is part of (None: of what lies between NPUs)."""
+
+    name: str
+    npu: int | None
+    steps: Steps
+    writes: Sequence[Stamps]
+    waits: tuple[Wait, ...] = field(default=(), init=False)
+    """What it waits for; nothing when it is done."""
+
+    def __post_init__(self) -> None:
+        for stamps in self.writes:
+            stamps.writer = self
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A process that can't go on.
+
+    npu : the NPU's number, None between NPUs.  process : the part of the NPU.  waits_for : what.
+    """
+
+    npu: int | None
+    process: str
+    waits_for: str
+
+
+class Deadlock(RuntimeError):
+    """Nothing can go on. ``cycle``: each waits for the next, the last one for the first."""
+
+    def __init__(self, cycle: Sequence[Blocked]):
+        self.cycle = tuple(cycle)
+        super().__init__(f"flow: deadlock: {_told(self.cycle)}")
+
+    @property
+    def npus(self) -> tuple[int, ...]:
+        """Numbers of the NPUs in the cycle, each once, in its order."""
+        return tuple(dict.fromkeys(b.npu for b in self.cycle if b.npu is not None))
+
+
+def run(processes: Iterable[Process]) -> None:
+    """Run all processes to their end; Deadlock if they can't get there."""
+    everything = list(processes)
+    ready = everything[::-1]
+    while ready:
+        process = ready.pop()
+        for waits in process.steps:
+            process.waits = waits
+            for stamps, wanted in waits:
+                stamps.reader, stamps.wanted = process, wanted
+            break
+        else:
+            process.waits = ()
+        for stamps in process.writes:
+            reader = stamps.reader
+            if reader is not None and len(stamps) > stamps.wanted:
+                for other, _ in reader.waits:
+                    other.reader = None
+                ready.append(reader)
+    stuck = [p for p in everything if p.waits]
+    if stuck:
+        raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])
+
+
+def _cycle(process: Process) -> list[Process]:
+    """The processes that wait for each other, found from one that waits."""
+    path: list[Process] = []
+    while process not in path:
+        path.append(process)
+        writer = process.waits[0][0].writer
+        assert writer is not None, f"{process.name} waits for what nobody writes"
+        assert writer.waits, f"{process.name} waits for {writer.name}, which is done"
+        process = writer
+    return path[path.index(process) :]
+
+
+def _told(cycle: Sequence[Blocked]) -> str:
+    """Who waits for what: between NPUs if there are several in the cycle, else part by part."""
+    told = [b for b in cycle if b.npu is not None]
+    if len({b.npu for b in told}) > 1:
+        ahead = [*told[1:], told[0]]
+        told = [b for b, onward in zip(told, ahead) if b.npu != onward.npu]
+        first, *others = (f"NPU {b.npu} {{}}for {b.waits_for}" for b in told)
+    else:
+        first, *others = (f"{b.process} of NPU {b.npu} {{}}for {b.waits_for}" for b in told)
+    return ", ".join([first.format("waits "), *(other.format("") for other in others)])

@@ -1,0 +1,151 @@
+"""The processes of a system and the stores between them."""
+
+import numpy as np
+
+from .gearbox import Gearbox, Gears
+from .host import Frames, MapResults, RawResults
+from .issuer import Issuer, writer
+from .kahn import Process, Stamps, Steps
+from .pool import outlet, pool_issuer
+from .results import Activation, results
+from .streams import Fifo, Pair, Ring, Router, Sink, Source
+from .system import System
+
+
+class Network:
+    """Processes and stores of ``system`` for so many frames."""
+
+    def __init__(self, system: System, frames: int):
+        self.system, self.frames = system, frames
+        self.processes: list[Process] = []
+        self.done = Stamps("a frame to leave")
+        """Cycles in which frames have left."""
+        self.issuers: dict[int, Issuer] = {}
+        self._fifos: dict[str, Fifo] = {}
+        self._pairs: dict[int, Pair] = {}
+        self._rings: dict[str, Ring] = {}
+        self._sinks: dict[int, Sink] = {}
+        """By layer: where its map goes."""
+        self._sources: dict[int, Source] = {}
+        """By layer: where its map comes from."""
+        self._puts: dict[int, list[Stamps]] = {n: [] for n in range(len(system.units))}
+        """By NPU: what is stamped as words leave it."""
+        self._takes: dict[int, list[Stamps]] = {n: [] for n in range(len(system.units))}
+        """By NPU: what is stamped as words come into its tuple memory."""
+        self.frame_source = self._host()
+        for n in range(len(system.units)):
+            self._loop(n)
+            self._edge(n)
+        for n in range(len(system.units)):
+            if system.of(n):
+                self._npu(n)
+
+    def _host(self) -> Frames:
+        """What comes from the host and goes there."""
+        system, final = self.system, len(self.system.layers) - 1
+        first, unit, layer = system.units[0], system.units[system.mapping[-1]], system.layers[-1]
+        if layer.raw:
+            values = layer.reading.windows * layer.tuple_steps * unit.ol
+            self._sinks[final] = RawResults(values, self.done)
+        else:
+            words = system.output_words(final)
+            self._sinks[final] = MapResults(words, unit.word_bits, system.stream_bits, self.done)
+        self._puts[system.mapping[-1]].append(self.done)
+        words = system.layers[0].input_words
+        frames = Frames(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
+        self._sources[0] = frames
+        return frames
+
+    def _loop(self, n: int) -> None:
+        """The map store of NPU ``n``, if it has work for one."""
+        own = [i for i in self.system.of(n) if i and not self.system.crosses(i)]
+        if not own:
+            return
+        puts, takes = Stamps("words in its map store"), Stamps("room in its map store")
+        fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].map_words, puts, takes)
+        self._puts[n].append(puts)
+        self._takes[n].append(takes)
+        for i in own:
+            self._sinks[i - 1] = self._sources[i] = fifo
+
+    def _edge(self, n: int) -> None:
+        """What lies between NPU ``n`` and the one before, if maps come that way."""
+        system, before = self.system, (n - 1) % len(self.system.units)
+        own = [i for i in system.of(n) if system.crosses(i)]
+        if not own:
+            return
+        words, room = f"words from NPU {before}", f"room towards NPU {n}"
+        full, cleared = Stamps(words), Stamps(room)
+        maps = [(system.layers[i].input_words, system.chunk_words(i)) for i in own]
+        pair = self._pairs[n] = Pair(maps, full, cleared)
+        entry: Sink = pair
+        self._takes[n].append(cleared)
+        if n or system.spill_words == 0:
+            self._puts[before].append(full)
+        else:
+            puts, takes = Stamps(words), Stamps(room)
+            entry = fifo = self._fifos["spill_words"] = Fifo(system.spill_words, puts, takes)
+            self._puts[before].append(puts)
+            steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
+            self.processes.append(Process("spill store", None, steps, (takes, full)))
+        for i in own:
+            self._sinks[i - 1], self._sources[i] = entry, pair
+
+    def _npu(self, n: int) -> None:
+        """The processes of NPU ``n``."""
+        system, frames, unit, numbers = self.system, self.frames, self.system.units[n], self.system.of(n)
+        layers = [system.layers[i] for i in numbers]
+
+        def add(name: str, steps: Steps, *writes: Stamps) -> None:
+            self.processes.append(Process(name, n, steps, writes))
+
+        written, given = Stamps("words in its tuple memory"), Stamps("room in its tuple memory")
+        ring = self._rings[f"npu{n}.tuple_words"] = Ring(unit.tuple_words, written, given)
+        maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
+        add("writer", writer(maps, ring, frames), written, *self._takes[n])
+
+        arrived, credit = Stamps("sums of the array"), Stamps("room for results")
+        issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit)
+        add("issuer", issuer.steps(layers, frames), given, arrived)
+
+        raws = [
+            (layer.reading.windows * layer.tuple_steps, self._sinks[i])
+            for i, layer in zip(numbers, layers)
+            if layer.raw
+        ]
+        raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
+        outlets = self._outlets(n)
+        several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
+        if not unit.pfp:
+            steps = results(several, layers, frames, arrived, credit, Activation(depth, outlets), raw)
+            add("results unit", steps, credit, *puts)
+            return
+        readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
+        written, given = Stamps("words in its pool memory"), Stamps("room in its pool memory")
+        emitted, taken = Stamps("words of its pool unit"), Stamps("room behind its pool unit")
+        ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
+        to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
+        steps = results(several, layers, frames, arrived, credit, Activation(depth, to_pool), raw)
+        result = [self.done] if layers[-1].raw else []
+        add("results unit", steps, credit, written, *result)
+        add("pool issuer", pool_issuer(unit, readings, frames, written, given, emitted, taken), given, emitted)
+        steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
+        add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+
+    def _outlets(self, n: int) -> Gears:
+        """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
+        system, unit = self.system, self.system.units[n]
+        own = [i for i in system.of(n) if not system.layers[i].raw]
+        boxes: dict[int, Gearbox] = {}
+        for lanes in dict.fromkeys(system.target_lanes(i) for i in own):
+            maps = [(system.output_words(i), self._sinks[i]) for i in own if system.target_lanes(i) == lanes]
+            boxes[lanes] = Gearbox(unit.lanes, lanes, Router(maps))
+        words = [int(np.prod(unit.outlet_words(system.layers[i]))) for i in own]
+        return Gears([(count, boxes[system.target_lanes(i)]) for i, count in zip(own, words)])
+
+    def stores(self) -> dict[str, int]:
+        """Most words that each store held at a time."""
+        levels = {name: ring.level() for name, ring in self._rings.items()}
+        levels |= {name: fifo.level() for name, fifo in self._fifos.items()}
+        levels |= {f"npu{n}.buffer_words": pair.largest for n, pair in self._pairs.items()}
+        return dict(sorted(levels.items()))

@@ -1,0 +1,67 @@
+"""Figures of a system: cycles a frame, latency, beats and waits, how full every store became."""
+
+from dataclasses import dataclass
+
+from .issuer import Count
+from .kahn import run
+from .network import Network
+from .system import System
+
+FRAMES = 8
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Where the cycles of an NPU go in a frame of a steady stream; they add up to the cycles of a frame."""
+
+    beats: float
+    wait_input: float
+    wait_room: float
+    wait_table: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the flow model says.
+
+    cycles_per_frame : of a steady stream.  latency : cycles of a frame alone, from the acceptance of its header to its
+    last result word.  left : cycle in which each frame has left.  npus : of each NPU that computes a layer.
+    stores : most words that each store held, by name.
+    """
+
+    cycles_per_frame: float
+    latency: int
+    left: tuple[int, ...]
+    npus: dict[int, Waits]
+    stores: dict[str, int]
+
+
+def simulate(system: System, frames: int = FRAMES) -> Result:
+    """Run ``frames`` frames back to back; figures of a steady stream are those of the second half.
+
+    frames : even, >= 2. ValueError else; Deadlock where the system can't finish.
+    """
+    if frames < 2 or frames % 2:
+        raise ValueError(f"flow: frames must be an even number >= 2, got {frames}")
+    network = Network(system, frames)
+    run(network.processes)
+    done, half = network.done, frames // 2
+    return Result(
+        cycles_per_frame=(done[-1] - done[half - 1]) / half,
+        latency=done[0] - network.frame_source.accepted[0],
+        left=tuple(done),
+        npus={n: _waits(i.counts, done, half) for n, i in network.issuers.items()},
+        stores=network.stores(),
+    )
+
+
+def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
+    """Per frame, from the end of the first half to the end of the second. An NPU that is done waits for input."""
+    few, many = counts[half - 1], counts[-1]
+    idle = (done[-1] - many.at) - (done[half - 1] - few.at)
+    return Waits(
+        beats=(many.beats - few.beats) / half,
+        wait_input=(many.wait_input - few.wait_input + idle) / half,
+        wait_room=(many.wait_room - few.wait_room) / half,
+        wait_table=(many.wait_table - few.wait_table) / half,
+    )

@@ -1,0 +1,42 @@
+"""Sizes of stores: the least spill store with which a ring finishes, and the least that never stops it (spec D8)."""
+
+from dataclasses import dataclass, replace
+
+from .kahn import Deadlock
+from .simulate import FRAMES, simulate
+from .streams import LUT_RAM_WORDS
+from .system import System
+
+
+@dataclass(frozen=True)
+class Spill:
+    """Words of the spill store on the closing edge. least : with fewer it can't finish.  smooth : with so many, nobody
+    ever waits for room in it. 0: none is needed."""
+
+    least: int
+    smooth: int
+
+
+def spill(system: System, frames: int = FRAMES) -> Spill:
+    """Spill store that ``system``, two NPUs or more, needs; its own ``spill_words`` count for nothing.
+
+    Deadlock where no size helps.
+    """
+    held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
+    smooth = held + 2 * (held > LUT_RAM_WORDS)  # a registered ready keeps so many free
+    low, high = 0, smooth
+    while low < high:
+        middle = (low + high) // 2
+        if _finishes(replace(system, spill_words=middle), frames):
+            high = middle
+        else:
+            low = middle + 1
+    return Spill(least=high, smooth=smooth)
+
+
+def _finishes(system: System, frames: int) -> bool:
+    try:
+        simulate(system, frames)
+    except Deadlock:
+        return False
+    return True

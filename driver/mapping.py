@@ -1,0 +1,76 @@
+"""Mapping: which NPU of a chain or ring computes which layer (spec B16, D2, D9).
+
+layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Geometry = Mapping[str, Any]
+"""Parameters of an NPU, as its manifest gives them."""
+
+
+def way(geometries: Sequence[Geometry], name: str, here: int, there: int) -> str:
+    """The outlet of NPU ``here`` by which a map reaches NPU ``there``; ValueError, with the layer's name, if none
+    does."""
+    outlets = geometries[here]["outlets"]
+    if here == there and "loop" in outlets:
+        return "loop"
+    if len(geometries) > 1 and there == (here + 1) % len(geometries) and "ring" in outlets:
+        return "ring"
+    raise ValueError(f"{name}: NPU {here} must have an outlet to NPU {there}, got {', '.join(outlets)}")
+
+
+def check(geometries: Sequence[Geometry], names: Sequence[str], mapping: Sequence[int]) -> None:
+    """ValueError unless every map of layers ``names`` finds its way."""
+    if len(mapping) != len(names) or not all(0 <= n < len(geometries) for n in mapping):
+        raise ValueError(
+            f"mapping: an NPU 0..{len(geometries) - 1} must be given for each of {len(names)} layers, got {mapping}"
+        )
+    if mapping[0] != 0:
+        raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
+    for i in range(len(names) - 1):
+        way(geometries, names[i], mapping[i], mapping[i + 1])
+    if "host" not in geometries[mapping[-1]]["outlets"]:
+        raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
+
+
+def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[int]]) -> list[int]:
+    """An NPU for every layer.
+
+    beats : (layers, NPUs), cycles of each layer on each NPU.
+    In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
+    so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
+    ValueError where there is none.
+    """
+    count = len(geometries)
+    if count > 1 and "ring" in geometries[0]["inlets"]:
+        found = [i % count for i in range(len(names))]
+    else:
+        found = _runs(geometries, names, beats)
+    check(geometries, names, found)
+    return found
+
+
+def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[int]]) -> list[int]:
+    """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
+    best: dict[int, tuple[int, list[int]]] = {0: (0, [])}
+    final: tuple[int, list[int]] | None = None
+    for n, geometry in enumerate(geometries):
+        following: dict[int, tuple[int, list[int]]] = {}
+        for start, (busiest, mapping) in best.items():
+            last = len(names) if "loop" in geometry["outlets"] else min(start + 1, len(names))
+            for end in range(start + 1, last + 1):
+                work = max(busiest, sum(row[n] for row in beats[start:end]))
+                candidate = (work, mapping + [n] * (end - start))
+                if end < len(names):
+                    following[end] = min(following.get(end, candidate), candidate)
+                elif "host" in geometry["outlets"]:
+                    final = candidate if final is None or work < final[0] else final
+        best = following
+    if final is None:
+        raise ValueError(
+            f"{names[-1]}: a chain of {len(geometries)} NPUs must have room for all {len(names)} layers, each NPU "
+            "without loop for one, and end at one with outlet host"
+        )
+    return final[1]

@@ -1,0 +1,110 @@
+"""A candidate: foldings, mapping and orders of work for a network; the design that it makes, and its figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from driver.flow import Deadlock, simulate
+from driver.flow.of_plan import system
+from driver.plan import plan
+from golden.network import Model
+from hls_gen.design import Design, Npu
+
+from ..fit import GEOMETRY, fit, geometry
+from ..netlist import Resources
+from .estimate import estimate
+
+FRAMES = 4
+"""Frames that the flow model is run for."""
+CAPACITIES = ("tuple_words", "pool_words", "kernel_rows")
+DEFAULTS = {f.name: f.default for f in fields(Npu)}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What fit makes a design of.
+
+    npus : foldings; of their memories, only CAPACITIES count, as what they must hold at least.
+    mapping : the NPU of each layer.  work : order of work by layer name, "output" for those not named.
+    """
+
+    network: str
+    npus: tuple[Npu, ...]
+    mapping: tuple[int, ...]
+    stream_bits: int = 64
+    order: str = "pull"
+    work: Mapping[str, str] = field(default_factory=dict)
+
+    def design(self, model: Model, name: str = "explored") -> Design:
+        """The design for ``model``; ValueError where the engine can't compute it."""
+        made = fit(name, [model], self.npus, stream_bits=self.stream_bits, order=self.order, work=dict(self.work),
+                   mapping=self.mapping)  # fmt: skip
+        npus = tuple(
+            replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
+            for npu, given in zip(made.npus, self.npus)
+        )
+        return replace(made, npus=npus)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data; ``from_dict`` is its inverse. Of an NPU only what differs from the default."""
+        keys = (*GEOMETRY, *CAPACITIES)
+        npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
+        return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
+                "order": self.order, "work": dict(self.work), "mapping": list(self.mapping), "npus": npus}  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Candidate":
+        """Candidate of ``to_dict``'s data; ValueError where it is none."""
+        if data.get("format") != "bitloom-foldings" or data.get("version") != 1:
+            raise ValueError(f"foldings: format must be bitloom-foldings, version 1, got {data.get('format')!r}")
+        npus = []
+        for given in data["npus"]:
+            ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
+            npus.append(Npu(**{"acc_bits": 32, "tuple_words": 2, "pool_words": 2, "kernel_rows": 2, **given, **ways}))
+        return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
+                   stream_bits=data["stream_bits"], order=data["order"], work=data["work"])  # fmt: skip
+
+
+def _has(npu: Npu, key: str) -> bool:
+    return npu.pool or key != "pool_words"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a candidate: area by the model, lanes, cycles a frame and latency by the flow model.
+
+    lanes : a channel of several planes counts once.
+    """
+
+    area: Resources
+    lanes: int
+    cycles: float
+    latency: int
+    stores: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def lut(self) -> int:
+        """LUTs of logic and of memory."""
+        return self.area.lut + self.area.lutram
+
+
+def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
+    """The flow model's result for ``design``, which ``candidate`` makes; Deadlock where it can't finish."""
+    npus: Sequence[Mapping[str, Any]] = [asdict(npu) for npu in design.npus]
+    made = plan(model, [geometry(n) for n in design.npus], candidate.order, dict(candidate.work), mapping=candidate.mapping)
+    return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
+
+
+def figures(model: Model, candidate: Candidate, design: Design | None = None) -> Figures | None:
+    """Figures of a candidate; None where it makes no design that finishes."""
+    try:
+        design = design or candidate.design(model)
+        found = flow(model, candidate, design)
+    except (ValueError, Deadlock):
+        return None
+    return Figures(estimate(design), lanes(design), found.cycles_per_frame, found.latency, found.stores)
+
+
+def lanes(design: Design) -> int:
+    """Lanes; where planes lie side by side, each channel once."""
+    return sum(npu.plane_lanes * npu.kgp for npu in design.npus)

@@ -1,0 +1,253 @@
+"""A chain of NPUs, each with a run of layers, that takes at most so many cycles a frame and costs least.
+
+From the end: for each run of layers and each KFP the cheapest KGP, OL and PFP with which the NPU keeps to the interval
+and with which results come to the next layer's words without a gap; then the runs and KFPs that together cost least.
+An NPU with one layer leads to the next; one with several also leads back to itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hls_gen.design import Npu
+
+from ..netlist import Resources
+from .estimate import estimate_core, estimate_outlets
+from .layer import Layer, geared
+
+KEPT = 10
+"""KFPs of a run that are looked at together with those of the run before it."""
+CHOICES = 4
+"""OLs that are tried for their fit to the next NPU's words."""
+ROOM = 2
+"""Tuples that a tuple memory has room for beyond those it must hold."""
+BETWEEN = 40
+"""Cycles from one layer to the next on the same NPU, at most: its last results are on their way."""
+BLOCK_ROWS = 65
+"""From so many rows on, a bank of a stream word's width is block RAM (memory.py)."""
+WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""KFPs for runs of several layers."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What the search adds up: LUTs, and so many LUTs for each of the others."""
+
+    bram36: float = 0
+    dsp: float = 0
+    lanes: float = 0
+    ff: float = 0
+    npu: float = 0
+
+    def of(self, area: Resources, lanes: int) -> float:
+        """The price of an NPU."""
+        lut = area.lut + area.lutram
+        return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu
+
+
+@dataclass(frozen=True)
+class Run:
+    """An NPU and its layers, first..last."""
+
+    npu: Npu
+    first: int
+    last: int
+
+
+@dataclass
+class Chain:
+    """The search for one network. feature_bits : of all NPUs.  most_npus : runs at most."""
+
+    layers: Sequence[Layer]
+    stream_bits: int = 64
+    feature_bits: int = 1
+    most_npus: int = 32
+    _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
+    _areas: dict[tuple, tuple[Resources, Npu]] = field(default_factory=dict)
+    _outlets: dict[tuple, float] = field(default_factory=dict)
+    _bare: dict[tuple, list[Npu]] = field(default_factory=dict)
+
+    def cheapest(self, interval: int, price: Price) -> list[Run] | None:
+        """The cheapest chain that takes at most ``interval`` cycles a frame, None if there is none."""
+        count = len(self.layers)
+        after: dict[int, dict[int, tuple[float, tuple[Run, ...]]]] = {count: {0: (0.0, ())}}
+        for i in reversed(range(count)):
+            here: dict[int, tuple[float, tuple[Run, ...]]] = {}
+            for j in range(i, count):
+                for kfp, found in self._runs(i, j, interval, price, after[j + 1]):
+                    if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
+                        here[kfp] = found
+            kept = sorted(here.items(), key=lambda item: item[1][0])[:KEPT]
+            after[i] = dict(kept)
+        return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
+
+    def _runs(
+        self, i: int, j: int, interval: int, price: Price, after: dict[int, tuple[float, tuple[Run, ...]]]
+    ) -> Iterator[tuple[int, tuple[float, tuple[Run, ...]]]]:
+        """(KFP, (price, runs from layer ``i`` on)) for runs i..j."""
+        for bare in self.bare(i, j):
+            if not i and not self._enters(bare, interval):
+                continue
+            best: tuple[float, tuple[Run, ...]] | None = None
+            for reader, (tail_cost, tail) in after.items():
+                if best is not None and tail_cost >= best[0]:
+                    continue
+                for npu in self._foldings(i, j, bare, interval, reader):
+                    for full, area in self._variants(i, j, npu):
+                        cost = tail_cost + price.of(area, full.plane_lanes * full.kgp) + self._gears(full, reader)
+                        if best is None or cost < best[0]:
+                            best = cost, (Run(full, i, j), *tail)
+            if best is not None:
+                yield bare.kfp, best
+
+    def bare(self, i: int, j: int) -> list[Npu]:
+        """NPUs for layers i..j with each KFP that is looked at."""
+        key = (i, j)
+        if key not in self._bare:
+            base, found = self._base(i, j), []
+            widest = max(layer.channels for layer in self.layers[i : j + 1])
+            wide = splits(widest) if i == j else [w for w in WIDE if w < 2 * widest]
+            planes = self.layers[i].planes
+            if planes:
+                beside = max(2, planes)
+                if beside <= 8:
+                    few = splits(self.layers[i].channels)
+                    sizes = [n * (beside + 1) for n in few]
+                    sizes += [w for w in wide if w > sizes[-1]] if i != j else []
+                    found += [changed(base, kfp=n, planes=beside) for n in sizes]
+                base = changed(base, shift_bits=3)
+            found += [changed(base, kfp=n) for n in wide]
+            self._bare[key] = found
+        return self._bare[key]
+
+    def _base(self, i: int, j: int) -> Npu:
+        """An NPU for layers i..j, without folding."""
+        own, last = self.layers[i : j + 1], len(self.layers) - 1
+        kinds = {layer.any_match for layer in own}
+        loop = ("loop",) if j > i else ()
+        return Npu(
+            kind=own[0].kind,
+            feature_bits=self.feature_bits,
+            weight_bits=max(layer.weight_bits for layer in own),
+            shift_bits=0,
+            accumulate="both" if len(kinds) > 1 else "or" if True in kinds else "popcount",
+            acc_bits=32,
+            kfp=1,
+            kgp=1,
+            pfp=1,
+            ol=1,
+            pool=any(layer.pool is not None for layer in own),
+            inlets=("ring" if i else "host", *loop),
+            outlets=(*(("ring",) if j < last else ()), *loop, *(("host",) if j == last else ())),
+        )
+
+    def cycles(self, i: int, j: int, npu: Npu) -> int:
+        """Cycles of layers i..j a frame."""
+        return sum(layer.cycles(npu, "output") for layer in self.layers[i : j + 1]) + (j - i) * BETWEEN
+
+    def _foldings(self, i: int, j: int, npu: Npu, interval: int, reader: int) -> Iterator[Npu]:
+        """KGP, OL and PFP for an NPU of layers i..j with this KFP, so that it keeps to the interval.
+
+        reader : KFP of the NPU after it, 0 where there is none.
+        """
+        key = (i, j, npu.kfp, npu.planes, interval)
+        if key not in self._possible:
+            self._possible[key] = [list(self._results(i, j, made, interval)) for made in self._kgps(i, j, npu, interval)]
+        layer = self.layers[j]
+        for choices in self._possible[key]:
+            found = next((made for made in choices if layer.raw or not reader or layer.fits(made, reader)), None)
+            if found is not None:
+                yield found
+
+    def _kgps(self, i: int, j: int, npu: Npu, interval: int) -> Iterator[Npu]:
+        """The least KGP that keeps to the interval, and multiples of 2, 4 and 8 near it."""
+        own = self.layers[i : j + 1]
+        beats = [(layer.taps_in_all * layer.words(npu), layer.kernels) for layer in own]
+        room = interval - (j - i) * BETWEEN
+        if sum(b for b, _ in beats) > room or any(n.reading[False].tuples * n.words(npu) > interval for n in own):
+            return
+        most = max(kernels for _, kernels in beats)
+        low, high = 1, most
+        while low < high:
+            middle = (low + high) // 2
+            if sum(b * -(-kernels // middle) for b, kernels in beats) <= room:
+                high = middle
+            else:
+                low = middle + 1
+        for kgp in dict.fromkeys(-(-high // multiple) * multiple for multiple in (1, 2, 4, 8)):
+            if kgp <= most:
+                yield changed(npu, kgp=kgp)
+
+    def _results(self, i: int, j: int, npu: Npu, interval: int) -> Iterator[Npu]:
+        """The NPU with each OL and PFP that do, smallest first; at most CHOICES of them."""
+        own, found = self.layers[i : j + 1], 0
+        for ol in splits(npu.kgp):
+            made = changed(npu, ol=ol, pfp=ol)
+            if self.cycles(i, j, made) > interval:
+                continue
+            for times in (1, 2, 4, 8) if npu.pool else (1,):
+                made = changed(made, pfp=ol * times)
+                beats = sum(layer.pool_beats(made) for layer in own) if npu.pool else 0
+                if beats <= interval and all(layer.fits(made, npu.kfp) for layer in own[:-1]):
+                    yield made
+                    found += 1
+            if found >= CHOICES:
+                return
+
+    def _variants(self, i: int, j: int, npu: Npu) -> Iterator[tuple[Npu, Resources]]:
+        """The NPU with memories as large as layers i..j need, its kernels in LUT RAM or in block RAM, and its area."""
+        for rows in (2, BLOCK_ROWS):
+            key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, rows)
+            if key not in self._areas:
+                full = changed(npu, **self.depths(i, j, npu))
+                if rows > full.kernel_rows:
+                    full = changed(full, kernel_rows=rows)
+                elif rows > 2:
+                    continue
+                self._areas[key] = estimate_core(full, self.stream_bits), full
+            yield self._areas[key][::-1]  # type: ignore[misc]
+
+    def depths(self, i: int, j: int, npu: Npu) -> dict[str, int]:
+        """Memories that layers i..j need together."""
+        own = self.layers[i : j + 1]
+        each = [layer.depths(npu, "output", ROOM) for layer in own]
+        found = {key: max(d.get(key, 2) for d in each) for key in ("tuple_words", "pool_words", "acc_bits")}
+        sums = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds")
+        found |= {key: max(2, sum(d.get(key, 0) for d in each)) for key in sums}
+        if j > i:
+            inside = [layer.output_windows * after.words(npu) for layer, after in zip(own, own[1:])]
+            found["map_words"] = max(2, *inside)
+        return found | {"layers": max(2, j - i + 1)}
+
+    def _gears(self, npu: Npu, reader: int) -> float:
+        """LUTs of the gearboxes at the outlets."""
+        width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
+        key = (width, npu.outlets, npu.word_bits, reader)
+        if key not in self._outlets:
+            self._outlets[key] = estimate_outlets(npu, (reader or npu.kfp) * self.feature_bits)
+        return self._outlets[key]
+
+    def _enters(self, npu: Npu, interval: int) -> bool:
+        """Whether a frame comes in in time."""
+        layer = self.layers[0]
+        words = layer.reading[False].tuples * layer.words(npu)
+        return geared(words, npu.host_word_bits, self.stream_bits) <= interval
+
+
+def changed(npu: Npu, **values: Any) -> Npu:
+    """``npu`` with these values, not checked: much faster than dataclasses.replace."""
+    made: Npu = object.__new__(Npu)
+    made.__dict__.update(npu.__dict__)
+    made.__dict__.update(values)
+    return made
+
+
+def splits(total: int) -> list[int]:
+    """The least number for each count of parts that ``total`` may be cut into: ceil(total / parts), rising."""
+    found, parts = [], 1
+    while True:
+        size = -(-total // parts)
+        found.append(size)
+        if size == 1:
+            return found[::-1]
+        parts = -(-total // (size - 1))

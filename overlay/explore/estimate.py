@@ -1,0 +1,96 @@
+"""Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
+
+    design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
+           --stores--> memory.py --------------+-> LUT RAM, block RAM
+
+The coefficients lie in coefficients.json with what they were made with; ``python -m overlay.explore.refit`` renews
+them.
+"""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hls_gen.design import Design, Npu
+
+from ..netlist import Resources
+from .memory import mapped
+from .parts import Part, core_parts, outlet_parts, parts
+from .stores import Store, npu_stores, stores
+
+FILE = Path(__file__).parent / "coefficients.json"
+FITTED = ("lut", "ff", "dsp")
+Coefficients = dict[str, Any]
+
+
+@lru_cache(maxsize=1)
+def coefficients() -> Coefficients:
+    """What coefficients.json holds."""
+    return json.loads(FILE.read_text())
+
+
+def error(made: Coefficients | None = None) -> dict[str, Any]:
+    """Error of the model on designs that it was not fitted to: designs, median and worst, as shares of the LUTs."""
+    return (made or coefficients())["error"]
+
+
+def of_parts(found: list[Part], made: Coefficients) -> dict[str, float]:
+    """Sums of FITTED over parts."""
+    total = dict.fromkeys(FITTED, 0.0)
+    for part in found:
+        for key, weights in made["parts"][part.kind].items():
+            value = sum(weights.get(name, 0) * size for name, size in part.features.items())
+            total[key] += max(value, 0) * part.times
+    return total
+
+
+def estimate(design: Design, made: Coefficients | None = None) -> Resources:
+    """Area of ``design``, of the flattened netlist, as ``bitloom area`` gives it; carry4 is 0."""
+    made = made or coefficients()
+    return _whole(_sum(of_parts(parts(design), made), of_stores(stores(design))), made)
+
+
+def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) -> Resources:
+    """What an NPU adds to a design, without the gearboxes at its outlets."""
+    made = made or coefficients()
+    memories = len(npu.memories())
+    shell = [
+        Part("loader", "", {"npus": 1, "memories": memories, "network": sum(w for _, w in npu.network_fields)}),
+        Part("registers", "", {"npus": 1, "bits": npu.state_bits + 32 * len(npu.pulses)}),
+        Part("top", "", {"npus": 1}),
+    ]
+    found = of_parts([*core_parts(npu, stream_bits), *shell], made)
+    return _whole(_sum(found, of_stores(npu_stores(npu, stream_bits))), made)
+
+
+def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None) -> float:
+    """LUTs of the gearboxes at the outlets. ring_bits : width of a word of the NPU after it."""
+    made = made or coefficients()
+    return of_parts(outlet_parts(npu, ring_bits), made)["lut"] * made["flat"]["lut"]
+
+
+def of_stores(found: Iterable[Store]) -> dict[str, float]:
+    """Sums over memories."""
+    total = dict.fromkeys(("lut", "ff", "lutram", "bram36"), 0.0)
+    for store in found:
+        one = mapped(store.width, store.depth, store.latency, store.style).resources
+        for key in total:
+            total[key] += getattr(one, key) * store.times
+    return total
+
+
+def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
+    return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
+
+
+def _whole(found: dict[str, float], made: Coefficients) -> Resources:
+    flat = made["flat"]
+    return Resources(
+        lut=round(found["lut"] * flat["lut"]),
+        ff=round(found["ff"] * flat["ff"]),
+        bram36=found["bram36"],
+        lutram=round(found["lutram"] * flat["lutram"]),
+        dsp=round(found["dsp"]),
+    )

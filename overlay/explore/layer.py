@@ -1,0 +1,224 @@
+"""A weighted layer as the search sees it: sizes that follow from the network, and what a folding makes of them.
+
+A layer on an NPU of its own takes, for a frame,
+
+    sum over windows of groups x max(valid taps x words, steps, (steps + latency + 1) / 2)     cycles
+
+with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KGP / OL) x levels: the results of a group
+leave in so many steps, and those of two groups may be on their way.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driver.plan import plan
+from driver.tables import Tables, rows
+from golden.lowering import Pass
+from golden.lowering_integer import IntegerPass
+from golden.network import Model
+from golden.schedule import StageTables
+from hls_gen.convolver import LATENCY, processing_element
+from hls_gen.design import Npu, least_acc_bits
+from hls_gen.results import CREDITS
+
+from ..designs import needs_integer
+from ..fit import geometry
+
+
+SMALL_MAP = 16
+"""Tuples of a map that is small: the tuple memory has room for one more of it beside what it must hold."""
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """What one order of work needs: tuples that are held, tuples in all, rows of the tables."""
+
+    hold: int
+    tuples: int
+    taps: int
+    olds: int
+    jumps: int
+
+    def ring_words(self, words: int, room: int = 1) -> int:
+        """Words of a tuple memory, a power of two, with ``room`` tuples beyond those held."""
+        least = max((self.hold + (self.hold < self.tuples)) * words, 2)
+        return 1 << (max(least, (self.hold + room) * words) - 1).bit_length()
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A weighted layer with its threshold and pool.
+
+    channels : lanes of a tap; of an integer input, its channels.  planes : of that input, without the constant one, 0
+    else.  places : of the kernel, each visit counted.  taps : (windows,) valid taps of each window, visits counted.
+    reading : by "does a window pass several times".  pool : of the pool unit, or None; its windows' taps in all.
+    value_bits : of an accumulator that holds every value.  feature_bits, weight_bits : what its numbers need.
+    """
+
+    name: str
+    kind: str
+    channels: int
+    planes: int
+    kernels: int
+    levels: int
+    places: int
+    taps: np.ndarray
+    reading: Mapping[bool, Tabled]
+    pool: Tabled | None
+    pool_taps: int
+    raw: bool
+    any_match: bool
+    value_bits: int
+    feature_bits: int = 1
+    weight_bits: int = 1
+    macs: int = 0
+    output_windows: int = 1
+    input_bits: int = 1
+    cache: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def windows(self) -> int:
+        """Windows of a frame."""
+        return len(self.taps)
+
+    @cached_property
+    def taps_in_all(self) -> int:
+        """Valid taps of a frame."""
+        return int(self.taps.sum())
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.unique(self.taps, return_counts=True)
+
+    def words(self, npu: Npu) -> int:
+        """Words of a tuple of its input."""
+        if not self.planes:
+            return -(-self.channels // npu.kfp)
+        if npu.planes:
+            return -(-self.channels // (npu.kfp // (npu.planes + 1)))
+        return -(-self.channels // npu.kfp) * (self.planes + 1)
+
+    def groups(self, npu: Npu) -> int:
+        """Kernel groups."""
+        return -(-self.kernels // npu.kgp)
+
+    def cycles(self, npu: Npu, work: str) -> int:
+        """Cycles of a frame, if words come and go in time."""
+        beats, groups = self.words(npu), self.groups(npu)
+        steps = -(-npu.kgp // npu.ol) * self.levels
+        taps, count = self._counts
+        if npu.accumulators == 1:
+            steps = max(steps, -(-(steps + array_latency(npu) + 1) // CREDITS))
+        if work == "input":
+            return int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
+        return int((np.maximum(taps * beats, steps) * count).sum()) * groups
+
+    def steps(self, npu: Npu) -> int:
+        """Steps in which the results of a window leave."""
+        rest = self.kernels - (self.groups(npu) - 1) * npu.kgp
+        return ((self.groups(npu) - 1) * -(-npu.kgp // npu.ol) + -(-rest // npu.ol)) * self.levels
+
+    def depths(self, npu: Npu, work: str, room: int) -> dict[str, int]:
+        """Memory depths of an NPU that computes it alone. room : tuples in front of the NPU beyond those it holds."""
+        words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
+        made = self.reading[work == "output" and groups > 1]
+        acc = max(self.value_bits, least_acc_bits(npu))
+        room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
+        found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
+                 "jumps": made.jumps, "kernel_rows": self.places * words * groups,
+                 "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2}  # fmt: skip
+        if npu.pool and self.pool:
+            pool_words = geared(steps, npu.ol, npu.pfp)
+            found |= {"pool_words": self.pool.ring_words(pool_words), "pool_taps": self.pool.taps,
+                      "pool_olds": self.pool.olds}  # fmt: skip
+        return {key: max(2, value) for key, value in found.items()}
+
+    def fits(self, npu: Npu, lanes: int) -> bool:
+        """Whether its results come to a reader with ``lanes`` in as few words as there may be."""
+        width, words = npu.ol, self.steps(npu)
+        if npu.pool:
+            words, width = geared(words, npu.ol, npu.pfp), npu.pfp
+        return geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
+
+    def pool_beats(self, npu: Npu) -> int:
+        """Beats of the pool unit a frame."""
+        return self.pool_taps * geared(self.steps(npu), npu.ol, npu.pfp)
+
+
+def array_latency(npu: Npu) -> int:
+    """Cycles from the last beat of a group to its results."""
+    return LATENCY + processing_element(npu)[1]
+
+
+def geared(words: int, source: int, target: int) -> int:
+    """Words that ``words`` of one tuple become in a gearbox (driver.layout.regroup)."""
+    return -(-words // (target // source)) if source <= target else words * -(-source // target)
+
+
+def layers(model: Model, order: str = "pull") -> list[Layer]:
+    """The weighted layers of ``model``. ValueError where no engine can compute it."""
+    kind = "integer" if needs_integer(model) else "binary"
+    made = plan(model, [geometry(_any(kind))], order)
+    tables, out = iter(made.schedule.tables), list[Layer]()
+    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
+    for number, p in enumerate(passes):
+        conv = next(tables)
+        pool = next(tables) if p.pool else None
+        out.append(_layer(p, conv, pool, kind, made.lowered.input_bits if kind == "binary" and not number else 0))
+    return out
+
+
+def _any(kind: str) -> Npu:
+    """An NPU that computes whatever its kind can."""
+    if kind == "integer":
+        return Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0)
+    return Npu(accumulate="both", acc_bits=32)
+
+
+def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, kind: str, planes: int) -> Layer:
+    visits = p.visits
+    places = int(p.weight.shape[1])
+    low, high = p.value_range[0], p.value_range[1] + 1
+    binary = isinstance(p, Pass)
+    channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
+    windows = len(conv.output_order) if pool is None else len(pool.output_order)
+    taps = np.bincount(conv.window) * visits
+    return Layer(
+        name=p.name,
+        kind=kind,
+        channels=channels,
+        planes=planes,
+        kernels=p.out_channels,
+        levels=p.levels,
+        places=places,
+        taps=taps,
+        reading={again: _tabled(conv, visits, again) for again in (False, True)},
+        pool=None if pool is None else _tabled(pool, 1, False, kernel=False),
+        pool_taps=0 if pool is None else len(pool.index),
+        raw=p.raw,
+        any_match=binary and p.any_match,
+        value_bits=1 + max(high.bit_length(), (~low).bit_length()),
+        weight_bits=1 if binary else _bits(p.weight),
+        macs=int(len(conv.index)) * channels * p.out_channels,
+        output_windows=windows,
+    )
+
+
+def _bits(values: np.ndarray) -> int:
+    """Bits of two's complement for all of ``values``, 2 at least."""
+    low, high = int(values.min()), int(values.max())
+    return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))
+
+
+def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> Tabled:
+    made = Tables(kernel=kernel)
+    if kernel:
+        made.append(tables, 1, visits=visits, reread=again)
+    else:
+        made.append(tables, 1)
+    return Tabled(hold=int(made.layers[-1]["hold"]), tuples=len(tables.input_order), taps=rows(made.flags),
+                  olds=rows(made.olds), jumps=rows(made.jumps))  # fmt: skip

@@ -1,0 +1,99 @@
+"""Coefficients of the area model from designs and their synthesised area.
+
+Each kind of block gets its own formula, fitted to the blocks of that kind in all designs; what flattening changes is one
+factor for all. Sizes only ever add: no coefficient is negative.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hls_gen.design import Design
+
+from ..area import Area
+from ..netlist import Resources
+from .estimate import FITTED, estimate, of_parts, of_stores
+from .parts import Part, parts
+from .stores import stores
+
+Measured = Sequence[tuple[Design, Area]]
+FLAT = ("lut", "ff", "lutram")
+
+
+def fitted(measured: Measured) -> dict[str, Any]:
+    """Coefficients of all kinds, and the factors of flattening."""
+    rows: dict[str, list[tuple[Part, Resources]]] = {}
+    for design, area in measured:
+        for part, found in matched(design, area):
+            rows.setdefault(part.kind, []).append((part, found))
+    made: dict[str, Any] = {"parts": {}, "flat": dict.fromkeys(FLAT, 1.0)}
+    for kind, seen in sorted(rows.items()):
+        made["parts"][kind] = {key: _formula([p.features for p, _ in seen], [getattr(r, key) for _, r in seen])
+                               for key in FITTED}  # fmt: skip
+    for key in FLAT:
+        pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured]
+        made["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
+    return made
+
+
+def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each design: figures by Yosys and by the model, and the share by which LUTs (with LUT RAM) are off."""
+    out = []
+    for design, area in measured:
+        model, total = estimate(design, dict(made)), area.total
+        both = [r.lut + r.lutram for r in (total, model)]
+        out.append({"design": design.name, "lut": both[0], "model_lut": both[1], "share": both[1] / both[0] - 1,
+                    "ff": total.ff, "model_ff": model.ff, "bram36": total.bram36, "model_bram36": model.bram36,
+                    "dsp": total.dsp, "model_dsp": model.dsp})  # fmt: skip
+    return out
+
+
+def matched(design: Design, area: Area) -> Iterable[tuple[Part, Resources]]:
+    """Each part of ``design`` with what Yosys made of one instance of it."""
+    kinds = list(dict.fromkeys(design.npus))
+    blocks = {block.module: block for block in area.blocks}
+    for part in parts(design):
+        number = "" if part.npu is None or len(kinds) < 2 else f"npu_{kinds.index(design.npus[part.npu])}"
+        names = [n for n in blocks if _is(part, n, number)]
+        if len(names) == 1:
+            block = blocks[names[0]]
+            yield part, block.each if part.inside else block.own
+
+
+def _is(part: Part, module: str, number: str) -> bool:
+    """Whether that is the part's module. number : by which an NPU's modules end, where NPUs differ."""
+    if part.kind == "npu":
+        return re.fullmatch((number or "npu") + r"(_to_\d+)?", module) is not None
+    if part.kind.startswith("pe_"):
+        return module.startswith("pe_") and (not number or module.endswith(f"_{number}"))
+    if part.kind in ("collector", "divider", "fifo"):
+        tail = r"(_side_\d+)?(_tail)?" if part.kind == "divider" else r"(_margin_\d+)?"
+        return re.fullmatch(re.escape(part.module) + (r"(_\d+x\d+)?" if part.module.endswith("_to") else "") + tail, module) is not None
+    owner = part.npu is not None and number
+    return module == (f"{part.module}_{number}" if owner else part.module)
+
+
+def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:
+    """The parts by formula and the memories by rule."""
+    own, memory = of_parts(parts(design), dict(made)), of_stores(stores(design))
+    return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
+
+
+def _formula(features: Sequence[Mapping[str, float]], wanted: Sequence[float]) -> dict[str, float]:
+    """Coefficients >= 0 by which the features give what is wanted, by least squares with a little weight towards 0."""
+    names = sorted({name for row in features for name in row})
+    table = np.array([[row.get(name, 0.0) for name in names] for row in features])
+    target = np.array(wanted, float)
+    scale = np.maximum(np.abs(table).max(axis=0), 1e-9)
+    weight = 1 / np.maximum(np.abs(target), 0.05 * max(1.0, float(np.abs(target).max())))  # relative errors count
+    used = list(range(len(names)))
+    while used:
+        columns = table[:, used] / scale[used] * weight[:, None]
+        ridge = 0.02 * np.eye(len(used)) * np.abs(columns).max()
+        solved = np.linalg.lstsq(np.vstack([columns, ridge]), np.append(target * weight, np.zeros(len(used))), rcond=None)[0]
+        if solved.min() >= 0:
+            return {names[k]: round(float(v / scale[k]), 4) for k, v in zip(used, solved) if v}
+        used.pop(int(solved.argmin()))
+    return {}

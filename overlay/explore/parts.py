@@ -1,0 +1,189 @@
+"""The blocks of a design, and of each the sizes by which its area goes (features), without generating it.
+
+What a block's module is made of stands in hls_gen/; memories are not among the parts: they go by rule (memory.py,
+stores.py). A part's ``module`` is the beginning of its module's name in the Verilog.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hls_gen.design import Design, Npu
+from hls_gen.pe import CHUNK, extra_stage, groups
+from hls_gen.pool import FIFO_WORDS, side_bits
+from hls_gen.rtl import bits_for
+from hls_gen.top import MAP_HELD
+
+Features = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """``times`` instances of a block. kind : which formula.  npu : of which NPU it is part, None: of none.
+    inside : the figures are those of the block with the blocks in it."""
+
+    kind: str
+    module: str
+    features: Features
+    npu: int | None = None
+    times: int = 1
+    inside: bool = False
+
+
+def parts(design: Design) -> list[Part]:
+    """All parts of ``design``."""
+    out = [*_shell(design)]
+    for n, npu in enumerate(design.npus):
+        out += npu_parts(npu, design.next_word_bits(n), design.stream_bits, n)
+    return out
+
+
+def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[Part]:
+    """The parts that come with an NPU. ring_bits : width of a word of outlet "ring"."""
+    return [*core_parts(npu, stream_bits, n), *outlet_parts(npu, ring_bits, n)]
+
+
+def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[Part]:
+    """The parts of an NPU that do not depend on the NPU after it."""
+    return [*_engine(npu, stream_bits, n), *_ways(npu, n), *_host(npu, stream_bits, n)]
+
+
+def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[Part]:
+    """The gearboxes at the outlets of an NPU."""
+    width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
+    words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.outlets}
+    out: list[Part] = []
+    for w in dict.fromkeys(words.values()):
+        names = [name for name, v in words.items() if v == w]
+        side = (names != ["loop"]) + npu.target_bits * (len(names) > 1)
+        out += gear(width, w, side, n)
+    return out
+
+
+def _shell(design: Design) -> Iterator[Part]:
+    """Loader, registers, top."""
+    stream, first = design.stream_bits, design.npus[0]
+    memories = [m for npu in design.npus for m in npu.memories()]
+    rows = max(bits_for(m.depth - 1) for m in memories)
+    network = sum(w for npu in design.npus for _, w in npu.network_fields)
+    yield Part("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
+                                    "network": network, "stream": stream})  # fmt: skip
+    state = sum(npu.state_bits + 32 * len(npu.pulses) for npu in design.npus)
+    yield Part("registers", "registers_block", {"one": 1, "npus": len(design.npus), "bits": state})
+    yield Part("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
+    word = first.host_word_bits
+    if word > stream:
+        yield from _collector(stream, -(-word // stream), word, 0)
+    elif word < stream:
+        yield Part("divider", f"divide_{stream}_to", {"one": 1, "width": stream, "pieces": bits_for(stream // word)})
+    yield Part("fifo", "fifo_1x16", _fifo(1, 16))
+    yield from _collector(stream, 1, stream, 1)
+
+
+def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
+    """From tuple memory to pool unit."""
+    own = {m.name: m for m in npu.memories()}
+    acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
+    yield from _array(npu, n)
+    banks = -(-own["kernels"].width // stream_bits)
+    slot = npu.slot_bits if several else 0
+    yield Part("convolver", "convolver", {"one": 1, "acc": acc * (npu.kind == "binary"), "banks": banks, "slot": slot,
+                                          "code": npu.code_bits}, n)  # fmt: skip
+    row = bits_for(npu.kernel_rows - 1)
+    tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
+    source = npu.word_bits * (len(npu.inlets) - 1)
+    common = {"one": 1, "ring": ring, "row": row, "tables": tables, "several": several, "slot": slot,
+              "acc": acc * (npu.kind == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
+    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
+    yield Part("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
+    queue = npu.kgp * acc * (npu.units > 1)
+    pointer = bits_for(npu.threshold_rows - 1)
+    raw = "host" in npu.outlets
+    values = {"one": 1, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot, "several": several,
+              "raw": npu.ol * acc * raw}  # fmt: skip
+    yield Part(f"results_{npu.kind}", "results_unit", values, n)
+    if not npu.pool:
+        return
+    ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
+    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
+    values = {"one": 1, "ring": ring, "tables": tables, "average": npu.kind == "integer"}
+    yield Part("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
+    unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
+    yield Part(f"pool_unit_{npu.kind}", "pool_unit", unit, n)
+    w = npu.pool_word_bits + side_bits(npu)
+    if npu.kind == "binary":
+        yield Part("fifo", f"fifo_{w}x{FIFO_WORDS}", _fifo(w, FIFO_WORDS), n)
+
+
+def _array(npu: Npu, n: int) -> Iterator[Part]:
+    """The PEs."""
+    acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
+    if npu.kind == "integer":
+        products = lanes * npu.feature_bits * npu.weight_bits
+        features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
+                    "several": several * acc}  # fmt: skip
+        yield Part("pe_integer", "pe_", features, n, npu.kgp, True)
+        return
+    if npu.collect:
+        yield Part("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)
+        return
+    if npu.accumulate == "or":
+        yield Part("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.kgp, True)
+        return
+    found = groups(npu)
+    chunks = sum(-(-size // CHUNK) for _, size in found)
+    several_acc = acc * several
+    features = {"one": 1, "lanes": lanes, "acc": acc, "bits": sum(bits_for(size) for _, size in found),
+                "triples": sum(size // 3 for _, size in found), "singles": sum(size % 3 for _, size in found),
+                "several": several_acc, "chunks": (chunks if extra_stage(npu) else 0) * bits_for(lanes),
+                "both": acc * (npu.accumulate == "both")}  # fmt: skip
+    if npu.planes:
+        features["weighed"] = acc * (len(found) - 1)
+        yield Part("pe_planes", "pe_", features, n, npu.kgp, True)
+        return
+    features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
+    yield Part("pe_popcount", "pe_", features, n, npu.kgp, True)
+
+
+def _ways(npu: Npu, n: int) -> Iterator[Part]:
+    """What lies between the engine and its neighbours, without the gearboxes at the outlets."""
+    yield Part("npu", "npu", {"one": 1, "word": npu.word_bits * (len(npu.outlets) - 1), "outlets": len(npu.outlets)}, n)
+    if npu.pool:
+        yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
+    if "loop" in npu.inlets:
+        yield Part("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", _fifo(npu.word_bits, npu.map_words), n)
+    if "ring" in npu.inlets:
+        place = bits_for(npu.buffer_words - 1)
+        yield Part("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
+    if npu.binariser_bits:
+        yield Part("binariser", "binariser", {"one": 1, "lanes": npu.kfp * npu.binariser_bits}, n)
+
+
+def _host(npu: Npu, stream: int, n: int) -> Iterator[Part]:
+    """What turns an NPU's results into stream words."""
+    if "host" not in npu.outlets:
+        return
+    yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
+    yield from gear(32, stream, 0, n)
+    yield Part("fifo", f"fifo_{npu.word_bits + 1}x{MAP_HELD}", _fifo(npu.word_bits + 1, MAP_HELD), n)
+    yield from gear(npu.word_bits, stream, 0, n)
+
+
+def gear(source: int, target: int, side: int, n: int) -> Iterator[Part]:
+    """The gearbox from words of ``source`` bits to words of ``target``."""
+    if source <= target:
+        yield from _collector(source, target // source, target, side, n)
+    else:
+        pieces = -(-source // target)
+        yield Part("divider", f"divide_{source}_to_{pieces}x{target}", {
+            "one": 1, "width": source if pieces > 1 else 0, "pieces": bits_for(pieces - 1)}, n)  # fmt: skip
+
+
+def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[Part]:
+    name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
+    yield Part("collector", name, {"one": 1, "count": count if count > 1 else 0,
+                                   "width": min(width * count, target), "place": bits_for(count - 1)}, n)  # fmt: skip
+
+
+def _fifo(width: int, depth: int) -> Features:
+    small = depth <= 64
+    return {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}

@@ -1,0 +1,64 @@
+"""Refinement for latency: other orders of work in late layers, and more lanes there, as long as the budget holds.
+
+A dense layer in order "input" works while its input trickles in, one in order "output" lets the layer after it begin
+early; late layers are small, and a few more lanes there cost little. Each step takes the change that gains most in the
+flow model; there is no end but that nothing gains, the latency is reached, or STEPS are done.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from golden.network import Model
+
+from .budget import Budget
+from .candidate import Candidate, Figures, figures
+from .layer import layers
+
+STEPS = 4
+LEAST_GAIN = 0.01
+"""Share of the latency that a step must gain."""
+MOST_ACCUMULATORS = 256
+
+
+def refine(model: Model, candidate: Candidate, found: Figures, budget: Budget, steps: int = STEPS) -> tuple[Candidate, Figures]:
+    """``candidate`` with less latency, and its figures."""
+    for _ in range(steps):
+        if budget.latency is not None and found.latency <= budget.latency:
+            break
+        tried = [(other, figures(model, other)) for other in _changes(model, candidate)]
+        good = [
+            (other, f)
+            for other, f in tried
+            if f is not None
+            and not set(budget.excess(f)) - {"latency"}
+            and (budget.cycles is not None or f.cycles <= found.cycles)
+            and f.latency < (1 - LEAST_GAIN) * found.latency
+        ]
+        if not good:
+            break
+        candidate, found = min(good, key=lambda pair: pair[1].latency)
+    return candidate, found
+
+
+def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
+    """Candidates that differ in one thing: a late layer's order of work, or a late NPU's KGP."""
+    own = layers(model, candidate.order)
+    for n, npu in enumerate(candidate.npus):
+        mine = [layer for layer, k in zip(own, candidate.mapping) if k == n]
+        if len(mine) == 1 and not mine[0].planes and npu.kind == "binary":
+            layer = mine[0]
+            groups = layer.groups(npu)
+            if layer.name in candidate.work:
+                work = {k: v for k, v in candidate.work.items() if k != layer.name}
+                yield _with(candidate, n, replace(npu, accumulators=1), work)
+            elif 1 < groups <= MOST_ACCUMULATORS:
+                count = min(MOST_ACCUMULATORS, 1 << (2 * groups - 1).bit_length())
+                yield _with(candidate, n, replace(npu, accumulators=count), {**candidate.work, layer.name: "input"})
+        if n and 2 * npu.kgp <= max(layer.kernels for layer in mine):
+            yield _with(candidate, n, replace(npu, kgp=2 * npu.kgp), candidate.work)
+
+
+def _with(candidate: Candidate, n: int, npu: object, work: object) -> Candidate:
+    npus = list(candidate.npus)
+    npus[n] = npu  # type: ignore[call-overload]
+    return replace(candidate, npus=tuple(npus), work=work)

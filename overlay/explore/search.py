@@ -1,0 +1,205 @@
+"""The search: chains for a sweep of intervals, each tried in the flow model; of these the Pareto front.
+
+    intervals x prices --chain.py--> candidates --flow model, area model--> figures --budget--> front
+                                                                            `--> the best, refined (refine.py)
+
+Prices stand for limits: where block RAM or lanes are over the budget, they are charged more, until they fit. Nothing is
+returned that fit, the compiler's plan and the flow model did not accept.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from golden.network import Model
+
+from ..designs import needs_integer
+from .budget import Budget
+from .candidate import Candidate, Figures, figures
+from .chain import Chain, Price, Run
+from .layer import Layer, layers
+from .refine import refine
+from .workers import Workers
+
+POINTS = 9
+"""Intervals of a sweep."""
+SPAN = 64
+"""Of the slowest interval to the fastest."""
+ROUNDS = 4
+"""Attempts to bring a chain within its budget."""
+FEW_NPUS, MANY_NPUS = Price(), Price(npu=-900)
+"""An NPU costs about 900 LUTs beside its lanes; without that price there are more, and less waits for another."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A candidate with its figures. asked : interval that the search was given."""
+
+    candidate: Candidate
+    figures: Figures
+    asked: int
+    fits: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data."""
+        f = self.figures
+        return {"npus": len(self.candidate.npus), "cycles_per_frame": f.cycles, "latency_cycles": f.latency,
+                "lanes": f.lanes, "lut": f.area.lut, "lutram": f.area.lutram, "ff": f.area.ff,
+                "bram36": f.area.bram36, "dsp": f.area.dsp, "fits": self.fits,
+                "foldings": self.candidate.to_dict()}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Explored:
+    """front : rows that no other beats in both LUTs and cycles, fastest first; those of the budget where there are any.
+    best : what the budget asks for, None where nothing found fits it: the fastest, or if a rate is asked for, the
+    smallest."""
+
+    front: tuple[Row, ...]
+    best: Row | None
+
+
+def explore(
+    model: Model,
+    budget: Budget,
+    *,
+    stream_bits: int = 64,
+    order: str = "pull",
+    points: int = POINTS,
+    workers: Workers | None = None,
+    progress: Progress | None = None,
+) -> Explored:
+    """Foldings for ``model``. ValueError where no engine computes it, or no interval has a chain.
+
+    order : of the maps, "pull" or "raster".  points : intervals that are tried.
+    """
+    workers = workers or Workers()
+    made = layers(model, order)
+    search = Search(model, made, budget, stream_bits, order)
+    tasks = [(interval, price) for interval in search.intervals(points) for price in (FEW_NPUS, MANY_NPUS)]
+    rows: list[Row] = []
+    for done, found in enumerate(workers.map(search.rows, tasks), 1):
+        rows += found
+        if progress is not None:
+            progress(done, len(tasks) + 1)
+    if not rows:
+        raise ValueError(f"{model.network.name}: no folding was found")
+    fitting = [row for row in rows if row.fits]
+    best = _best(fitting, budget)
+    if best is None:
+        best = _refined(model, _nearly(rows, budget), budget)
+        fitting += [best] if best else []
+    front = pareto(fitting or rows)
+    if progress is not None:
+        progress(len(tasks) + 1, len(tasks) + 1)
+    return Explored(tuple(front), best)
+
+
+def pareto(rows: Iterable[Row]) -> list[Row]:
+    """Rows that no other beats or equals in both LUTs and cycles, fastest first."""
+    front: list[Row] = []
+    for row in sorted(rows, key=lambda r: (r.figures.cycles, r.figures.lut, r.figures.latency)):
+        if not front or row.figures.lut < front[-1].figures.lut:
+            front.append(row)
+    return front
+
+
+def _best(fitting: Sequence[Row], budget: Budget) -> Row | None:
+    if not fitting:
+        return None
+    if budget.cycles is not None:
+        return min(fitting, key=lambda r: (r.figures.lut, r.figures.cycles))
+    return min(fitting, key=lambda r: (r.figures.cycles, r.figures.lut))
+
+
+def _nearly(rows: Sequence[Row], budget: Budget) -> Row | None:
+    """The row that is over the latency alone, with the least."""
+    near = [row for row in rows if set(budget.excess(row.figures)) == {"latency"}]
+    return min(near, key=lambda r: r.figures.latency) if near else None
+
+
+def _refined(model: Model, row: Row | None, budget: Budget) -> Row | None:
+    if row is None:
+        return None
+    candidate, found = refine(model, row.candidate, row.figures, budget)
+    return Row(candidate, found, row.asked, True) if budget.holds(found) else None
+
+
+class Search:
+    """The search's data, and what is done for one interval; can be sent to another process."""
+
+    def __init__(self, model: Model, made: Sequence[Layer], budget: Budget, stream_bits: int, order: str):
+        self.model, self.budget, self.order, self.stream_bits = model, budget, order, stream_bits
+        self.chain = Chain(made, stream_bits, feature_bits(model, made))
+        self._seen: dict[tuple[Run, ...], tuple[Candidate, Figures] | None] = {}
+
+    def intervals(self, points: int) -> list[int]:
+        """Intervals to try: the rate that is asked for, or a sweep from the fastest one on."""
+        if self.budget.cycles is not None:
+            return [int(self.budget.cycles)]
+        fastest = self.fastest()
+        return [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
+
+    def fastest(self) -> int:
+        """A short interval: of the layer with most taps, one cycle a tap, or as fast as a frame comes in."""
+        least = max(max(layer.taps_in_all, layer.pool_taps) for layer in self.chain.layers)
+        while self.chain.cheapest(least, FEW_NPUS) is None:
+            least = least * 5 // 4 + 1
+            if least > 1 << 40:
+                raise ValueError(f"{self.model.network.name}: no folding was found")
+        return least
+
+    def rows(self, task: tuple[int, Price]) -> list[Row]:
+        """What is found for an interval, with prices raised, or the interval shortened, until it fits the budget."""
+        interval, price = task
+        asked, out = interval, list[Row]()
+        for _ in range(ROUNDS):
+            runs = self.chain.cheapest(asked, price)
+            made = None if runs is None else self._figures(tuple(runs))
+            if made is None:
+                break
+            candidate, found = made
+            excess = self.budget.excess(found)
+            out.append(Row(candidate, found, interval, not excess))
+            if not excess.keys() & {"bram36", "lanes", "dsp", "ff", "cycles"}:
+                break
+            if "cycles" in excess:
+                asked = min(asked - 1, int(asked / excess["cycles"]))
+            price = replace(price, **{key: max(step, 3 * getattr(price, key)) for key, step in STEPS.items()
+                                      if key in excess})  # fmt: skip
+        return out
+
+    def _figures(self, runs: tuple[Run, ...]) -> tuple[Candidate, Figures] | None:
+        if runs not in self._seen:
+            candidate = of_runs(self.model.network.name, runs, self.stream_bits, self.order)
+            found = figures(self.model, candidate)
+            self._seen[runs] = None if found is None else (candidate, found)
+        return self._seen[runs]
+
+
+STEPS = {"bram36": 10.0, "lanes": 1.0, "dsp": 20.0, "ff": 0.1}
+"""First price of what is over its limit, in LUTs."""
+
+
+def of_runs(name: str, runs: Sequence[Run], stream_bits: int, order: str) -> Candidate:
+    """The candidate of a chain."""
+    mapping = [k for k, run in enumerate(runs) for _ in range(run.first, run.last + 1)]
+    return Candidate(name, tuple(run.npu for run in runs), tuple(mapping), stream_bits, order)
+
+
+def feature_bits(model: Model, made: Sequence[Layer]) -> int:
+    """Width of the features of all maps: of the binary engine 1, of the integer engine what all need."""
+    from golden.lowering_integer import lower_integer
+
+    if not needs_integer(model):
+        return 1
+    weight_bits = max(layer.weight_bits for layer in made)
+    for bits in range(2, 9):
+        try:
+            lower_integer(model, bits, weight_bits)
+        except ValueError:
+            continue
+        return bits
+    return 8

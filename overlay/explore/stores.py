@@ -1,0 +1,69 @@
+"""The memories of a design, by the same rules as hls_gen/ makes them; what they take of a device: memory.py."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hls_gen.design import Design, Npu
+from hls_gen.fifo import LUT_RAM_DEPTH
+from hls_gen.ping_pong import LUT_RAM_WORDS
+from hls_gen.pool import FIFO_WORDS, side_bits
+from hls_gen.rtl import bits_for
+from hls_gen.top import MAP_HELD
+
+
+ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser"}
+"""Loadable memories that are read at once."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """``times`` memories of ``depth`` words of ``width`` bits."""
+
+    name: str
+    width: int
+    depth: int
+    latency: int
+    times: int = 1
+    style: str = "auto"
+
+
+def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
+    """The memories of an NPU."""
+    for m in npu.memories():
+        if m.name == "network":
+            continue
+        full, rest = divmod(m.width, stream_bits)
+        latency = 0 if m.name in ASYNCHRONOUS else 1
+        style = getattr(npu, "kernel_ram", "auto") if m.name == "kernels" else "auto"
+        if full:
+            yield Store(m.name, stream_bits, m.depth, latency, full, style)
+        if rest:
+            yield Store(m.name, rest, m.depth, latency, 1, style)
+    yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
+    if npu.accumulators > 1:
+        w = 1 if npu.accumulate == "or" else npu.acc_bits
+        yield Store("sums", w, npu.accumulators, 0, 2 * npu.kgp)
+        if npu.kind == "binary":
+            yield Store("offsets", npu.acc_bits, npu.accumulators, 0)
+    if npu.pool:
+        yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
+        w = npu.pool_word_bits
+        yield Store("pool_queue", w, 1 << npu.pool_index_bits, 0)
+        yield Store("pool_fifo", w + side_bits(npu), FIFO_WORDS, 0)
+    if "loop" in npu.inlets:
+        yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > LUT_RAM_DEPTH))
+    if "ring" in npu.inlets:
+        depth = 2 << bits_for(npu.buffer_words - 1)
+        yield Store("buffers", npu.word_bits, depth, int(depth > LUT_RAM_WORDS))
+    if "host" in npu.outlets:
+        yield Store("map_held", npu.word_bits + 1, MAP_HELD, 0)
+
+
+def stores(design: Design) -> Iterator[Store]:
+    """The memories of a design."""
+    for npu in design.npus:
+        yield from npu_stores(npu, design.stream_bits)
+    yield Store("frame_flags", 1, 16, 0)
+    if design.spill_words:
+        width = design.npus[0].word_bits + 1
+        yield Store("spill_store", width, design.spill_words, int(design.spill_words > LUT_RAM_DEPTH))

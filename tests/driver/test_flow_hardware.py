@@ -1,0 +1,229 @@
+"""The flow model's main property: cycles, beats and waits of random networks are those of the hardware, to the cycle.
+
+Foldings are chosen so that nothing is ideal: results that leave slowly, narrow pools, words cut and put together, small
+tuple memories, buffers and spill stores.
+"""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from driver.accelerator import Accelerator
+from driver.compile import compile_model
+from driver.errors import Timeout
+from driver.flow import Deadlock, Waits, simulate, spill
+from driver.flow.of_plan import system
+from driver.manifest import Manifest
+from driver.plan import Plan, plan
+from driver.program import Program
+from golden.conv import Conv
+from golden.encoding import BIPOLAR
+from golden.network import Model, Network
+from golden.threshold import Threshold
+from hls_gen.design import Design, Npu
+from hls_gen.verilog import generate
+from overlay.bitstream import write_simulation_overlay
+from overlay.board import activate
+from tests.cases import case_map
+from tests.cases import random_model as case_model
+from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+
+BINARY = Npu(
+    acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
+    pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
+)  # fmt: skip
+INTEGER = replace(
+    BINARY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
+    pool_taps=1 << 14, pool_olds=1 << 14,
+)  # fmt: skip
+FIRST = {"inlets": ("host", "ring"), "outlets": ("ring", "host")}
+NEXT = {"inlets": ("ring",), "outlets": ("ring", "host")}
+
+
+def ring(first: Npu, *others: Npu) -> tuple[Npu, ...]:
+    return (replace(first, **FIRST), *(replace(npu, **NEXT) for npu in others))
+
+
+DESIGNS = {
+    "integer": Design(name="integer", npus=(replace(INTEGER, kfp=3, kgp=8, pfp=2, ol=5),)),
+    "ring": Design(
+        name="ring", spill_words=4,
+        npus=ring(
+            replace(BINARY, kfp=4, kgp=5, pfp=4, ol=2), replace(BINARY, kfp=6, kgp=3, pfp=3, ol=3, buffer_words=8)
+        ),
+    ),
+    "binary": Design(name="binary", npus=(replace(BINARY, kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
+    "raster": Design(name="raster", npus=(replace(BINARY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
+    "accumulators": Design(
+        name="accumulators", npus=(replace(INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)
+    ),
+    "wide": Design(name="wide", stream_bits=64, npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12),)),
+    "integer_ring": Design(
+        name="integer_ring", spill_words=2,
+        npus=ring(
+            replace(INTEGER, kfp=4, kgp=6, pfp=2, ol=1), replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)
+        ),
+    ),
+    "without_pool": Design(
+        name="without_pool", spill_words=4,
+        npus=ring(
+            replace(INTEGER, kfp=4, kgp=5, ol=2, pool=False),
+            replace(INTEGER, kfp=6, kgp=3, ol=3, pool=False, buffer_words=8),
+        ),
+    ),
+    "ring_of_3": Design(
+        name="ring_of_3", spill_words=2,
+        npus=ring(
+            replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, buffer_words=4), replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8),
+            replace(BINARY, kfp=5, kgp=7, pfp=3, ol=1, buffer_words=32),
+        ),
+    ),
+}  # fmt: skip
+QUICK = ("integer", "ring")
+"""Designs of the default tier."""
+BATCHES = (1, 2, 4)
+
+
+@cache
+def overlay(name: str, folder: Path) -> tuple[Path, Manifest]:
+    """The simulation overlay of a design, made once."""
+    made = generate(DESIGNS[name])
+    return write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("flow_hardware")
+
+
+def compare(design: str, folder: Path, data: st.DataObject) -> bool:
+    """Whether the network that is drawn fits the design and was compared."""
+    bit, manifest = overlay(design, folder)
+    npus = [npu.parameters for npu in manifest.npus]
+    integer = npus[0]["kind"] == "integer"
+    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    order = "raster" if npus[0]["raster"] else data.draw(st.sampled_from(["pull", "raster"]))
+    work = data.draw(st.sampled_from(["output", "auto"])) if npus[0]["accumulators"] > 1 else "output"
+    chunk = data.draw(st.sampled_from([1, 2, 1000]))
+    model = random_integer_model(network, seed, npus[0]["acc_bits"]) if integer else random_model(network, seed)
+    try:
+        program = compile_model(model, manifest, order, work, chunk=chunk)
+    except ValueError:  # does not fit this design
+        return False
+    made = plan(model, npus, order, work, chunk=chunk)
+    check(made, manifest, bit, program, random_images(network, max(BATCHES), seed))
+    return True
+
+
+def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: np.ndarray) -> None:
+    """Cycles of every batch, and where the cycles of every NPU go."""
+    npus = [npu.parameters for npu in manifest.npus]
+    spill_words = DESIGNS[manifest.name].spill_words
+    found = simulate(system(made, npus, stream_bits=manifest.stream_bits, spill_words=spill_words), max(BATCHES))
+    board = activate()
+    board.stall()
+    counters = {}
+    try:
+        with Accelerator(bit) as accelerator:
+            accelerator.load(program)
+            for frames in BATCHES:
+                accelerator.clear_counters()
+                accelerator.predict(images[:frames], frames)
+                counters[frames] = accelerator.counters()
+    finally:
+        board.close()
+    assert {n: c["cycles"] for n, c in counters.items()} == {n: found.left[n - 1] + 1 for n in BATCHES}
+    assert found.latency == counters[1]["cycles"]
+    for n, waits in found.npus.items():
+        parts = ("beats", "wait_input", "wait_room", "wait_table")
+        each = {name: (counters[4][f"npu{n}_{name}"] - counters[2][f"npu{n}_{name}"]) / 2 for name in parts}
+        assert Waits(**each) == waits
+
+
+def per_design(count: int) -> settings:
+    return settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck), print_blob=True,
+    )  # fmt: skip
+
+
+def compare_many(design: str, folder: Path, count: int) -> int:
+    """How many of ``count`` networks were compared."""
+    compared = []
+
+    @per_design(count)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        compared.append(compare(design, folder, data))
+
+    run()
+    return sum(compared)
+
+
+@pytest.mark.parametrize("design", QUICK)
+def test_random_networks(design: str, folder: Path) -> None:
+    assert compare_many(design, folder, 12) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_many_random_networks(design: str, folder: Path) -> None:
+    assert compare_many(design, folder, 40) >= 5
+
+
+def four_convolutions() -> Model:
+    layers = [
+        part
+        for i in range(4)
+        for part in (
+            Conv(name=f"conv_{i}", out_channels=16, kernel=(3, 3), padding=(1, 1, 1, 1)),
+            Threshold(name=f"act_{i}"),
+        )
+    ]
+    network = Network(name="four", input=case_map(10, 10, 16, BIPOLAR), layers=tuple(layers))
+    return case_model(network, np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_deadlock_is_that_of_the_hardware(tmp_path: Path) -> None:
+    """With the least spill store frames come out, in as many cycles as the model says; with a word less they do not."""
+    model = four_convolutions()
+    one = replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, buffer_words=8, tuple_words=64, pool_words=16)
+    design = Design(name="four", npus=ring(one, one), spill_words=64)
+
+    def of(words: int) -> tuple[Path, Manifest]:
+        made = generate(replace(design, spill_words=words))
+        return write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest, "four")
+
+    manifest = of(64)[1]
+    npus = [npu.parameters for npu in manifest.npus]
+    made = plan(model, npus, "raster")
+    least = spill(system(made, npus)).least
+    assert least > 2
+    images = random_images(model.network, 4, 0)
+    for words in (least - 1, least):
+        bit, manifest = of(words)
+        program = compile_model(model, manifest, "raster")
+        board = activate()
+        board.stall()
+        try:
+            with Accelerator(bit, timeout=2.0) as accelerator:
+                accelerator.load(program)
+                if words < least:
+                    with pytest.raises(Timeout):
+                        accelerator.predict(images, 4)
+                    with pytest.raises(Deadlock):
+                        simulate(system(made, npus, spill_words=words), 4)
+                else:
+                    accelerator.clear_counters()
+                    accelerator.predict(images, 4)
+                    found = simulate(system(made, npus, spill_words=words), 4)
+                    assert accelerator.counters()["cycles"] == found.left[-1] + 1
+        finally:
+            board.close()

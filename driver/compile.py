@@ -14,6 +14,8 @@ from golden.encoding import Array
 from golden.file import model_digest
 from golden.network import Model
 
+from .flow import Deadlock, simulate, spill
+from .flow.of_plan import system
 from .integer import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
 from .manifest import Manifest, Memory, Npu
@@ -50,6 +52,7 @@ def compile_model(
     for n, npu in enumerate(made.npus):
         what = f"design {manifest.name}" if count == 1 else f"NPU {n} of design {manifest.name}"
         _check_depths(network.name, npu, what, placed=placement is not None)
+    _check_flow(network.name, made, manifest)
     loads, before, after = list[Words](), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
     for n, npu in enumerate(made.npus):
         rows = {**_rows(npu, manifest.npus[n]), "network": _network_row(made, n, manifest, len(frame))}  # this one last
@@ -76,6 +79,23 @@ def compile_model(
         result_words=result_words,
         result_index=index.astype(np.int32),
     )
+
+
+def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:
+    """ValueError if the NPUs of a ring would wait for each other for ever (spec D8); whoever is first and last in a
+    chain can't."""
+    edges = zip(made.mapping, made.mapping[1:])
+    if not any(here != there == 0 for here, there in edges):
+        return
+    parameters = [npu.parameters for npu in manifest.npus]
+    ring = system(made, parameters, stream_bits=manifest.stream_bits, spill_words=manifest.spill_words)
+    try:
+        simulate(ring, frames=2)
+    except Deadlock as e:
+        least = spill(ring, frames=2).least
+        raise ValueError(
+            f"{network}: spill_words must be >= {least}, design {manifest.name} has {manifest.spill_words}: {e}"
+        ) from None
 
 
 def _beats(made: Plan, n: int) -> int:

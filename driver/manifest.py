@@ -103,7 +103,7 @@ class ErrorCode:
 @dataclass(frozen=True)
 class Manifest:
     """A build's manifest, checked. ``packet_kinds`` maps LOAD, FRAME and, where weights may be streamed,
-    WEIGHTS to their numbers."""
+    WEIGHTS to their numbers. spill_words : of the store on the closing edge of a ring, 0: there is none."""
 
     name: str
     digest: str
@@ -116,6 +116,7 @@ class Manifest:
     vlnv: str
     top: str
     verilog: str
+    spill_words: int = 0
 
     @property
     def stream_words(self) -> int:
@@ -190,6 +191,7 @@ class Manifest:
                 if kind != "WEIGHTS" or kind in kinds.data
             },
             errors=errors, vlnv=vlnv, top=top.text("top"), verilog=top.text("verilog"),
+            spill_words=top.number("spill_words"),
         )  # fmt: skip
 
 

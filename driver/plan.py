@@ -50,15 +50,21 @@ class NpuPlan:
     chunks: list[int] = field(default_factory=list)
     """Words of a chunk, for each map that comes from the NPU before."""
     ring_words: int = 0
-    """Words of the largest map that comes from the NPU before."""
+    """Words of the largest map that comes from the NPU before, 0: none comes."""
     binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of an input tuple, kfp) thresholds of the binariser; no rows where there is none."""
 
     def depths(self) -> dict[str, int]:
-        """Rows or words that each memory of the NPU must have at least."""
+        """Rows or words that each memory of the NPU must have at least, and how far its counters must reach."""
         pool = {"pool_taps": rows(self.pool.flags), "pool_olds": rows(self.pool.olds)}
+        reading = [*self.conv.layers, *self.pool.layers]
         return {
             "layers": len(self.results),
+            "windows": 1 + max((row["windows_minus_1"] for row in reading), default=0),
+            "window_taps": 1 + max((row["window_taps_minus_1"] for row in reading), default=0),
+            "groups": 1 + max((row["groups_minus_1"] for row in self.results), default=0),
+            "levels": 1 + max((row["levels_minus_1"] for row in self.results), default=0),
+            "input_words": max((row["words"] for row in (*self.conv.inputs, *self.pool.inputs)), default=1),
             "tuple_words": self.conv.ring_words,
             **({"pool_words": self.pool.ring_words, **pool} if self.geometry["pool"] else {}),
             "taps": rows(self.conv.flags),

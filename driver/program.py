@@ -100,8 +100,8 @@ class Program:
                       index.shape[1])  # fmt: skip
         if not self.mapping:
             object.__setattr__(self, "mapping", (0,) * len(self.layers))
-        self._require(len(self.mapping) == len(self.layers) and all(n >= 0 for n in self.mapping),
-                      f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))  # fmt: skip
+        ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
+        self._require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
         channels = self.output_shape[2]
         self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
 

@@ -15,19 +15,16 @@ from .rtl import bits_for
 
 Fields = list[tuple[str, int]]
 
-WINDOW_BITS = 20
-TAP_BITS = 16
-GROUP_BITS = 16
-MAP_BITS = 24
+FRAME_BITS = 24
 MEMORY_BITS = 8
 TAIL_BITS = 6
 MULTIPLIER_BITS = 16
 SHIFT_BITS = 6
 COUNT_BITS = 7
 RECIPROCAL_BITS = 23
-"""Widths of counters: windows of a layer, taps of a table-free window, kernel groups, words of a map; of a memory's
-id; words of the input in the last stream word of a frame; of a requantisation's factors (golden/requantise.py); of
-the valid taps that an average divides by, and of 2^23 / (2 * count), rounded up (hls_gen/divide.py)."""
+"""Widths of words, of the stream and of KFP features, in a frame; of a memory's id; of the words of the input in the
+last stream word of a frame; of a requantisation's factors (golden/requantise.py); of the valid taps that an average
+divides by, and of 2^23 / (2 * count), rounded up (hls_gen/divide.py)."""
 
 MOST_NPUS = 32
 INLETS = ("host", "ring", "loop")
@@ -71,6 +68,8 @@ class Npu:
     binariser_bits : 0, or 2..9: inputs of so many bits are made binary on line, by thresholds, in front of the NPU.
     binariser_rows : words of an input tuple that the binariser has thresholds for.
     layers : layers that a network may have.
+    windows, window_taps, groups, levels : windows of a layer, taps of a window without a table, passes over a window
+        for its kernels, thresholds of an activation.  input_words : words of a map.
     tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp features, powers of two.
     taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
     kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
@@ -100,6 +99,11 @@ class Npu:
     binariser_bits: int = 0
     binariser_rows: int = 2
     layers: int = 8
+    windows: int = 1 << 20
+    window_taps: int = 1 << 16
+    groups: int = 1 << 16
+    levels: int = 64
+    input_words: int = (1 << 24) - 1
     tuple_words: int = 256
     pool_words: int = 256
     taps: int = 1024
@@ -144,6 +148,11 @@ class Npu:
             "threshold_rows",
             "map_words",
             "layers",
+            "windows",
+            "window_taps",
+            "groups",
+            "levels",
+            "input_words",
             "binariser_rows",
         ):
             if getattr(self, name) < 2:
@@ -285,20 +294,25 @@ class Npu:
             *([] if self.raster else [("hold", ring + 1)]),
             ("tail", ring + 1),
             ("direct", 1),
-            ("window_taps_minus_1", TAP_BITS),
-            ("windows_minus_1", WINDOW_BITS),
+            ("window_taps_minus_1", bits_for(self.window_taps - 1)),
+            ("windows_minus_1", bits_for(self.windows - 1)),
             ("flags_base", bits_for(taps - 1)),
             ("old_base", bits_for(olds - 1)),
         ]
         if pool:
             average: Fields = [("average", 1)] if self.kind == "integer" else []
-            return [("words", MAP_BITS)], [*reading, *self._target, *average, *self._raster_fields(ring)]
+            return [("words", bits_for(self.input_words))], [
+                *reading,
+                *self._target,
+                *average,
+                *self._raster_fields(ring),
+            ]
         reading += [
             ("jump_base", bits_for(self.jumps - 1)),
             ("start_row", row),
             ("kernel_base", row),
             ("group_rows", row),
-            ("groups_minus_1", GROUP_BITS),
+            ("groups_minus_1", bits_for(self.groups - 1)),
             *([("tap_offset", self.acc_bits)] if self.kind == "binary" else []),
             *([("inner_groups_minus_1", self.slot_bits), ("tap_rows_minus_1", row)] if self.accumulators > 1 else []),
             *([("kernel_stream", 1)] if self.stream_weights else []),
@@ -308,7 +322,7 @@ class Npu:
             names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
             reading += [(name, row) for name in names]
         source: Fields = [("source", self.source_bits)] if self.source_bits else []
-        return [("words", MAP_BITS), *source], reading
+        return [("words", bits_for(self.input_words)), *source], reading
 
     @property
     def _target(self) -> Fields:
@@ -330,10 +344,10 @@ class Npu:
         """Fields of the row that describes a layer to the results unit."""
         units = bits_for(self.units - 1)
         return [
-            ("groups_minus_1", GROUP_BITS),
+            ("groups_minus_1", bits_for(self.groups - 1)),
             ("last_units_minus_1", units),
-            ("windows_minus_1", WINDOW_BITS),
-            ("levels_minus_1", 6),
+            ("windows_minus_1", bits_for(self.windows - 1)),
+            ("levels_minus_1", bits_for(self.levels - 1)),
             ("threshold_base", bits_for(self.threshold_rows - 1)),
             *([("raw", 1)] if "host" in self.outlets else []),
             *([] if self.pool else self._target),
@@ -345,7 +359,7 @@ class Npu:
         """Fields of the one row that describes the network, and the frame where it enters here, to the loader."""
         host = "host" in self.inlets
         return [
-            *([("frame_words", MAP_BITS), ("frame_beats", MAP_BITS)] if host else []),
+            *([("frame_words", FRAME_BITS), ("frame_beats", FRAME_BITS)] if host else []),
             ("last_layer", 8),
             *([("last_pool_layer", 8)] if self.pool else []),
             *([("frame_tail", TAIL_BITS)] if host else []),

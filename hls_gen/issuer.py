@@ -113,8 +113,10 @@ def issuer(
             once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
             _offsets(b, npu.acc_bits, tap["offset"], step, once, first_tap, word_first)
         if inner is not None:
-            b.on(step, (inner.limit, tap["inner"]), (inner.group, 0))
-            b.on(beat & ~done, (inner.group, choose(inner.last, 0, add(inner.group, 1, npu.slot_bits), npu.slot_bits)))
+            onward = b.wire("inner_onward", npu.slot_bits, add(inner.group, 1, npu.slot_bits))
+            ends = choose(inner.last, eq(inner.limit, 0), eq(onward, inner.limit), 1)
+            b.on(step, (inner.limit, tap["inner"]), (inner.group, 0), (inner.last, eq(tap["inner"], 0)))
+            b.on(beat & ~done, (inner.group, choose(inner.last, 0, onward, npu.slot_bits)), (inner.last, ends))
             passed = b.wire("pass_done", 1, done & held["last"])
             b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
             b.output("slot", npu.slot_bits, inner.base + inner.group)
@@ -155,7 +157,7 @@ class Inner:
 
 def _inner_groups(b: Block, npu: Npu, tap: dict[str, Signal]) -> Inner:
     group, limit = b.reg("inner_group", npu.slot_bits, init=None), b.reg("inner_limit", npu.slot_bits, init=None)
-    return Inner(group, limit, b.reg("slot_base", npu.slot_bits), b.wire("inner_last", 1, eq(group, limit)))
+    return Inner(group, limit, b.reg("slot_base", npu.slot_bits), b.reg("inner_last", init=None))
 
 
 def _offsets(

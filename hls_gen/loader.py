@@ -79,8 +79,10 @@ def loader(library: Library, design: Design) -> Block:
     state = b.reg("state", 3)
     at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, k)) for k, name in enumerate(STATES)}
     take = b.wire("take", 1, valid & ready)
-    header, header_done = _header(b, at, take, data, width)
-    final = b.wire("payload_final")
+    early = b.reg("early_last")  # tlast came before the end of a packet: a cycle in which nothing is taken
+    given = b.wire("given", 1, valid & ~early)  # what is taken wherever every word is
+    header, header_done = _header(b, at, given, data, width)
+    final, gearbox_ready = b.wire("payload_final"), b.wire("gearbox_ready")
     error, code = b.output_reg("error"), b.output_reg("error_code", 4)
     fault = b.wire("fault")
     fault_code = b.wire("fault_code", 4)
@@ -97,7 +99,7 @@ def loader(library: Library, design: Design) -> Block:
         b.reg("beats_left", dict(npu.network_fields)["frame_beats"]),
     )
     bank_last = b.wire("bank_last", 1, eq(bank, banks))
-    load = b.wire("load", 1, at["LOAD"] & take)
+    load = b.wire("load", 1, at["LOAD"] & given)
     b.on(load, (bank, choose(bank_last, 0, add(bank, 1, port.bank_bits), port.bank_bits)))
     b.on(load & bank_last, (row, add(row, 1, port.row_bits)), (rows_left, sub(rows_left, 1, port.row_bits + 1)))
     for n in range(len(design.npus)):
@@ -149,7 +151,6 @@ def loader(library: Library, design: Design) -> Block:
         verdict = choose(broken, number, verdict, 4)
     verdict = b.wire("verdict", 4, verdict)
     passed = b.wire("passed", 1, eq(verdict, 0))  # nothing is taken while judging, so no other fault can come
-    early = b.reg("early_last")  # a cycle in which nothing is taken
     b.on(None, (early, all_of(take, tlast, ~final, ~at["DRAIN"])))
     fault_code.assign(choose(at["JUDGE"], verdict, choose(early, 7, 0, 4), 4))
     fault.assign(nonzero(fault_code))
@@ -198,16 +199,15 @@ def loader(library: Library, design: Design) -> Block:
         )
 
     # FRAME payload
-    frame_take = b.wire("frame_take", 1, at["FRAME"] & take)
+    frame_take = b.wire("frame_take", 1, all_of(at["FRAME"], given, gearbox_ready))
     b.on(frame_take, (beats_left, sub(beats_left, 1, 24)))
     beat_last = b.wire("beat_last", 1, eq(beats_left, 1))
-    gearbox_ready = b.wire("gearbox_ready")
     _frame_words(
         b,
         library,
         npu.host_word_bits,
         width,
-        all_of(at["FRAME"], valid, ~early),
+        at["FRAME"] & given,
         gearbox_ready,
         data,
         beat_last,

@@ -3,7 +3,7 @@
     s_axi --> registers --> start, soft reset, interrupt
                  ^-- status, errors, counters
 
-A write needs address and data, in any order, and takes 2 cycles at least; a read takes 2, of a counter a round of
+A write needs address and data, in any order, and takes 2 cycles at least; a read takes 3, of a counter a round of
 counters more (counters.py). Reads of unused addresses
 give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
 """
@@ -206,7 +206,7 @@ def registers(library: Library, design: Design, digest: str) -> Block:
             counted[register] = computing & b.input(f"npu{n}_{name}")
         values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
     chosen = [
-        Repeat(b.wire(f"reads_{name.lower()}", 1, eq(bus.read_address, v[name].offset)), 32) & value
+        Repeat(_decoded(b, f"reads_{name.lower()}", eq(bus.read_address, v[name].offset)), 32) & value
         for name, value in values.items()
     ]  # at most one is not 0
     by_offset = {v[name].offset: pulse for name, pulse in counted.items()}
@@ -226,7 +226,14 @@ def _is_counter(b: Block, design: Design, address: Signal) -> Signal:
     place = eq(bits(address, 4, 2), 1)
     if design.npus[0].stream_weights:
         place = place | eq(bits(address, 2, 4), 0x24 >> 2)
-    return b.wire("reads_counter", 1, eq(bits(address, 4, 8), 0x05) | (exists & place))
+    return _decoded(b, "reads_counter", eq(bits(address, 4, 8), 0x05) | (exists & place))
+
+
+def _decoded(b: Block, name: str, hit: Signal) -> Signal:
+    """Register: whether the address, which has stood for a cycle, is this one."""
+    register = b.reg(name)
+    b.on(None, (register, hit))
+    return register
 
 
 class _Axi:
@@ -263,9 +270,11 @@ class _Axi:
         b.on(bready, (bvalid, 0))
         b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, 0, 2, 2)))
         self.read_address = b.reg("read_address", ADDRESS_BITS)
+        decoding = b.reg("decoding")
         self.reading = reading = b.reg("reading")
-        arready.assign(~reading & ~rvalid)
+        arready.assign(~any_of(decoding, reading, rvalid))
         b.on(rready, (rvalid, 0))
-        b.on(arvalid & arready, (reading, 1), (self.read_address, araddr))
+        b.on(arvalid & arready, (decoding, 1), (self.read_address, araddr))
         self.shown, self.can_show = b.wire("shown", 32), b.wire("can_show")
+        b.on(decoding, (decoding, 0), (reading, 1))
         b.on(reading & self.can_show, (reading, 0), (rvalid, 1), (rdata, self.shown))

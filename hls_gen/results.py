@@ -11,7 +11,7 @@ PE a result waits in its place, at ``drain_slot``, and ``room`` says whether ano
 
 from veriloggen import Cat
 
-from .design import GROUP_BITS, WINDOW_BITS, Npu
+from .design import Npu
 from .kind import layer_counter
 from .memory import Library, LoadBus
 from .requantise import requantise
@@ -28,6 +28,7 @@ from .rtl import (
     fit,
     nonzero,
     sub,
+    width,
 )
 from .step import Step
 from .threshold import threshold
@@ -77,9 +78,9 @@ def results(library: Library, npu: Npu) -> Block:
     queue = b.reg("queue", total, init=None)
     unit, level, group, window = (
         b.reg("unit", units),
-        b.reg("level", 6),
-        b.reg("group", GROUP_BITS),
-        b.reg("window", WINDOW_BITS),
+        b.reg("level", width(now["levels_minus_1"])),
+        b.reg("group", width(now["groups_minus_1"])),
+        b.reg("window", width(now["windows_minus_1"])),
     )
     go = b.wire("go")  # a step leaves
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
@@ -99,12 +100,12 @@ def results(library: Library, npu: Npu) -> Block:
         b.on(arrived, (full, 1))
         b.on(load, (full, 0))
     b.on(finish, (busy, 0))
-    b.on(go, (level, choose(level_last, 0, add(level, 1, 6), 6)))
+    b.on(go, (level, choose(level_last, 0, add(level, 1, width(level)), width(level))))
     b.on(go & level_last, (unit, choose(unit_last, 0, add(unit, 1, units), units)))
     if npu.units > 1:
         b.on(go & level_last, (queue, Cat(const(0, lanes * acc), bits(queue, lanes * acc, total - lanes * acc))))
-    b.on(finish, (group, choose(group_last, 0, add(group, 1, GROUP_BITS), GROUP_BITS)))
-    b.on(finish & group_last, (window, choose(map_last, 0, add(window, 1, WINDOW_BITS), WINDOW_BITS)))
+    b.on(finish, (group, choose(group_last, 0, add(group, 1, width(group)), width(group))))
+    b.on(finish & group_last, (window, choose(map_last, 0, add(window, 1, width(window)), width(window))))
     b.on(load, (busy, 1), (queue, sums))
 
     # factors: a row of thresholds or scales a step, from the start for each window

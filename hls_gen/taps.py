@@ -6,7 +6,7 @@ comes from its table. With ``direct`` there are no tables: every tap is new and 
 them (dense layers). With ``by_counters``, in an NPU with ``raster``, hls_gen/raster.py makes the taps.
 """
 
-from .design import GROUP_BITS, TAP_BITS, WINDOW_BITS, Npu
+from .design import Npu
 from .kind import Kind, layer_counter
 from .memory import Library, LoadBus
 from .raster import BEGIN_ONLY, Counters
@@ -42,7 +42,8 @@ def tap_source(
     flags = table("flags", flag_next)
     old = table("olds", old_next)["word"]
     direct = now["direct"]
-    tap_count = b.reg("tap_count", TAP_BITS)
+    tap_bits, window_bits = widths["window_taps_minus_1"], widths["windows_minus_1"]
+    tap_count = b.reg("tap_count", tap_bits)
     counters = Counters(b, npu, kind, now, nxt, ring) if npu.raster else None
     counted = None if counters is None else now["by_counters"]
     tabled = ~direct if counters is None else ~direct & ~counted
@@ -54,10 +55,10 @@ def tap_source(
     group_last, first_pass = _groups(b, kind, now, step, last, begin)
     window_end = b.wire("window_end", 1, last & group_last)
     rewind = b.wire("rewind", 1, last & ~group_last)
-    window = b.reg("window", WINDOW_BITS)
+    window = b.reg("window", window_bits)
     layer_end.assign(window_end & eq(window, now["windows_minus_1"]))
-    b.on(step, (tap_count, choose(last, 0, add(tap_count, 1, TAP_BITS), TAP_BITS)))
-    b.on(step & window_end, (window, add(window, 1, WINDOW_BITS)))
+    b.on(step, (tap_count, choose(last, 0, add(tap_count, 1, tap_bits), tap_bits)))
+    b.on(step & window_end, (window, add(window, 1, window_bits)))
     b.on(begin, (window, 0))
 
     # pointers; at the end of a window they are saved, at the end of a pass they go back
@@ -133,9 +134,10 @@ def _groups(
     """(is it the last kernel group of this window, is it the first)."""
     if kind.pool:
         return b.wire("group_last", 1, const(1, 1)), b.wire("group_first", 1, const(1, 1))
-    group = b.reg("group", GROUP_BITS)
+    w = width(now["groups_minus_1"])
+    group = b.reg("group", w)
     group_last = b.wire("group_last", 1, eq(group, now["groups_minus_1"]))
-    b.on(step & last, (group, choose(group_last, 0, add(group, 1, GROUP_BITS), GROUP_BITS)))
+    b.on(step & last, (group, choose(group_last, 0, add(group, 1, w), w)))
     b.on(begin, (group, 0))
     return group_last, b.wire("group_first", 1, eq(group, 0))
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .design import INLETS, MAP_BITS, Npu
+from .design import INLETS, Npu
 from .kind import Kind, layer_counter
 from .memory import Library, LoadBus
 from .rtl import Block, Signal, any_of, bits_for, choose, const, eq, fit, sub
@@ -24,7 +24,8 @@ def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_
     sources = ["in"] if kind.pool else list(npu.inlets)
     ports = {s: (b.input(f"{s}_valid"), b.output(f"{s}_ready"), b.input(f"{s}_data", w)) for s in sources}
     has_free = b.wire("has_free")
-    left = b.reg("words_left", MAP_BITS)
+    left_bits = dict(memory.fields)["words"]
+    left = b.reg("words_left", left_bits)
     loaded = b.reg("writer_loaded")
     take = b.wire("write")
     word = b.wire("write_word", w)
@@ -32,7 +33,7 @@ def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_
     advance = b.wire("writer_advance", 1, any_of(~loaded, final))
     upcoming = layer_counter(b, "writer_upcoming", last_layer, advance)
     part = library.loadable(b, memory, bus, fit(upcoming, bits_for(memory.depth - 1)))
-    b.on(take, (left, sub(left, 1, MAP_BITS)))
+    b.on(take, (left, sub(left, 1, left_bits)))
     b.on(advance, (left, part["words"]), (loaded, 1))
     can = b.wire("can_write", 1, loaded & has_free)
     if not kind.pool:  # the inlet that is read, for register STATE

@@ -1,9 +1,11 @@
 """Folding to design: memories as large as the given networks need."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from driver.flow import smooth
+from driver.flow.of_plan import system
 from driver.plan import NpuPlan, Plan, Work, plan
 from golden.network import Model
 from hls_gen.design import Design, Npu, least_acc_bits
@@ -27,6 +29,9 @@ GEOMETRY = (
     "outlets",
     "buffer_words",
 )
+FLOW_FRAMES = 4
+"""Frames for which a ring is simulated to size its spill store."""
+
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
@@ -48,7 +53,7 @@ def fit(
 
     Memory depths, the accumulators' width and ``collect``, where it is not 0, are made as large as the networks need;
     those of ``foldings`` count for nothing. mapping : NPU of each layer (driver.mapping).  spill_words : of the closing
-    edge; by default as many as the largest map that passes it.  stream_weights : kernel rows for two layers; what
+    edge; by default as many as are ever in use (driver/flow).  stream_weights : kernel rows for two layers; what
     doesn't fit comes down the stream with every frame.  equal : every NPU gets the largest of all NPUs' memories.
     ValueError where the engine can't compute a network.
     """
@@ -66,8 +71,15 @@ def fit(
     if "ring" not in npus[0].inlets:
         spill_words = 0
     elif spill_words is None:
-        spill_words = max(2, *(p.npus[0].ring_words for p in plans))
+        spill_words = max(2, *(_spill(p, fitted, stream_bits) for p in plans))
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
+
+
+def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
+    """Words of the spill store in which no NPU ever waits for room."""
+    if not made.npus[0].ring_words:
+        return 0
+    return smooth(system(made, [asdict(npu) for npu in npus], stream_bits=stream_bits), FLOW_FRAMES)
 
 
 def geometry(folding: Npu) -> dict[str, Any]:

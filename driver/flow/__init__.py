@@ -9,9 +9,10 @@ Exact but for what is not modelled: pauses of the host, and weights that are str
 from .kahn import Blocked, Deadlock
 from .layer import Layer, Reading
 from .simulate import Result, Waits, simulate
-from .size import Spill, spill
+from .size import Spill, smooth, spill
 from .system import System, Unit
 
 __all__ = [
-    "Blocked", "Deadlock", "Layer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "simulate", "spill",
+    "Blocked", "Deadlock", "Layer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "simulate", "smooth",
+    "spill",
 ]  # fmt: skip

@@ -22,16 +22,21 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
 
     Deadlock where no size helps.
     """
-    held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
-    smooth = held + 2 * (held > LUT_RAM_WORDS)  # a registered ready keeps so many free
-    low, high = 0, smooth
+    most = smooth(system, frames)
+    low, high = 0, most
     while low < high:
         middle = (low + high) // 2
         if _finishes(replace(system, spill_words=middle), frames):
             high = middle
         else:
             low = middle + 1
-    return Spill(least=high, smooth=smooth)
+    return Spill(least=high, smooth=most)
+
+
+def smooth(system: System, frames: int = FRAMES) -> int:
+    """Words of a spill store in which nobody ever waits for room. Deadlock where no size helps."""
+    held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
+    return held + 2 * (held > LUT_RAM_WORDS)  # a registered ready keeps so many free
 
 
 def _finishes(system: System, frames: int) -> bool:

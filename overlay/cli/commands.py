@@ -22,6 +22,7 @@ from ..run import Run, random_images, run
 from .accumulate import accumulate_command
 from .area import area_command
 from .bench import bench, orders_command
+from .explore import explore_command
 from .show import bar, dump, json_option, one_line_errors, table, working
 from .work import work_command
 
@@ -38,6 +39,7 @@ def bitloom() -> None:
 bitloom.add_command(accumulate_command)
 bitloom.add_command(area_command)
 bitloom.add_command(bench)
+bitloom.add_command(explore_command)
 bitloom.add_command(work_command)
 bitloom.add_command(orders_command)
 

@@ -102,9 +102,10 @@ def figures(model: Model, candidate: Candidate, design: Design | None = None) ->
         found = flow(model, candidate, design)
     except (ValueError, Deadlock):
         return None
-    return Figures(estimate(design), lanes(design), found.cycles_per_frame, found.latency, found.stores)
+    return Figures(estimate(design), lanes(candidate), found.cycles_per_frame, found.latency, found.stores)
 
 
-def lanes(design: Design) -> int:
-    """Lanes; where planes lie side by side, each channel once."""
-    return sum(npu.plane_lanes * npu.kgp for npu in design.npus)
+def lanes(candidate: Candidate) -> int:
+    """Lanes; a channel of several planes counts once in an NPU that computes nothing but the first layer."""
+    alone = candidate.mapping.count(0) == 1
+    return sum((npu.kfp if n or not alone else npu.plane_lanes) * npu.kgp for n, npu in enumerate(candidate.npus))

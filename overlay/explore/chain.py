@@ -94,7 +94,7 @@ class Chain:
                     continue
                 for npu in self._foldings(i, j, bare, interval, reader):
                     for full, area in self._variants(i, j, npu):
-                        cost = tail_cost + price.of(area, full.plane_lanes * full.kgp) + self._gears(full, reader)
+                        cost = tail_cost + price.of(area, (full.kfp if j > i else full.plane_lanes) * full.kgp) + self._gears(full, reader)
                         if best is None or cost < best[0]:
                             best = cost, (Run(full, i, j), *tail)
             if best is not None:

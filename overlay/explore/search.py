@@ -25,10 +25,12 @@ POINTS = 9
 """Intervals of a sweep."""
 SPAN = 64
 """Of the slowest interval to the fastest."""
-ROUNDS = 4
+ROUNDS = 6
 """Attempts to bring a chain within its budget."""
-FEW_NPUS, MANY_NPUS = Price(), Price(npu=-900)
-"""An NPU costs about 900 LUTs beside its lanes; without that price there are more, and less waits for another."""
+FEW_NPUS = Price()
+PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
+"""An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
+another, and with the last price there is one a layer."""
 
 Progress = Callable[[int, int], None]
 
@@ -78,7 +80,7 @@ def explore(
     workers = workers or Workers()
     made = layers(model, order)
     search = Search(model, made, budget, stream_bits, order)
-    tasks = [(interval, price) for interval in search.intervals(points) for price in (FEW_NPUS, MANY_NPUS)]
+    tasks = [(interval, price) for interval in search.intervals(points) for price in PRICES]
     rows: list[Row] = []
     for done, found in enumerate(workers.map(search.rows, tasks), 1):
         rows += found
@@ -152,23 +154,32 @@ class Search:
         return least
 
     def rows(self, task: tuple[int, Price]) -> list[Row]:
-        """What is found for an interval, with prices raised, or the interval shortened, until it fits the budget."""
+        """What is found for an interval: first until it is reached, then with prices that rise until the budget holds
+        and fall again as far as it does."""
         interval, price = task
         asked, out = interval, list[Row]()
+        dear: Price | None = None
+        cheap = price
         for _ in range(ROUNDS):
-            runs = self.chain.cheapest(asked, price)
+            runs = self.chain.cheapest(asked, price) or self.chain.cheapest(interval, price)
             made = None if runs is None else self._figures(tuple(runs))
             if made is None:
                 break
             candidate, found = made
             excess = self.budget.excess(found)
             out.append(Row(candidate, found, interval, not excess))
-            if not excess.keys() & {"bram36", "lanes", "dsp", "ff", "cycles"}:
-                break
+            over = excess.keys() & STEPS.keys()
             if "cycles" in excess:
                 asked = min(asked - 1, int(asked / excess["cycles"]))
-            price = replace(price, **{key: max(step, 3 * getattr(price, key)) for key, step in STEPS.items()
-                                      if key in excess})  # fmt: skip
+                cheap = price = replace(price, npu=price.npu - WAITING)
+            elif over:
+                cheap = price
+                price = _raised(price, over) if dear is None else _between(price, dear)
+            elif price != cheap:
+                dear = price
+                price = _between(cheap, dear)
+            else:
+                break
         return out
 
     def _figures(self, runs: tuple[Run, ...]) -> tuple[Candidate, Figures] | None:
@@ -179,8 +190,19 @@ class Search:
         return self._seen[runs]
 
 
-STEPS = {"bram36": 10.0, "lanes": 1.0, "dsp": 20.0, "ff": 0.1}
+WAITING = 700.0
+"""What an NPU is made cheaper by where NPUs wait for each other: with more of them less work lies on each."""
+STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 """First price of what is over its limit, in LUTs."""
+
+
+def _raised(price: Price, over: Iterable[str]) -> Price:
+    """A price at which what is over its limit costs twice as much."""
+    return replace(price, **{key: max(STEPS[key], 2 * getattr(price, key)) for key in over})
+
+
+def _between(low: Price, high: Price) -> Price:
+    return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
 def of_runs(name: str, runs: Sequence[Run], stream_bits: int, order: str) -> Candidate:

@@ -69,7 +69,7 @@ def manifest_dict(stream_bits: int = 32) -> dict:
         ],
         "packet": {"magic": 177, "kinds": {"LOAD": 1, "FRAME": 2}},
         "errors": {str(code): list(entry) for code, entry in RULES.items()},
-        "vlnv": "bitloom:bitloom:npu:0.1", "top": "bitloom_top", "verilog": "bitloom_top.v",
+        "vlnv": "bitloom:bitloom:npu:0.1", "top": "bitloom_top", "spill_words": 0, "verilog": "bitloom_top.v",
     }  # fmt: skip
 
 

@@ -35,6 +35,11 @@ def test_depths_of_a_small_network():
     made = planned(model_of(conv((2, 2)), ACT, size=(3, 3)))
     assert made.npus[0].depths() == {
         "layers": 1,
+        "windows": 4,
+        "window_taps": 1,
+        "groups": 1,
+        "levels": 1,
+        "input_words": 9 * 2,
         "tuple_words": 2 * (5 + 1),  # a window reaches 5 tuples back: positions 0 1 3 4, then 2 and 5, then 6
         "pool_words": 2,
         "taps": 16,
@@ -74,7 +79,7 @@ def test_counts_agree(name, order):
 @pytest.mark.parametrize(
     ("layers", "order", "conv_taps", "pool_taps"),
     [
-        ([Dense(name="dense", out_channels=3)], "pull", 1, None),  # its map is one tuple: golden/flat.py
+        ([Dense(name="dense", out_channels=3)], "pull", 24, None),
         ([conv((1, 1)), ACT], "raster", 1, 1),
         ([conv((1, 1), (2, 3)), ACT], "pull", 1, 1),
         ([conv((2, 3), (2, 3)), ACT], "pull", 6, 1),

@@ -34,6 +34,10 @@ BAD = {
     "pool_olds": (1, "npu: pool_olds must be >= 2, got 1"),
     "kernel_rows": (1, "npu: kernel_rows must be >= 2, got 1"),
     "threshold_rows": (1, "npu: threshold_rows must be >= 2, got 1"),
+    **{
+        name: (1, f"npu: {name} must be >= 2, got 1")
+        for name in ("windows", "window_taps", "groups", "levels", "input_words")
+    },  # fmt: skip
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
     "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
     "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),

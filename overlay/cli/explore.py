@@ -1,0 +1,141 @@
+"""The command explore: foldings for a network within a budget."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .. import networks
+from ..boards import BOARDS, board
+from ..explore.budget import Budget
+from ..explore.estimate import error
+from ..explore.plot import check_plot, plot
+from ..explore.search import POINTS, Explored, Row, explore
+from ..explore.workers import Workers
+from .show import bar, dump, grid, json_option, one_line_errors
+
+HEADER = ["", "NPUs", "lanes", "cycles a frame", "latency", "LUT", "LUT RAM", "FF", "BRAM36", "DSP"]
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("explore")
+@click.argument("network")
+@click.option("--board", "board_name", type=click.Choice(list(BOARDS)), help="Budget: all of this board's device.")
+@click.option("--lut", type=float, help="LUTs at most, those used as memory included.")
+@click.option("--bram", type=float, help="Block RAM at most, in units of 36 Kbit.")
+@click.option("--dsp", type=float, help="DSP blocks at most.")
+@click.option("--lanes", type=float, help="Lanes at most.")
+@click.option("--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen.")
+@click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz.")
+@click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate.")
+@click.option("--latency", type=float, help="Latency at most, in cycles.")
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), default="64", help="Width of the streams.")
+@click.option("--order", type=click.Choice(["pull", "raster"]), default="pull", help="Order of the maps.")
+@click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work.")
+@click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")
+@click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
+@click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
+@click.option("--synthesise", is_flag=True, help="Also the area by Yosys of the chosen design (minutes).")
+@json_option
+@one_line_errors
+def explore_command(
+    network: str,
+    board_name: str | None,
+    lut: float | None,
+    bram: float | None,
+    dsp: float | None,
+    lanes: float | None,
+    cycles: float | None,
+    rate: float | None,
+    clock_mhz: float,
+    latency: float | None,
+    stream_bits: str,
+    order: str,
+    points: int,
+    jobs: int,
+    scheduler: str | None,
+    picture: Path | None,
+    save: Path | None,
+    synthesise: bool,
+    as_json: bool,
+) -> None:
+    """Search foldings for NETWORK: NPUs, their layers, lanes and memories, within a budget or for a rate.
+
+    NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
+    a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
+    """
+    if rate is not None:
+        if cycles is not None:
+            raise ValueError("explore: give --cycles or --rate, not both")
+        cycles = clock_mhz * 1e6 / rate
+    limits = {"lut": lut, "bram36": bram, "dsp": dsp, "lanes": lanes, "cycles": cycles, "latency": latency}
+    budget = Budget.of_board(board(board_name), **limits) if board_name else Budget(**limits)
+    if picture is not None:
+        check_plot(picture)
+    model = networks.find(network)
+    name = model.network.name
+    with bar(f"{name}: searching", "intervals") as update:
+        found = explore(model, budget, stream_bits=int(stream_bits), order=order, points=points,
+                        workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
+    if picture is not None:
+        plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, budget.lut)
+    if save is not None:
+        if found.best is None:
+            raise ValueError(f"{name}: no design fits the budget, nothing was written to {save}")
+        save.parent.mkdir(parents=True, exist_ok=True)
+        save.write_text(json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
+    measured = _measured(found, model, name) if synthesise and found.best else None
+    if as_json:
+        dump({"network": name, "front": [row.to_dict() for row in found.front],
+              "best": found.best and found.best.to_dict(), "model_error": error(), "synthesised": measured})  # fmt: skip
+        return
+    _show(name, found, measured)
+
+
+def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
+    """The chosen design's area by Yosys."""
+    from ..area import area
+    from .show import working
+
+    assert found.best is not None
+    with working("synthesis (minutes for a large design)"):
+        total = area(found.best.candidate.design(model, name)).total
+    return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp}
+
+
+def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
+    rows = [_row(str(k + 1), row) for k, row in enumerate(found.front)]
+    if found.best is not None:
+        rows.append(_row("chosen", found.best))
+    grid(f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget"), HEADER, rows)
+    made = error()
+    click.echo(f"LUTs by formula; on {made['designs']} designs that it was not fitted to, it was off by "
+               f"{made['median']:.1%} (median) and {made['worst']:.1%} (worst)")  # fmt: skip
+    if measured is not None:
+        click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in measured.items()))
+    if found.best is not None:
+        _show_npus(found.best)
+
+
+def _show_npus(best: Row) -> None:
+    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows", "tuple words"]
+    rows = []
+    for n, npu in enumerate(best.candidate.npus):
+        own = [k for k, m in enumerate(best.candidate.mapping) if m == n]
+        layers = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
+        values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
+                  npu.kernel_rows, npu.tuple_words)  # fmt: skip
+        rows.append([str(n), layers, *(f"{v:,}" if isinstance(v, int) else v for v in values)])
+    grid("the chosen design", header, rows)
+    orders = [layer for layer, order in best.candidate.work.items() if order == "input"]
+    if orders:
+        click.echo(f"order of work input: {', '.join(orders)}; output in all others")
+
+
+def _row(name: str, row: Row) -> list[str]:
+    f, a = row.figures, row.figures.area
+    cycles = f"{f.cycles:,.0f}" if f.cycles == int(f.cycles) else f"{f.cycles:,.1f}"
+    return [name, str(len(row.candidate.npus)), f"{f.lanes:,}", cycles, f"{f.latency:,}",
+            *(f"{v:,}" for v in (a.lut, a.lutram, a.ff)), f"{a.bram36:g}", str(a.dsp)]  # fmt: skip

@@ -1,0 +1,46 @@
+"""A picture of the Pareto front: cycles a frame against LUTs, both on logarithmic axes. Needs matplotlib."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .search import Row
+
+NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
+ENDINGS = (".png", ".svg")
+
+
+def check_plot(path: Path) -> None:
+    """ValueError unless ``plot`` can write that file; ImportError without matplotlib."""
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"--plot: file name must end with {' or '.join(ENDINGS)}, got {path}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError(NO_MATPLOTLIB) from None
+
+
+def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut_limit: float | None = None) -> None:
+    """Write the picture, PNG or SVG by the file's ending; each point is labelled with its number of NPUs."""
+    check_plot(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot(xscale="log", yscale="log", title=title, xlabel="LUTs, logic and memory",
+                              ylabel="cycles a frame")  # fmt: skip
+    luts, cycles = [row.figures.lut for row in front], [row.figures.cycles for row in front]
+    axes.plot(luts, cycles, "o-", color="tab:blue", label="Pareto front, NPUs beside the points")
+    for row in front:
+        axes.annotate(str(len(row.candidate.npus)), (row.figures.lut, row.figures.cycles), xytext=(5, 5),
+                      textcoords="offset points")  # fmt: skip
+    if best is not None:
+        axes.plot([best.figures.lut], [best.figures.cycles], "s", color="tab:red", label="chosen")
+    if lut_limit is not None:
+        axes.axvline(lut_limit, color="gray", linestyle="--", label="LUTs of the budget")
+    axes.grid(True, which="both", alpha=0.3)
+    axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)

@@ -238,13 +238,20 @@ def _joined(parts: Sequence[Array], width: int = 0) -> Array:
 
 
 def _code_bits(made: NpuPlan, npu: Npu) -> Array:
-    """(kernel rows, code bits): 1 bit with plane groups; shift, then sign, without; none where no shift is possible.
+    """(kernel rows, code bits): 1 bit with plane groups; shift, then sign, without; none where no shift is possible or
+    all that comes is an integer input.
 
-    On top 1 in layers that accumulate by OR, where the NPU can do both.
+    On top 1 in layers that accumulate by OR, where the NPU can do both. ValueError where a layer needs a code that the
+    rows have no bit for.
     """
     codes = np.concatenate(made.codes)[:, None]
     parts = [codes]
-    if not npu.parameters["planes"]:
+    if npu.parameters["planes"] and all(field.name != "code" for field in npu.memory("kernels").fields):
+        for p, layer in zip(made.passes, made.codes):
+            if not layer.all():
+                raise ValueError(f"{p.name}: an NPU with planes and no inlet but host must read integers, got bits")
+        parts = []
+    elif not npu.parameters["planes"]:
         shift_bits = npu.parameters["shift_bits"]
         shift = np.where(codes < 0, -1 - codes, codes)
         parts = [(shift >> k) & 1 for k in range(shift_bits)] + [(codes < 0).astype(np.int64)] * (shift_bits > 0)

@@ -35,14 +35,19 @@ def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: in
     return columns
 
 
-def compress(b: Block, columns: Columns, tag: str = "") -> Columns:
-    """Two bits at most in each column, three in the lowest that has several; the sum modulo 2^columns is the same."""
+def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False) -> Columns:
+    """Two bits at most in each column, three in the lowest that has several; the sum modulo 2^columns is the same.
+
+    sparing : take no more bits than must go, which is shallower where all columns are full, as with bit planes.
+    """
     columns, carry_in = [list(column) for column in columns], False
     for weight, column in enumerate(columns):
         number, most = 0, 2 if carry_in else 3
         while len(column) > most:
             column.sort(key=lambda bit: bit[0])
             take = next(n for n in (6, 5, 3) if len(column) >= n)
+            if sparing:
+                take = next((n for n in (3, 5) if len(column) - n < most), 6)
             level = max(arrives for arrives, _ in column[:take]) + 1
             ones = _compress(b, [wire for _, wire in column[:take]], f"{tag}{weight}_{number}")
             del column[:take]
@@ -56,16 +61,16 @@ def compress(b: Block, columns: Columns, tag: str = "") -> Columns:
 
 def add(b: Block, columns: Columns, tag: str = "") -> Signal:
     """Sum of compressed columns, as wide as there are columns; carries above are lost."""
-    width = len(columns)
     rows = [[column[r][1] if r < len(column) else const(0, 1) for column in columns] for r in range(3)]
-    low = next((k for k, column in enumerate(columns) if len(column) > 1), width)
-    if low == width:
+    low = next((k for k, column in enumerate(columns) if len(column) > 1), len(columns))
+    if low == len(columns):
         return _join(rows[0])
-    carry = [rows[2][low]] * (len(columns[low]) == 3)  # below both rows: the carry into the lowest column
-    high = width - low + len(carry)
+    carry = [rows[2][low]] * (len(columns[low]) == 3)  # a bit below both rows: the carry into the lowest column
+    w, high = len(columns) - low, len(columns) - low + len(carry)
     row_a, row_b = (b.wire(f"{tag}row_{name}", high, _join(carry + row[low:])) for name, row in zip("ab", rows))
-    total = b.wire(f"{tag}row_sum", high, row_a + row_b)
-    return Cat(bits(total, len(carry), width - low), *reversed(rows[0][:low])) if low or carry else total
+    name = f"{tag}row_sum" + "_and_unused_bit" * len(carry)
+    total = bits(b.wire(name, high, row_a + row_b), len(carry), w)
+    return Cat(total, *reversed(rows[0][:low])) if low else total
 
 
 def _compress(b: Block, ones: list[Signal], tag: str) -> list[Signal]:

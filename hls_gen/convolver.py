@@ -69,7 +69,7 @@ def convolver(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    part = library.loadable(b, memory, bus, row, read=beat)
+    part = library.loadable(b, memory, bus, row, read=beat, style=npu.kernel_ram)
     make, latency, begins = processing_element(npu)
     at_total, at_begin = LATENCY + latency - 1, LATENCY + begins
     valid_line = delayed(b, beat, "beat", at_begin, init=0)

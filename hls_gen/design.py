@@ -73,6 +73,7 @@ class Npu:
     tuple_words, pool_words : capacity of the tuple memories, in words of kfp and pfp features, powers of two.
     taps, olds, jumps, pool_taps, pool_olds : rows of the sequencer tables.
     kernel_rows : rows of kgp * kfp weights, kernel memories a and b together.
+    kernel_ram : what synthesis makes of the kernel memory: "block" RAM, "distributed" (LUT RAM), or "auto".
     threshold_rows : rows of ol thresholds, or of ol times bias, multiplier and shift.
     map_words : words of kfp features in the map store of outlet "loop".
     buffer_words : words of kfp features in each of the two buffers of inlet "ring", a power of two.
@@ -112,6 +113,7 @@ class Npu:
     pool_taps: int = 256
     pool_olds: int = 256
     kernel_rows: int = 1024
+    kernel_ram: str = "auto"
     threshold_rows: int = 256
     map_words: int = 256
     buffer_words: int = 16
@@ -124,6 +126,8 @@ class Npu:
     def __post_init__(self) -> None:
         self._check_kind()
         self._check_ways()
+        if self.kernel_ram not in ("auto", "block", "distributed"):
+            raise ValueError(f"npu: kernel_ram must be auto, block or distributed, got {self.kernel_ram!r}")
         for name in ("pool", "raster", "stream_weights"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"npu: {name} must be True or False, got {getattr(self, name)!r}")
@@ -267,11 +271,11 @@ class Npu:
 
     @property
     def code_bits(self) -> int:
-        """Bits beside the weights in a kernel row: 1 for plane groups; sign and shift for planes one after another; on
-        top of these, 1 where a layer may choose OR."""
+        """Bits beside the weights in a kernel row: 1 for plane groups, unless all that comes is an integer input; sign
+        and shift for planes one after another; on top of these, 1 where a layer may choose OR."""
         choice = int(self.accumulate == "both")
         if self.planes:
-            return choice + 1
+            return 0 if self.inlets == ("host",) and not choice else choice + 1
         return choice + (1 + self.shift_bits if self.shift_bits else 0)
 
     @property

@@ -52,10 +52,11 @@ class LoadBus:
         return {name: fit(signal, width_of(ports[name])) for name, signal in whole.items() if name in ports}
 
 
-def ram(width: int, depth: int, *, latency: int) -> Block:
+def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
     """Simple dual-port memory. latency 1: ``read_data`` follows ``read`` by a cycle and holds; latency 0:
-    asynchronous."""
-    b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}", reset=False)
+    asynchronous. style : what synthesis makes of it, "block" or "distributed" (LUT RAM), "auto": as it likes."""
+    kind = "" if style == "auto" else f"_{style}"
+    b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}{kind}", reset=False)
     address = bits_for(depth - 1)
     write, row, data = b.input("write"), b.input("write_row", address), b.input("write_data", width)
     read = b.input("read") if latency else None
@@ -63,6 +64,8 @@ def ram(width: int, depth: int, *, latency: int) -> Block:
 
     # # #
 
+    if style != "auto":
+        b.m.EmbeddedCode(f'(* ram_style = "{style}" *)')
     mem = b.memory("mem", width, depth)
     b.clocked(If(write)(mem[row](data)))
     if latency:
@@ -102,11 +105,12 @@ class Library:
         return [self.stream_bits] * full + [rest] * (rest > 0)
 
     def loadable(
-        self, b: Block, memory: Memory, bus: LoadBus, row: Signal, read: Signal | None = None
+        self, b: Block, memory: Memory, bus: LoadBus, row: Signal, read: Signal | None = None, style: str = "auto"
     ) -> dict[str, Signal]:
         """``memory`` inside ``b``, written by the load bus; the fields of the row read at ``row``, as named wires.
 
-        With ``read`` (enable) it is block RAM and the row comes a cycle later, else LUT RAM and it comes at once.
+        With ``read`` (enable) it is block RAM, or what ``style`` says, and the row comes a cycle later, else LUT RAM
+        and it comes at once.
         """
         name, address = memory.name, bits_for(memory.depth - 1)
         selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, memory.id)))
@@ -114,7 +118,7 @@ class Library:
         parts = []
         for i, bank_width in enumerate(banks):
             tag = f"{name}_{i}" if len(banks) > 1 else name
-            block = self.get(ram, bank_width, memory.depth, latency=0 if read is None else 1)
+            block = self.get(ram, bank_width, memory.depth, latency=0 if read is None else 1, style=style)
             data = b.wire(f"{tag}_data", bank_width)
             hit = selected if bus.bank is None else b.wire(f"{tag}_write", 1, selected & eq(bus.bank, i))
             ports = {

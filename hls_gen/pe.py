@@ -2,7 +2,7 @@
 golden/accumulate.py.
 
     features[kfp] -+
-                   XNOR --> popcount of each lane group --> weigh --> accumulator --> result
+                   XNOR --> popcount, by lane group with planes --> register --> weigh --> accumulator --> result
     weights[kfp] --+
 
 One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat
@@ -11,8 +11,9 @@ of a window to that of the next. ``first`` and ``last`` come with the beat, dela
 
 Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has
 weight 2^g, the last one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where
-``code`` is 0 every lane has weight 1. Without groups ``code`` is (shift, sign): the count of the whole word is
-shifted and, with sign 1, subtracted.
+``code`` is 0 every lane has weight 1; an NPU that nothing but frames enter has no ``code``, it is 1 (Npu.code_bits).
+One tree adds all groups up (popcount_planes.py). Without groups ``code`` is (shift, sign): the count of the whole word
+is shifted and, with sign 1, subtracted.
 
 Where the NPU accumulates ``both`` ways, the top bit of ``code`` chooses OR: a beat with any match makes the total 1;
 the other bits of ``code`` are 0. One adder serves both. (An NPU that knows only OR has pe_or.py; one that collects a
@@ -28,21 +29,17 @@ from .accumulator import accumulator
 from .design import Npu
 from .memory import Library
 from .popcount import popcount
-from .rtl import Block, Signal, any_of, bits, bits_for, choose, const, fit, nonzero, width
+from .popcount_planes import groups as plane_groups
+from .popcount_planes import popcount_planes, times, weighted_bits
+from .rtl import Block, Signal, any_of, bits, bits_for, choose, fit, nonzero, sign_extend, width
 
 CHUNK = 64
-"""Lanes of one popcount module; wider groups are summed in one more register stage."""
+"""Lanes of one popcount module; wider words are summed in one more register stage."""
 
 
 def groups(npu: Npu) -> list[tuple[int, int]]:
-    """(first lane, lanes) of each lane group. Source: ../design, "Bit planes"."""
-    if not npu.planes:
-        return [(0, npu.kfp)]
-    size = npu.plane_lanes
-    spare = npu.kfp - size * (npu.planes + 1)
-    return [(0, 2 * size)] + [
-        ((g + 1) * size, size + (spare if g == npu.planes - 1 else 0)) for g in range(1, npu.planes)
-    ]
+    """(first lane, lanes) of each lane group."""
+    return plane_groups(npu.kfp, npu.planes) if npu.planes else [(0, npu.kfp)]
 
 
 def extra_stage(npu: Npu) -> bool:
@@ -66,69 +63,96 @@ def pe(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    words = (features, weights)
-    counts = [_count(b, library, words, g, low, lanes, extra_stage(npu)) for g, (low, lanes) in enumerate(groups(npu))]
     weight_bits = npu.code_bits - both
-    term = _weigh(b, npu, counts, bits(code, 0, weight_bits) if weight_bits else None)
-    merge = _either(b, npu, counts, term, bits(code, weight_bits, 1)) if both else lambda base: term + base
+    own = bits(code, 0, weight_bits) if weight_bits else None
+    if npu.planes:
+        sums, carry = _plane_sums(b, library, npu, features, weights)
+        term = _choose_sum(b, npu, sums, own)
+        parts = [sums[-1], carry]
+    else:
+        parts = [_count(b, library, npu, features, weights)]
+        term, carry = _weigh(b, npu, parts[0], own)
+    if both:
+        merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
+    else:
+        merge = lambda base: _sum(b, npu, term, base, carry)  # noqa: E731
     accumulator(b, library, npu, merge, valid, first, last)
     return b
 
 
-def _either(b: Block, npu: Npu, counts: list[Signal], term: Signal, by_or: Signal) -> Callable[[Signal], Signal]:
-    """What adds the term, or with ``by_or`` makes the total 1 where a count is not 0."""
+def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:
+    """term + base + carry: the carry as a bit below both, which is what puts it on the carry chain for nothing."""
+    if carry is None:
+        return term + base
     acc = npu.acc_bits
-    some = b.wire("any", 1, any_of(*[nonzero(count) for count in counts]))
+    return bits(b.wire("sum_and_unused_bit", acc + 1, Cat(term, carry) + Cat(base, carry)), 1, acc)
+
+
+def _either(
+    b: Block, npu: Npu, parts: list[Signal], term: Signal, carry: Signal | None, by_or: Signal
+) -> Callable[[Signal], Signal]:
+    """What adds the term, or with ``by_or`` makes the total 1 where one of ``parts`` is not 0."""
+    acc = npu.acc_bits
+    some = b.wire("any", 1, any_of(*[nonzero(part) for part in parts]))
+    carry = None if carry is None else b.wire("carry", 1, carry & ~by_or)
 
     def merge(base: Signal) -> Signal:
         news = b.wire("news", 1, some & ~bits(base, 0, 1))  # adding it to 0 or 1 is OR
-        return b.wire("addend", acc, choose(by_or, news, term, acc)) + base
+        return _sum(b, npu, b.wire("addend", acc, choose(by_or, news, term, acc)), base, carry)
 
     return merge
 
 
-def _count(
-    b: Block, library: Library, words: tuple[Signal, Signal], group: int, low: int, lanes: int, two_stages: bool
-) -> Signal:
-    """Registered number of matches of features and weights in ``lanes`` lanes from ``low`` on."""
-    chunks = []
-    for i, start in enumerate(range(low, low + lanes, CHUNK)):
-        n = min(CHUNK, low + lanes - start)
-        ones = b.wire(f"ones_{group}_{i}", bits_for(n))
-        ports = {name: bits(word, start, n) for name, word in zip(("features", "weights"), words)}
-        b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{group}_{i}", **ports, count=ones)
-        part = b.reg(f"part_{group}_{i}", bits_for(n), init=None)
+def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
+    """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
+    weighted, plain = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits), npu.code_bits > 0
+    block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.popcount_body)
+    widths = {"weighted": weighted, **({"plain": bits_for(npu.kfp - 1)} if plain else {}), "rest": 1}
+    now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
+    b.instance(block, "popcount", features=features, weights=weights, **now)
+    held = {name: b.reg(name, w, init=None) for name, w in widths.items()}
+    b.on(None, *[(held[name], now[name]) for name in widths])
+    rest = held.pop("rest")
+    return list(held.values()), rest
+
+
+def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> Signal:
+    """The beat's contribution but for lane 0: the weighted sum, or the plain one where ``code`` is 0."""
+    w = npu.acc_bits
+    if code is None:
+        return b.wire("term", w, sign_extend(sums[0], w))
+    weighted, plain = sums
+    part = min(w, max(width(weighted), width(plain) + 1))
+    chosen = b.wire("chosen", part, choose(code, sign_extend(weighted, part), plain, part))
+    return b.wire("term", w, sign_extend(chosen, w))
+
+
+def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
+    """Registered number of matches."""
+    chunks, lanes = [], npu.kfp
+    for i, start in enumerate(range(0, lanes, CHUNK)):
+        n = min(CHUNK, lanes - start)
+        ones = b.wire(f"ones_{i}", bits_for(n))
+        ports = {"features": bits(features, start, n), "weights": bits(weights, start, n)}
+        b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{i}", **ports, count=ones)
+        part = b.reg(f"part_{i}", bits_for(n), init=None)
         b.on(None, (part, ones))
         chunks.append(part)
-    if not two_stages:
+    if not extra_stage(npu):
         return chunks[0]
-    count = b.reg(f"count_{group}", bits_for(lanes), init=None)
+    count = b.reg("count", bits_for(lanes), init=None)
     b.on(None, (count, reduce(lambda a, c: a + c, [fit(c, bits_for(lanes)) for c in chunks])))
     return count
 
 
-def _weigh(b: Block, npu: Npu, counts: list[Signal], code: Signal | None) -> Signal:
-    """The beat's contribution to the sum, in accumulator width."""
+def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Signal, Signal | None]:
+    """The beat's contribution to the sum, in accumulator width, and the carry that it wants: -v = ~v + 1."""
     w = npu.acc_bits
     if code is None:
-        return b.wire("term", w, counts[0])
-    if not npu.planes:
-        shift, negative = bits(code, 0, npu.shift_bits), bits(code, npu.shift_bits, 1)
-        value = counts[0]
-        for k in range(npu.shift_bits):
-            wide = min(width(value) + (1 << k), w)
-            value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), _times(value, 1 << k, wide), value, wide))
-        value = b.wire("shifted", w, value)
-        return b.wire("term", w, choose(negative, ~value + const(1, w), value, w))
-    weighed = [counts[0]]
-    for g, count in enumerate(counts[1:], 1):
-        wide = min(width(count) + g, w)
-        weighed.append(b.wire(f"weighed_{g}", w, choose(code, _times(count, g, wide), count, wide)))
-    low = reduce(lambda a, c: a + c, [fit(v, w) for v in weighed[:-1]])
-    sign = Repeat(code, w)  # -v = ~v + 1
-    return b.wire("term", w, low + (weighed[-1] ^ sign) + fit(code, w))
-
-
-def _times(value: Signal, shift: int, w: int) -> Signal:
-    """value * 2^shift in w bits; what is cut was never set, since the accumulator holds the sum."""
-    return fit(Cat(bits(value, 0, min(width(value), w - shift)), const(0, shift)), w)
+        return b.wire("term", w, count), None
+    shift, negative = bits(code, 0, npu.shift_bits), bits(code, npu.shift_bits, 1)
+    value = count
+    for k in range(npu.shift_bits):
+        wide = min(width(value) + (1 << k), w)
+        value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), times(value, 1 << k, wide), value, wide))
+    return b.wire("term", w, fit(value, w) ^ Repeat(negative, w)), negative

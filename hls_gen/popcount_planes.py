@@ -23,6 +23,7 @@ from veriloggen import Cat, SystemTask
 from .carry_save import Bit, Columns, add, compress, matches_by_threes
 from .popcount import Body
 from .rtl import Block, Signal, bits, bits_for, const, fit
+from .rtl import width as width_of
 
 CHUNK = 64
 """Lanes up to which a group is counted in one stage."""
@@ -66,8 +67,8 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
         rest.assign(word[0])
     elif body == "carry_save":
         rest.assign(_late(b, "first", 1, match[0], stages(lanes, planes)))
-        for name, columns in _columns(b, planes, match, {name: port.width for name, port in out.items()}).items():
-            short = compress(b, columns, f"{name}_")
+        for name, columns in _columns(b, planes, match, {name: width_of(port) for name, port in out.items()}).items():
+            short = compress(b, columns, f"{name}_", sparing=True)
             if stages(lanes, planes) == 2:
                 short = _registered(b, short, name)
             out[name].assign(add(b, short, f"{name}_"))
@@ -78,28 +79,29 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
 
 def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> None:
     """The sums by $countones."""
-    lanes, w = match.width, out["weighted"].width
-    counts = []
-    for g, (low, n) in enumerate(groups(lanes, planes)):
+    lanes, w = width_of(match), width_of(out["weighted"])
+    shifted = []
+    for g, (low, n) in enumerate(groups(lanes, planes)[:w]):
         low, n = (low + 1, n - 1) if g == 0 else (low, n)
         part = bits(match, low, n)
-        counts.append(b.wire(f"count_{g}", bits_for(n), part if n == 1 else SystemTask("countones", part)))
-    shifted = [b.wire(f"shifted_{g}", w, _times(count, g, w)) for g, count in enumerate(counts)]
-    out["weighted"].assign(reduce(lambda a, c: a + c, shifted[:-1]) - shifted[-1])
+        count = b.wire(f"count_{g}", bits_for(n), part if n == 1 else SystemTask("countones", part))
+        shifted.append(b.wire(f"shifted_{g}", w, times(count, g, w)))
+    positive = reduce(lambda a, c: a + c, shifted[: planes - 1])
+    out["weighted"].assign(positive - shifted[-1] if len(shifted) == planes else positive)
     if "plain" in out:
         out["plain"].assign(SystemTask("countones", bits(match, 1, lanes - 1)))
 
 
-def _times(value: Signal, shift: int, w: int) -> Signal:
+def times(value: Signal, shift: int, w: int) -> Signal:
     """value * 2^shift modulo 2^w."""
-    kept = min(value.width or 1, w - shift)
-    return fit(Cat(bits(value, 0, kept), const(0, shift)) if shift else bits(value, 0, kept), w)
+    kept = bits(value, 0, min(width_of(value), w - shift))
+    return fit(Cat(kept, const(0, shift)) if shift else kept, w)
 
 
 def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:
     """What each output adds up, from the same registers."""
     made: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
-    for g, (low, n) in enumerate(groups(match.width, planes)):
+    for g, (low, n) in enumerate(groups(width_of(match), planes)):
         group = range(low, low + n) if g else range(1, n)  # lane 0 is ``rest``
         singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
         ones = matches_by_threes(b, match, group, singles, f"{g}_")

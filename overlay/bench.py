@@ -31,10 +31,9 @@ from golden.network import Model
 from hls_gen.design import Design, Npu
 
 from . import build as builds
-from . import networks
 from .area import area
 from .board import activate
-from .designs import REFERENCES, Reference
+from .designs import Reference
 from .run import random_images
 
 FOLDER = Path("build/bench")
@@ -44,13 +43,6 @@ AREA = ("lut", "lutram", "ff", "bram36", "dsp", "levels")
 
 Figures = dict[str, Any]
 Progress = Callable[[int, int], None]
-
-
-def reference(name: str) -> Reference:
-    """The reference design of that name; ValueError if there is none."""
-    if name not in REFERENCES:
-        raise ValueError(f"bench: name must be one of {', '.join(REFERENCES)}, got {name!r}")
-    return REFERENCES[name]
 
 
 def measure(
@@ -65,7 +57,7 @@ def measure(
         raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
     models = design.models()
     hardware = design.design(name, models)
-    build = builds.build(folder / name, hardware, models, order=design.order, work=design.work)
+    build = builds.build(folder / name, hardware, models, order=design.order, work=design.work, mapping=design.mapping)
     lengths = sorted({1, frames // 2, frames})
     total = sum(lengths) + frames * len(models[1:])
     done = 0

@@ -50,18 +50,19 @@ def build(
     *,
     order: str = "auto",
     work: Work = "output",
+    mapping: Sequence[int] | None = None,
     arch: str = "zynqmp",
 ) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
 
-    order, work : of the maps and of the layers' beats (driver.plan).
+    order, work, mapping : of the maps, of the layers' beats, of the layers to NPUs (driver.plan).
 
     ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
     """
     folder = Path(folder)
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
-    programs = {m.network.name: compile_model(m, manifest, order, work) for m in models}
+    programs = {m.network.name: compile_model(m, manifest, order, work, mapping=mapping) for m in models}
     _clear(folder)
     (folder / "rtl").mkdir(parents=True)
     for name, text in made.modules.items():

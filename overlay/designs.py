@@ -1,9 +1,9 @@
 """Reference designs: which network on how parallel a piece of hardware; those of the demo and of the figures."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from driver.plan import Work
 from golden.conv import Weighted
 from golden.network import Model
 from golden.requantise import Requantise
@@ -19,19 +19,18 @@ INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_
 """Spec B20's folding of the 8-bit engine."""
 
 
-def stage(kfp: int, kgp: int, ol: int = 1, *, pool: bool = False, accumulators: int = 1, planes: int = 0) -> Npu:
-    """An NPU for one binary layer of a pipeline, with nothing that this layer doesn't need."""
-    return Npu(
-        kfp=kfp, kgp=kgp, ol=ol, pfp=8, pool=pool, accumulators=accumulators, planes=planes, shift_bits=0, layers=2
-    )
+def stage(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
+    """An NPU for binary layers of a pipeline, with nothing that they don't need. pool : PFP of its pool unit, 0: it has
+    none.  more : further parameters."""
+    return Npu(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
     """A design that figures are given for.
 
-    network : name for networks.load.  npus, stream_bits, order, work : as for fit.  equal : all NPUs have the same
-    memories.  also : further networks that run on the same design.
+    network : name for networks.load.  npus, stream_bits, order, work, mapping : as for fit.  equal : all NPUs have
+    the same memories.  also : further networks that run on the same design.
     """
 
     network: str
@@ -39,6 +38,7 @@ class Reference:
     stream_bits: int = 32
     order: str = "auto"
     work: Mapping[str, str] = field(default_factory=dict)
+    mapping: tuple[int, ...] | None = None
     equal: bool = False
     also: tuple[str, ...] = ()
 
@@ -46,11 +46,12 @@ class Reference:
         """The network's model, and those that also run."""
         return [networks.load(name) for name in (self.network, *self.also)]
 
-    def design(self, name: str, models: list[Model]) -> Design:
+    def design(self, name: str, models: list[Model], stream_weights: bool = False) -> Design:
         """The design, with memories as large as the models need."""
         return fit(
-            name, models, self.npus, stream_bits=self.stream_bits, order=self.order, work=self.work, equal=self.equal
-        )
+            name, models, self.npus, stream_bits=self.stream_bits, order=self.order, work=self.work,
+            mapping=self.mapping, equal=self.equal, stream_weights=stream_weights,
+        )  # fmt: skip
 
 
 REFERENCES: dict[str, Reference] = {
@@ -63,9 +64,9 @@ REFERENCES: dict[str, Reference] = {
         npus=pipeline(
             [
                 stage(27, 24, 4, planes=8),
-                stage(64, 16, 2, pool=True),
+                stage(64, 16, 2, pool=8),
                 stage(64, 6),
-                stage(64, 8, pool=True),
+                stage(64, 8, pool=8),
                 stage(32, 3),
                 stage(8, 3, accumulators=128),
                 stage(8, 2),
@@ -76,6 +77,35 @@ REFERENCES: dict[str, Reference] = {
         stream_bits=64,
         order="pull",
         work={"conv_5": "input", "dense_7": "input"},
+    ),
+    "cnv-w1a1-max": Reference(
+        network="cnv-w1a1",
+        npus=(
+            stage(27, 64, 8, planes=8, inlets=("host",), outlets=("ring",)),
+            stage(64, 64, 8, pool=8, inlets=("ring", "loop"), outlets=("ring", "loop"), kernel_ram="block"),
+            stage(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
+        ),
+        stream_bits=64,
+        order="pull",
+        mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2),
+    ),
+    "cnv-w1a1-z020": Reference(
+        network="cnv-w1a1",
+        npus=pipeline(
+            [
+                stage(27, 64, 8, planes=8),
+                stage(64, 64, 8, pool=8),
+                stage(64, 24, 4, kernel_ram="block"),
+                stage(128, 16, 2, pool=2),
+                stage(26, 13),
+                stage(19, 4),
+                stage(16, 1),
+                stage(32, 1),
+                stage(11, 1),
+            ]
+        ),
+        stream_bits=64,
+        order="pull",
     ),
     "cnv-w1a1-ring3": Reference(
         network="cnv-w1a1",
@@ -92,6 +122,30 @@ REFERENCES: dict[str, Reference] = {
         work={"dense_1": "input"},
     ),
 }
+
+
+def reference(name: str) -> Reference:
+    """The reference design of that name; ValueError if there is none."""
+    if name not in REFERENCES:
+        raise ValueError(f"design: name must be one of {', '.join(REFERENCES)}, got {name!r}")
+    return REFERENCES[name]
+
+
+def chosen(
+    model: Model,
+    name: str | None = None,
+    parameters: Mapping[str, int] | None = None,
+    stream_bits: str | None = None,
+    order: str | None = None,
+    one_npu: bool = False,
+) -> Reference:
+    """The design for ``model`` that a command was asked for: the reference of that name, or of the model's; with
+    ``parameters`` of an NPU, or where there is no reference, one NPU with these instead of its default ones."""
+    found = reference(name) if name else REFERENCES.get(model.network.name)
+    if found is None or parameters or one_npu:
+        order = order or "auto"
+        found = Reference(network=model.network.name, npus=(replace(folding(model), **(parameters or {})),))
+    return replace(found, stream_bits=int(stream_bits or found.stream_bits), order=order or found.order)
 
 
 def folding(model: Model) -> Npu:

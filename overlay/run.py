@@ -11,6 +11,7 @@ from driver.accelerator import Accelerator
 from driver.program import Program
 from golden import packed
 from golden.network import Model, Network
+from hls_gen.design import Design
 
 from .board import activate
 from .build import Build
@@ -23,7 +24,8 @@ class Run:
     """What hardware and golden gave for the same images.
 
     outputs, golden : (N, H, W, C) integers.  counters : of the driver, over all frames.  cycles : simulated, while
-    frames ran.  seconds : of wall clock for that simulation, building not counted.
+    frames ran.  seconds : of wall clock for that simulation, building not counted; build_seconds : for compiling the
+    model, next to nothing where the cache has it.
     """
 
     program: Program
@@ -31,6 +33,8 @@ class Run:
     golden: np.ndarray
     counters: dict[str, int]
     seconds: float
+    build_seconds: float
+    design: Design
 
     @property
     def frames(self) -> int:
@@ -52,6 +56,12 @@ class Run:
         """Ideal beats, of the busiest NPU, over cycles, 0..1."""
         return self.program.ideal_cycles * self.frames / self.counters["cycles"]
 
+    @property
+    def xnor_operations(self) -> int:
+        """Operations of all XNOR lanes, in all frames."""
+        lanes = [n.kfp * n.kgp if n.kind == "binary" else 0 for n in self.design.npus]
+        return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
+
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
         """Figures for people and files; with ``labels`` (N,) also the accuracies."""
         out: dict[str, float] = {
@@ -59,6 +69,8 @@ class Run:
             "cycles_per_frame": self.cycles_per_frame, "ideal_cycles_per_frame": self.program.ideal_cycles,
             "utilisation": self.utilisation,
             "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
+            "simulated_xnor_operations_per_second": self.xnor_operations / self.seconds,
+            "build_seconds": self.build_seconds,
         }  # fmt: skip
         alone = not any(key.startswith("npu1_") for key in self.counters)
         for key, count in self.counters.items():
@@ -105,7 +117,9 @@ def run(
     try:
         board.waveform = waveform
         board.stall(source=stall, sink=stall, seed=seed)
+        begin = time.perf_counter()
         with Accelerator(build.bit) as accelerator:
+            built = time.perf_counter() - begin
             accelerator.load(program)
             accelerator.clear_counters()
             start = time.perf_counter()
@@ -114,4 +128,4 @@ def run(
             counters = accelerator.counters()
     finally:
         board.close()
-    return Run(program, outputs, packed.forward(model, images), counters, seconds)
+    return Run(program, outputs, packed.forward(model, images), counters, seconds, built, build.design)

@@ -1,6 +1,6 @@
 """The command area: what a design takes of an FPGA."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -10,8 +10,7 @@ from hls_gen.design import Design
 from .. import build as builds
 from .. import networks
 from ..area import PATHS, area
-from ..designs import folding as default_folding
-from ..fit import fit
+from ..designs import REFERENCES, chosen, reference
 from ..netlist import Resources
 from .show import dump, grid, json_option, one_line_errors, working
 
@@ -23,14 +22,14 @@ SHARE = 0.01
 
 
 @click.command("area")
-@click.argument("source", metavar="NETWORK|FOLDER")
+@click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
 @click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
 @click.option("--kgp", type=int, help="PEs, kernels in parallel.")
 @click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
 @click.option("--ol", type=int, help="Results that leave the array in a cycle.")
 @click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: 32]")
-@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of the maps.  [default: auto]")
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
+@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option
 @one_line_errors
@@ -39,7 +38,7 @@ def area_command(
 ) -> None:
     """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
 
-    Takes a build's FOLDER; or a NETWORK, a name of ours or a model file (.npz), with the folding that build takes.
+    Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.
     LUTs are counted before pairing. Modules are synthesised one by one; the total is that of the flattened design.
     Minutes for a large one, the first time.
     """
@@ -66,9 +65,11 @@ def _design(source: str, folding: dict[str, int], stream_bits: str | None, order
         if folding or stream_bits or order:
             raise ValueError(f"{source}: a build has its folding, give no options of it")
         return builds.load(source).design
-    model = networks.find(source)
-    npu = replace(default_folding(model), **folding)
-    return fit(model.network.name, [model], npu, stream_bits=int(stream_bits or 32), order=order or "auto")
+    name = reference(source).network if source in REFERENCES else source
+    model = networks.find(name)
+    made = chosen(model, source if source in REFERENCES else None, folding, stream_bits, order)
+    models = made.models() if source in REFERENCES else [model]
+    return made.design(model.network.name, models)
 
 
 def _figures(resources: Resources) -> list[str]:

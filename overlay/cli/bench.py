@@ -7,7 +7,7 @@ import click
 
 from .. import bench as benches
 from .. import networks
-from ..designs import REFERENCES, folding
+from ..designs import REFERENCES, folding, reference
 from ..orders import TOTALS, orders
 from .show import bar, dump, grid, json_option, one_line_errors, working
 
@@ -42,7 +42,7 @@ def bench(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: b
 
     NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.
     """
-    chosen = {name: benches.reference(name) for name in dict.fromkeys(names or REFERENCES)}
+    chosen = {name: reference(name) for name in dict.fromkeys(names or REFERENCES)}
     done: list[benches.Figures] = []
     for name, design in chosen.items():
         with bar(f"{name}: building and running") as update:

@@ -1,7 +1,6 @@
 """The commands: demo, build, simulate, train; bench and orders are in bench.py."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from golden.file import model_digest
 from golden.network import Model
 from hls_gen.design import Npu
 
+from .. import bench as benches
 from .. import build as builds
 from .. import networks
-from ..designs import DIGITS
-from ..designs import folding as default_folding
+from ..designs import DIGITS, chosen
 from ..fit import fit
 from ..run import Run, random_images, run
 from .accumulate import accumulate_command
@@ -79,9 +78,12 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
 @click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
 @click.option("--ol", type=int, help="Results that leave the array in a cycle.")
 @click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), default="32", help="Width of the streams.")
+@click.option(
+    "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
+)
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), default="auto", help="Order of the maps.")
+@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
 @click.option(
     "--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board."
 )
@@ -90,35 +92,35 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
 def build(
     network: str,
     out: Path | None,
-    stream_bits: str,
+    design_name: str | None,
+    stream_bits: str | None,
     stream_weights: bool,
-    order: str,
+    order: str | None,
     arch: str,
     as_json: bool,
     **folding: int | None,
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
 
-    Memories are made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled
-    network, and an overlay for simulation.
+    The NPUs are those of the reference design; with --kfp and the like it is one NPU. Memories are made as large as
+    the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an overlay for
+    simulation.
     """
     model = networks.find(network)
     given = {key: value for key, value in folding.items() if value is not None}
+    reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
     with working("generating Verilog and compiling the network"):
-        design = fit(
-            model.network.name,
-            [model],
-            replace(default_folding(model), **given),
-            stream_bits=int(stream_bits),
-            stream_weights=stream_weights,
-            order=order,
-        )
-        made = builds.build(out or Path("build") / model.network.name, design, [model], order=order, arch=arch)
+        design = reference.design(model.network.name, [model], stream_weights=stream_weights)
+        made = builds.build(
+            out or Path("build") / model.network.name, design, [model],
+            order=reference.order, work=reference.work, mapping=reference.mapping, arch=arch,
+        )  # fmt: skip
     program = made.program(model.network.name)
     facts = {
-        "folder": str(made.folder), "digest": made.digest, **_parallelism(design.npus[0]),
-        "lanes": design.npus[0].kfp * design.npus[0].kgp,
-        "memories": {m.name: [m.depth, m.width] for m in design.npus[0].memories()},
+        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(network),
+        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
+        "npu": [_facts(n) for n in design.npus],
+        "mapping": list(program.mapping),
         "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
     }  # fmt: skip
     if as_json:
@@ -126,7 +128,7 @@ def build(
         return
     table(
         f"{model.network.name}: {made.folder}",
-        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "memories"},
+        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
     )
 
 
@@ -198,6 +200,10 @@ def train(epochs: int | None, seed: int, out: Path, checkpoint: Path | None, as_
     )
 
 
+def _facts(npu: Npu) -> dict[str, Any]:
+    return {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
+
+
 def _parallelism(npu: Npu) -> dict[str, int]:
     return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}
 
@@ -232,6 +238,9 @@ def _show(title: str, report: dict[str, float], as_json: bool) -> None:
         "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
         "utilisation": f"{report['utilisation']:.2%}",
         "simulated cycles a second": f"{report['simulated_cycles_per_second']:,.0f}",
+        "simulated XNOR operations a second": f"{report['simulated_xnor_operations_per_second']:,.0f}",
+        "seconds a frame": f"{report['seconds'] / report['frames']:.3f}",
+        "seconds to build the model": f"{report['build_seconds']:.1f}",
     }
     table(title, rows)
 

@@ -15,7 +15,7 @@ from ..explore.search import POINTS, Explored, Row, explore
 from ..explore.workers import Workers
 from .show import bar, dump, grid, json_option, one_line_errors
 
-HEADER = ["", "NPUs", "lanes", "cycles a frame", "latency", "LUT", "LUT RAM", "FF", "BRAM36", "DSP"]
+HEADER = ["", "NPUs", "lanes", "cycles", "latency", "LUT", "RAM", "BRAM36"]
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -89,7 +89,8 @@ def explore_command(
     measured = _measured(found, model, name) if synthesise and found.best else None
     if as_json:
         dump({"network": name, "front": [row.to_dict() for row in found.front],
-              "best": found.best and found.best.to_dict(), "model_error": error(), "synthesised": measured})  # fmt: skip
+              "best": found.best and found.best.to_dict(), "model_error": error(),
+              "synthesised": measured})  # fmt: skip
         return
     _show(name, found, measured)
 
@@ -106,13 +107,18 @@ def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
 
 
 def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
-    rows = [_row(str(k + 1), row) for k, row in enumerate(found.front)]
+    dsp = any(row.figures.area.dsp for row in found.front)
+    rows = [_row(str(k + 1), row, dsp) for k, row in enumerate(found.front)]
     if found.best is not None:
-        rows.append(_row("chosen", found.best))
-    grid(f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget"), HEADER, rows)
+        rows.append(_row("chosen", found.best, dsp))
+    title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
+    grid(title, HEADER + ["DSP"] * dsp, rows)
     made = error()
-    click.echo(f"LUTs by formula; on {made['designs']} designs that it was not fitted to, it was off by "
-               f"{made['median']:.1%} (median) and {made['worst']:.1%} (worst)")  # fmt: skip
+    click.echo(
+        "cycles: a frame's, by the flow model; LUT: of logic and memory, RAM: those of memory, by formula, off by "
+        f"{made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
+        f"({made['designs']}, each left out in turn)"
+    )
     if measured is not None:
         click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in measured.items()))
     if found.best is not None:
@@ -120,13 +126,13 @@ def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
 
 
 def _show_npus(best: Row) -> None:
-    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows", "tuple words"]
+    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accs", "rows", "kernel RAM", "words"]
     rows = []
     for n, npu in enumerate(best.candidate.npus):
         own = [k for k, m in enumerate(best.candidate.mapping) if m == n]
         layers = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
         values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
-                  npu.kernel_rows, npu.tuple_words)  # fmt: skip
+                  npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
         rows.append([str(n), layers, *(f"{v:,}" if isinstance(v, int) else v for v in values)])
     grid("the chosen design", header, rows)
     orders = [layer for layer, order in best.candidate.work.items() if order == "input"]
@@ -134,8 +140,8 @@ def _show_npus(best: Row) -> None:
         click.echo(f"order of work input: {', '.join(orders)}; output in all others")
 
 
-def _row(name: str, row: Row) -> list[str]:
+def _row(name: str, row: Row, dsp: bool) -> list[str]:
     f, a = row.figures, row.figures.area
     cycles = f"{f.cycles:,.0f}" if f.cycles == int(f.cycles) else f"{f.cycles:,.1f}"
     return [name, str(len(row.candidate.npus)), f"{f.lanes:,}", cycles, f"{f.latency:,}",
-            *(f"{v:,}" for v in (a.lut, a.lutram, a.ff)), f"{a.bram36:g}", str(a.dsp)]  # fmt: skip
+            f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", *([f"{a.dsp}"] if dsp else [])]  # fmt: skip

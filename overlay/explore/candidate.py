@@ -16,7 +16,7 @@ from .estimate import estimate
 
 FRAMES = 4
 """Frames that the flow model is run for."""
-CAPACITIES = ("tuple_words", "pool_words", "kernel_rows")
+CAPACITIES = ("tuple_words", "pool_words")
 DEFAULTS = {f.name: f.default for f in fields(Npu)}
 
 
@@ -47,7 +47,7 @@ class Candidate:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data; ``from_dict`` is its inverse. Of an NPU only what differs from the default."""
-        keys = (*GEOMETRY, *CAPACITIES)
+        keys = (*GEOMETRY, *CAPACITIES, "kernel_ram")
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
                 "order": self.order, "work": dict(self.work), "mapping": list(self.mapping), "npus": npus}  # fmt: skip
@@ -60,7 +60,7 @@ class Candidate:
         npus = []
         for given in data["npus"]:
             ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
-            npus.append(Npu(**{"acc_bits": 32, "tuple_words": 2, "pool_words": 2, "kernel_rows": 2, **given, **ways}))
+            npus.append(Npu(**{"acc_bits": 32, "tuple_words": 2, "pool_words": 2, **given, **ways}))
         return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
                    stream_bits=data["stream_bits"], order=data["order"], work=data["work"])  # fmt: skip
 
@@ -91,7 +91,9 @@ class Figures:
 def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
     """The flow model's result for ``design``, which ``candidate`` makes; Deadlock where it can't finish."""
     npus: Sequence[Mapping[str, Any]] = [asdict(npu) for npu in design.npus]
-    made = plan(model, [geometry(n) for n in design.npus], candidate.order, dict(candidate.work), mapping=candidate.mapping)
+    made = plan(
+        model, [geometry(n) for n in design.npus], candidate.order, dict(candidate.work), mapping=candidate.mapping
+    )
     return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
 
 

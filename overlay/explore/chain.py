@@ -7,6 +7,7 @@ An NPU with one layer leads to the next; one with several also leads back to its
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from hls_gen.design import Npu
@@ -14,17 +15,21 @@ from hls_gen.design import Npu
 from ..netlist import Resources
 from .estimate import estimate_core, estimate_outlets
 from .layer import Layer, geared
+from .memory import STYLES
 
-KEPT = 10
-"""KFPs of a run that are looked at together with those of the run before it."""
+KEPT, EVEN = 8, 8
+"""KFPs of a run that are looked at together with those of the run before it, the cheapest; and as many that are
+multiples of EVEN, into which results of several lanes go without a gap."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 ROOM = 2
 """Tuples that a tuple memory has room for beyond those it must hold."""
 BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: its last results are on their way."""
-BLOCK_ROWS = 65
-"""From so many rows on, a bank of a stream word's width is block RAM (memory.py)."""
+MOST_LUT_ROWS = 128
+"""Up to so many rows kernels are also tried in the kind of RAM that Yosys would not take: LUT RAM or block RAM."""
+LARGEST = ("tuple_words", "pool_words", "acc_bits", "windows", "window_taps", "groups", "levels", "input_words")
+"""Sizes of an NPU that are those of its largest layer; others add up."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs for runs of several layers."""
 
@@ -63,7 +68,7 @@ class Chain:
     feature_bits: int = 1
     most_npus: int = 32
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
-    _areas: dict[tuple, tuple[Resources, Npu]] = field(default_factory=dict)
+    _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[tuple, list[Npu]] = field(default_factory=dict)
 
@@ -77,8 +82,8 @@ class Chain:
                 for kfp, found in self._runs(i, j, interval, price, after[j + 1]):
                     if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
                         here[kfp] = found
-            kept = sorted(here.items(), key=lambda item: item[1][0])[:KEPT]
-            after[i] = dict(kept)
+            kept = sorted(here.items(), key=lambda item: item[1][0])
+            after[i] = dict(kept[:KEPT] + [item for item in kept[KEPT:] if item[0] % EVEN == 0][:KEPT])
         return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
 
     def _runs(
@@ -90,11 +95,15 @@ class Chain:
                 continue
             best: tuple[float, tuple[Run, ...]] | None = None
             for reader, (tail_cost, tail) in after.items():
-                if best is not None and tail_cost >= best[0]:
+                if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
                 for npu in self._foldings(i, j, bare, interval, reader):
                     for full, area in self._variants(i, j, npu):
-                        cost = tail_cost + price.of(area, (full.kfp if j > i else full.plane_lanes) * full.kgp) + self._gears(full, reader)
+                        cost = (
+                            tail_cost
+                            + price.of(area, (full.kfp if j > i else full.plane_lanes) * full.kgp)
+                            + self._gears(full, reader)
+                        )
                         if best is None or cost < best[0]:
                             best = cost, (Run(full, i, j), *tail)
             if best is not None:
@@ -152,7 +161,9 @@ class Chain:
         """
         key = (i, j, npu.kfp, npu.planes, interval)
         if key not in self._possible:
-            self._possible[key] = [list(self._results(i, j, made, interval)) for made in self._kgps(i, j, npu, interval)]
+            self._possible[key] = [
+                list(self._results(i, j, made, interval)) for made in self._kgps(i, j, npu, interval)
+            ]
         layer = self.layers[j]
         for choices in self._possible[key]:
             found = next((made for made in choices if layer.raw or not reader or layer.fits(made, reader)), None)
@@ -190,32 +201,29 @@ class Chain:
                 beats = sum(layer.pool_beats(made) for layer in own) if npu.pool else 0
                 if beats <= interval and all(layer.fits(made, npu.kfp) for layer in own[:-1]):
                     yield made
-                    found += 1
-            if found >= CHOICES:
+            found += 1
+            if found == CHOICES:
                 return
 
-    def _variants(self, i: int, j: int, npu: Npu) -> Iterator[tuple[Npu, Resources]]:
-        """The NPU with memories as large as layers i..j need, its kernels in LUT RAM or in block RAM, and its area."""
-        for rows in (2, BLOCK_ROWS):
-            key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, rows)
-            if key not in self._areas:
-                full = changed(npu, **self.depths(i, j, npu))
-                if rows > full.kernel_rows:
-                    full = changed(full, kernel_rows=rows)
-                elif rows > 2:
-                    continue
-                self._areas[key] = estimate_core(full, self.stream_bits), full
-            yield self._areas[key][::-1]  # type: ignore[misc]
+    def _variants(self, i: int, j: int, npu: Npu) -> list[tuple[Npu, Resources]]:
+        """The NPU with memories as large as layers i..j need, its kernels in each kind of RAM, and its area."""
+        key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes)
+        if key not in self._areas:
+            full = changed(npu, **self.depths(i, j, npu))
+            styles = STYLES if full.kernel_rows <= MOST_LUT_ROWS else STYLES[:1]
+            made = [changed(full, kernel_ram=style) for style in styles]
+            self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
+        return self._areas[key]
 
     def depths(self, i: int, j: int, npu: Npu) -> dict[str, int]:
         """Memories that layers i..j need together."""
         own = self.layers[i : j + 1]
         each = [layer.depths(npu, "output", ROOM) for layer in own]
-        found = {key: max(d.get(key, 2) for d in each) for key in ("tuple_words", "pool_words", "acc_bits")}
+        found = {key: max(d.get(key, 2) for d in each) for key in LARGEST}
         sums = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds")
         found |= {key: max(2, sum(d.get(key, 0) for d in each)) for key in sums}
         if j > i:
-            inside = [layer.output_windows * after.words(npu) for layer, after in zip(own, own[1:])]
+            inside = [layer.output_windows * after.words(npu) for layer, after in pairwise(own)]
             found["map_words"] = max(2, *inside)
         return found | {"layers": max(2, j - i + 1)}
 

@@ -18,7 +18,7 @@ from hls_gen.design import Design, Npu
 from ..netlist import Resources
 from .memory import mapped
 from .parts import Part, core_parts, outlet_parts, parts
-from .stores import Store, npu_stores, stores
+from .stores import SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"
 FITTED = ("lut", "ff", "dsp")
@@ -40,7 +40,7 @@ def of_parts(found: list[Part], made: Coefficients) -> dict[str, float]:
     """Sums of FITTED over parts."""
     total = dict.fromkeys(FITTED, 0.0)
     for part in found:
-        for key, weights in made["parts"][part.kind].items():
+        for key, weights in made["parts"].get(part.kind, {}).items():
             value = sum(weights.get(name, 0) * size for name, size in part.features.items())
             total[key] += max(value, 0) * part.times
     return total
@@ -58,7 +58,7 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
     memories = len(npu.memories())
     shell = [
         Part("loader", "", {"npus": 1, "memories": memories, "network": sum(w for _, w in npu.network_fields)}),
-        Part("registers", "", {"npus": 1, "bits": npu.state_bits + 32 * len(npu.pulses)}),
+        Part("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": npu.state_bits}),
         Part("top", "", {"npus": 1}),
     ]
     found = of_parts([*core_parts(npu, stream_bits), *shell], made)
@@ -77,7 +77,8 @@ def of_stores(found: Iterable[Store]) -> dict[str, float]:
     for store in found:
         one = mapped(store.width, store.depth, store.latency, store.style).resources
         for key in total:
-            total[key] += getattr(one, key) * store.times
+            if key != "lut" or store.name != SUMS:  # a PE's figures have those
+                total[key] += getattr(one, key) * store.times
     return total
 
 

@@ -28,7 +28,6 @@ from hls_gen.results import CREDITS
 from ..designs import needs_integer
 from ..fit import geometry
 
-
 SMALL_MAP = 16
 """Tuples of a map that is small: the tuple memory has room for one more of it beside what it must hold."""
 
@@ -130,7 +129,9 @@ class Layer:
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
         found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
                  "jumps": made.jumps, "kernel_rows": self.places * words * groups,
-                 "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2}  # fmt: skip
+                 "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2,
+                 "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
+                 "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
         if npu.pool and self.pool:
             pool_words = geared(steps, npu.ol, npu.pfp)
             found |= {"pool_words": self.pool.ring_words(pool_words), "pool_taps": self.pool.taps,
@@ -203,7 +204,7 @@ def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, k
         any_match=binary and p.any_match,
         value_bits=1 + max(high.bit_length(), (~low).bit_length()),
         weight_bits=1 if binary else _bits(p.weight),
-        macs=int(len(conv.index)) * channels * p.out_channels,
+        macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
     )
 

@@ -1,7 +1,7 @@
 """Coefficients of the area model from designs and their synthesised area.
 
-Each kind of block gets its own formula, fitted to the blocks of that kind in all designs; what flattening changes is one
-factor for all. Sizes only ever add: no coefficient is negative.
+Each kind of block gets its own formula, fitted to the blocks of that kind in all designs; what flattening changes is
+one factor for all. Sizes only ever add: no coefficient is negative.
 """
 
 import re
@@ -69,8 +69,7 @@ def _is(part: Part, module: str, number: str) -> bool:
     if part.kind.startswith("pe_"):
         return module.startswith("pe_") and (not number or module.endswith(f"_{number}"))
     if part.kind in ("collector", "divider", "fifo"):
-        tail = r"(_side_\d+)?(_tail)?" if part.kind == "divider" else r"(_margin_\d+)?"
-        return re.fullmatch(re.escape(part.module) + (r"(_\d+x\d+)?" if part.module.endswith("_to") else "") + tail, module) is not None
+        return re.fullmatch(part.module + r"(_margin_\d+)?", module) is not None
     owner = part.npu is not None and number
     return module == (f"{part.module}_{number}" if owner else part.module)
 
@@ -92,7 +91,9 @@ def _formula(features: Sequence[Mapping[str, float]], wanted: Sequence[float]) -
     while used:
         columns = table[:, used] / scale[used] * weight[:, None]
         ridge = 0.02 * np.eye(len(used)) * np.abs(columns).max()
-        solved = np.linalg.lstsq(np.vstack([columns, ridge]), np.append(target * weight, np.zeros(len(used))), rcond=None)[0]
+        solved = np.linalg.lstsq(
+            np.vstack([columns, ridge]), np.append(target * weight, np.zeros(len(used))), rcond=None
+        )[0]
         if solved.min() >= 0:
             return {names[k]: round(float(v / scale[k]), 4) for k, v in zip(used, solved) if v}
         used.pop(int(solved.argmin()))

@@ -5,13 +5,14 @@ Every kind of RAM has units, a width and a depth each. What a memory costs in un
 
     units x fixed cost + width-proportional cost + 1/2 (banks - 1) x width + 1/2 banks (where there are several banks)
 
-and the cheapest kind is taken; one with asynchronous reads can't be block RAM. Source: Yosys,
+and the cheapest kind is taken; one with asynchronous reads can't be block RAM. How many LUTs choose between banks is
+not exact, the rest is. Source: Yosys,
 passes/memory/memory_libmap.cc (MemMapping::handle_geom) and techlibs/xilinx/*.txt; tests/overlay/test_explore_memory.py
 compares with Yosys.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from ..netlist import Resources
 
@@ -33,16 +34,13 @@ class Kind:
 LUT_RAM = (
     Kind(6, 32, 8, 7, 6, lutram=4),  # RAM32M
     Kind(3, 64, 8, 7, 3, lutram=4),  # RAM64M
-    Kind(4, 32, 8, 8, 4, lutram=8),  # 4 x RAM32X1D
-    Kind(2, 64, 8, 8, 2, lutram=8),
-    Kind(1, 128, 8, 8, 1, lutram=4),  # RAM128X1D
 )
 BLOCK_RAM = (
     *(Kind(w, 512 * 36 // w if w > 8 else 16384 // w, 129, 0, min(w, 9), bram36=0.5) for w in (1, 2, 4, 9, 18, 36)),
     *(Kind(w, 512 * 72 // w if w > 8 else 32768 // w, 257, 0, min(w, 9), bram36=1) for w in (1, 2, 4, 9, 18, 36, 72)),
 )
-RAM32X1D = LUT_RAM[2]
-RAM64X1D = LUT_RAM[3]
+MOST_LOGIC = 6
+"""Bits of a memory that is made of flip-flops, if Yosys may choose."""
 STYLES = ("auto", "block", "distributed")
 
 
@@ -55,7 +53,7 @@ class Mapped:
     banks: int
 
 
-@lru_cache(maxsize=None)
+@cache
 def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Mapped:
     """A memory of ``depth`` words of ``width`` bits with one write and one read port of that latency, 0 or 1.
 
@@ -63,6 +61,8 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     """
     if style not in STYLES:
         raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
+    if style == "auto" and width * depth <= MOST_LOGIC:
+        return Mapped(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (
         BLOCK_RAM if latency and style != "distributed" else ()
     )
@@ -75,19 +75,14 @@ def _as(kind: Kind, width: int, depth: int, latency: int) -> tuple[float, Mapped
     units = -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
     cost = (kind.cost - kind.scaled) * units + kind.scaled * banks * width / kind.width
     cost += (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0)
-    lutram = kind.lutram * units
-    if kind in (RAM32X1D, RAM64X1D):
-        lutram = 2 * banks * width
-    choose, address = 0.0, (banks - 1).bit_length()
-    if banks > 1:
-        choose = width * _mux(banks) + banks
-    ff = (width if kind.lutram else 0) + (address if not kind.lutram else 0) if latency else 0
-    found = Resources(lut=round(choose), ff=ff, lutram=lutram, bram36=kind.bram36 * units)
+    ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
+    lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + 2 * banks
+    found = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
     return cost, Mapped(found, not kind.lutram, banks)
 
 
-def _mux(inputs: int) -> float:
-    """LUTs of a multiplexer of one bit: LUT6 with MUXF7 and MUXF8, of 4, 8, 16 inputs; beyond, a tree."""
-    if inputs <= 4:
+def _choice(banks: int, lut_ram: bool) -> float:
+    """LUTs for a bit of the choice between banks, about: only behind LUT RAM does Yosys merge it into MUXF7."""
+    if banks <= 4:
         return 1
-    return inputs / 4 + (0 if inputs <= 16 else inputs / 16)
+    return 1 + banks / 5 if lut_ram else banks / 2

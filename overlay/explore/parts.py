@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from hls_gen.design import Design, Npu
 from hls_gen.pe import CHUNK, extra_stage, groups
 from hls_gen.pool import FIFO_WORDS, side_bits
+from hls_gen.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
 from hls_gen.rtl import bits_for
 from hls_gen.top import MAP_HELD
+
+from .memory import mapped
 
 Features = dict[str, float]
 
@@ -67,15 +70,19 @@ def _shell(design: Design) -> Iterator[Part]:
     network = sum(w for npu in design.npus for _, w in npu.network_fields)
     yield Part("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
                                     "network": network, "stream": stream})  # fmt: skip
-    state = sum(npu.state_bits + 32 * len(npu.pulses) for npu in design.npus)
-    yield Part("registers", "registers_block", {"one": 1, "npus": len(design.npus), "bits": state})
+    pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)
+    yield Part("registers", "registers_block", {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state})
     yield Part("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
     word = first.host_word_bits
     if word > stream:
         yield from _collector(stream, -(-word // stream), word, 0)
     elif word < stream:
-        yield Part("divider", f"divide_{stream}_to", {"one": 1, "width": stream, "pieces": bits_for(stream // word)})
+        name = f"divide_{stream}_to_{stream // word}x{word}_tail"
+        yield Part("divider", name, {"one": 1, "width": stream, "pieces": bits_for(stream // word)})
     yield Part("fifo", "fifo_1x16", _fifo(1, 16))
+    if design.spill_words:
+        width = first.word_bits + 1
+        yield Part("fifo", f"fifo_{width}x{design.spill_words}", _fifo(width, design.spill_words))
     yield from _collector(stream, 1, stream, 1)
 
 
@@ -91,36 +98,42 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
     row = bits_for(npu.kernel_rows - 1)
     tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
     source = npu.word_bits * (len(npu.inlets) - 1)
-    common = {"one": 1, "ring": ring, "row": row, "tables": tables, "several": several, "slot": slot,
+    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
+    common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
               "acc": acc * (npu.kind == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
     yield Part("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
     queue = npu.kgp * acc * (npu.units > 1)
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets
-    values = {"one": 1, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot, "several": several,
-              "raw": npu.ol * acc * raw}  # fmt: skip
+    counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
+    values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
+              "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
     yield Part(f"results_{npu.kind}", "results_unit", values, n)
     if not npu.pool:
         return
     ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
-    values = {"one": 1, "ring": ring, "tables": tables, "average": npu.kind == "integer"}
+    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
+    values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.kind == "integer"}
     yield Part("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
-    yield Part(f"pool_unit_{npu.kind}", "pool_unit", unit, n)
-    w = npu.pool_word_bits + side_bits(npu)
-    if npu.kind == "binary":
-        yield Part("fifo", f"fifo_{w}x{FIFO_WORDS}", _fifo(w, FIFO_WORDS), n)
+    integer, w = npu.kind == "integer", npu.pool_word_bits + side_bits(npu)
+    yield Part(f"pool_unit_{npu.kind}", "pool_unit_integer" if integer else "pool_unit", unit, n)
+    words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS
+    yield Part("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
+    if integer:
+        yield Part("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp)
 
 
 def _array(npu: Npu, n: int) -> Iterator[Part]:
     """The PEs."""
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
+    choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
     if npu.kind == "integer":
         products = lanes * npu.feature_bits * npu.weight_bits
         features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
-                    "several": several * acc}  # fmt: skip
+                    "several": several * acc, "choice": choice}  # fmt: skip
         yield Part("pe_integer", "pe_", features, n, npu.kgp, True)
         return
     if npu.collect:
@@ -131,13 +144,12 @@ def _array(npu: Npu, n: int) -> Iterator[Part]:
         return
     found = groups(npu)
     chunks = sum(-(-size // CHUNK) for _, size in found)
-    several_acc = acc * several
     features = {"one": 1, "lanes": lanes, "acc": acc, "bits": sum(bits_for(size) for _, size in found),
                 "triples": sum(size // 3 for _, size in found), "singles": sum(size % 3 for _, size in found),
-                "several": several_acc, "chunks": (chunks if extra_stage(npu) else 0) * bits_for(lanes),
+                "several": acc * several, "choice": choice, "chunks": chunks * bits_for(lanes) * extra_stage(npu),
                 "both": acc * (npu.accumulate == "both")}  # fmt: skip
     if npu.planes:
-        features["weighed"] = acc * (len(found) - 1)
+        features |= {"planes": npu.planes, "plain": lanes * bool(npu.code_bits)}
         yield Part("pe_planes", "pe_", features, n, npu.kgp, True)
         return
     features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
@@ -174,8 +186,8 @@ def gear(source: int, target: int, side: int, n: int) -> Iterator[Part]:
         yield from _collector(source, target // source, target, side, n)
     else:
         pieces = -(-source // target)
-        yield Part("divider", f"divide_{source}_to_{pieces}x{target}", {
-            "one": 1, "width": source if pieces > 1 else 0, "pieces": bits_for(pieces - 1)}, n)  # fmt: skip
+        name = f"divide_{source}_to_{pieces}x{target}" + (f"_side_{side}" if side else "")
+        yield Part("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
 
 def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[Part]:

@@ -20,7 +20,9 @@ LEAST_GAIN = 0.01
 MOST_ACCUMULATORS = 256
 
 
-def refine(model: Model, candidate: Candidate, found: Figures, budget: Budget, steps: int = STEPS) -> tuple[Candidate, Figures]:
+def refine(
+    model: Model, candidate: Candidate, found: Figures, budget: Budget, steps: int = STEPS
+) -> tuple[Candidate, Figures]:
     """``candidate`` with less latency, and its figures."""
     for _ in range(steps):
         if budget.latency is not None and found.latency <= budget.latency:

@@ -62,9 +62,15 @@ def _common(rng: random.Random, given: dict) -> Npu:
         pool_words=power(1, 8),
         buffer_words=power(1, 5),
         **{name: rng.choice([2, 2, 60, 300, 1000]) for name in ("taps", "olds", "jumps", "pool_taps", "pool_olds")},
-        kernel_rows=rng.choice([9, 30, 60, 100, 300, 1000, 3000]),
+        kernel_rows=rng.choice([9, 30, 60, 100, 300, 1000]),
         threshold_rows=rng.choice([4, 16, 40, 100, 300]),
         map_words=rng.choice([16, 100, 300]),
+        windows=rng.choice([2, 30, 900]),
+        window_taps=rng.choice([2, 9]),
+        groups=rng.choice([2, 4, 64]),
+        levels=rng.choice([2, 2, 3]),
+        input_words=rng.choice([8, 200, 2000]),
+        kernel_ram=rng.choice(["auto", "auto", "block"]),
     )
     least = 24 if integer else max(least_acc_bits(made), 8) + rng.randint(1, 5)
     return Npu(**{**made.__dict__, "acc_bits": max(least, least_acc_bits(made))})

@@ -21,6 +21,8 @@ from .layer import Layer, layers
 from .refine import refine
 from .workers import Workers
 
+SHARES = (1.0, 0.985, 0.95, 0.9)
+"""Intervals that are tried for a rate, as shares of its interval: NPUs may wait for each other."""
 POINTS = 9
 """Intervals of a sweep."""
 SPAN = 64
@@ -30,7 +32,7 @@ ROUNDS = 6
 FEW_NPUS = Price()
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
-another, and with the last price there is one a layer."""
+another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
 
 Progress = Callable[[int, int], None]
 
@@ -80,7 +82,11 @@ def explore(
     workers = workers or Workers()
     made = layers(model, order)
     search = Search(model, made, budget, stream_bits, order)
-    tasks = [(interval, price) for interval in search.intervals(points) for price in PRICES]
+    tasks = [
+        (interval, price)
+        for k, interval in enumerate(search.intervals(points))
+        for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
+    ]
     rows: list[Row] = []
     for done, found in enumerate(workers.map(search.rows, tasks), 1):
         rows += found
@@ -140,7 +146,7 @@ class Search:
     def intervals(self, points: int) -> list[int]:
         """Intervals to try: the rate that is asked for, or a sweep from the fastest one on."""
         if self.budget.cycles is not None:
-            return [int(self.budget.cycles)]
+            return [int(self.budget.cycles * share) for share in SHARES]
         fastest = self.fastest()
         return [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
 
@@ -154,14 +160,13 @@ class Search:
         return least
 
     def rows(self, task: tuple[int, Price]) -> list[Row]:
-        """What is found for an interval: first until it is reached, then with prices that rise until the budget holds
-        and fall again as far as it does."""
+        """What is found for an interval, with prices that rise until the budget holds and fall again as far as it does;
+        and with more NPUs where they wait too long for each other."""
         interval, price = task
-        asked, out = interval, list[Row]()
-        dear: Price | None = None
-        cheap = price
+        out = list[Row]()
+        cheap, dear = price, None
         for _ in range(ROUNDS):
-            runs = self.chain.cheapest(asked, price) or self.chain.cheapest(interval, price)
+            runs = self.chain.cheapest(interval, price)
             made = None if runs is None else self._figures(tuple(runs))
             if made is None:
                 break
@@ -169,12 +174,11 @@ class Search:
             excess = self.budget.excess(found)
             out.append(Row(candidate, found, interval, not excess))
             over = excess.keys() & STEPS.keys()
-            if "cycles" in excess:
-                asked = min(asked - 1, int(asked / excess["cycles"]))
-                cheap = price = replace(price, npu=price.npu - WAITING)
-            elif over:
+            if over:
                 cheap = price
                 price = _raised(price, over) if dear is None else _between(price, dear)
+            elif "cycles" in excess and price.npu > -LAST_WAITING:
+                cheap = price = replace(price, npu=price.npu - WAITING)
             elif price != cheap:
                 dear = price
                 price = _between(cheap, dear)
@@ -190,7 +194,7 @@ class Search:
         return self._seen[runs]
 
 
-WAITING = 700.0
+WAITING, LAST_WAITING = 700.0, 2_000.0
 """What an NPU is made cheaper by where NPUs wait for each other: with more of them less work lies on each."""
 STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 """First price of what is over its limit, in LUTs."""

@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hls_gen.counters import WIDTH
 from hls_gen.design import Design, Npu
+from hls_gen.divide import sum_bits
 from hls_gen.fifo import LUT_RAM_DEPTH
 from hls_gen.ping_pong import LUT_RAM_WORDS
 from hls_gen.pool import FIFO_WORDS, side_bits
+from hls_gen.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
 from hls_gen.rtl import bits_for
 from hls_gen.top import MAP_HELD
 
-
-ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser"}
+SUMS = "sums"
+"""The accumulators of the PEs."""
+HOST_COUNTERS = 4
+"""Counters beside those of the NPUs."""
+ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
 """Loadable memories that are read at once."""
 
 
@@ -34,7 +40,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
             continue
         full, rest = divmod(m.width, stream_bits)
         latency = 0 if m.name in ASYNCHRONOUS else 1
-        style = getattr(npu, "kernel_ram", "auto") if m.name == "kernels" else "auto"
+        style = npu.kernel_ram if m.name == "kernels" else "auto"
         if full:
             yield Store(m.name, stream_bits, m.depth, latency, full, style)
         if rest:
@@ -42,14 +48,16 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
     if npu.accumulators > 1:
         w = 1 if npu.accumulate == "or" else npu.acc_bits
-        yield Store("sums", w, npu.accumulators, 0, 2 * npu.kgp)
+        yield Store(SUMS, w, npu.accumulators, 0, 2 * npu.kgp)
         if npu.kind == "binary":
             yield Store("offsets", npu.acc_bits, npu.accumulators, 0)
     if npu.pool:
         yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
-        w = npu.pool_word_bits
+        integer = npu.kind == "integer"
+        w = npu.pfp * sum_bits(npu) if integer else npu.pfp
         yield Store("pool_queue", w, 1 << npu.pool_index_bits, 0)
-        yield Store("pool_fifo", w + side_bits(npu), FIFO_WORDS, 0)
+        words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS
+        yield Store("pool_fifo", npu.pool_word_bits + side_bits(npu), words, 0)
     if "loop" in npu.inlets:
         yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > LUT_RAM_DEPTH))
     if "ring" in npu.inlets:
@@ -59,11 +67,17 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("map_held", npu.word_bits + 1, MAP_HELD, 0)
 
 
+def counter_rows(design: Design) -> int:
+    """Rows of the memory of the design's counters."""
+    return 1 << max(2, (HOST_COUNTERS + sum(len(npu.pulses) for npu in design.npus) - 1).bit_length())
+
+
 def stores(design: Design) -> Iterator[Store]:
     """The memories of a design."""
     for npu in design.npus:
         yield from npu_stores(npu, design.stream_bits)
     yield Store("frame_flags", 1, 16, 0)
+    yield Store("counts", WIDTH, counter_rows(design), 0)
     if design.spill_words:
         width = design.npus[0].word_bits + 1
         yield Store("spill_store", width, design.spill_words, int(design.spill_words > LUT_RAM_DEPTH))

@@ -1,7 +1,7 @@
 """PE against numpy: flat, grouped (planes beside each other) and shifted (planes one after another)."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -16,10 +16,14 @@ NPUS = {
     "flat_wide": Npu(kfp=130, acc_bits=12, shift_bits=0),
     "grouped": Npu(kfp=29, acc_bits=15, planes=8),
     "grouped_wide": Npu(kfp=200, acc_bits=13, planes=2),
+    "grouped_few": Npu(kfp=9, acc_bits=7, planes=2),
+    "grouped_narrow": Npu(kfp=28, acc_bits=6, planes=8),
+    "first_layer": Npu(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
     "shifted": Npu(kfp=5, acc_bits=14, shift_bits=3),
     "shifted_1": Npu(kfp=70, acc_bits=11, shift_bits=1),
 }
-LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "shifted": 3, "shifted_1": 4}
+LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
+           "first_layer": 3, "shifted": 3, "shifted_1": 4}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ def bits(word: int, lanes: int) -> np.ndarray:
 def lane_weights(npu: Npu, code: int) -> np.ndarray:
     """What a match counts in each lane; the module's text, lane by lane."""
     weight = np.ones(npu.kfp, np.int64)
-    if npu.planes and code:
+    if npu.planes and (code or not npu.code_bits):
         size = npu.kfp // (npu.planes + 1)
         for lane in range(2 * size, npu.kfp):  # the first two thirds: plane 0 and the constant lanes
             plane = min(lane // size - 1, npu.planes - 1)  # what is left over belongs to the last
@@ -182,3 +186,11 @@ def test_each_lane_alone(bench, name):
 )
 def test_groups(npu, parts):
     assert groups(npu) == parts
+
+
+def test_no_code_where_only_integers_come():
+    planes = Npu(kfp=27, planes=8)
+    frames_only = replace(planes, inlets=("host",), outlets=("ring", "host"))
+    assert (planes.code_bits, frames_only.code_bits) == (1, 0)
+    assert replace(frames_only, inlets=("host", "ring")).code_bits == 1
+    assert replace(frames_only, accumulate="both").code_bits == 2

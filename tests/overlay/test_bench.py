@@ -12,9 +12,9 @@ from golden import file
 from golden.network import Model
 from overlay import bench as benches
 from overlay import networks
-from overlay.bench import Figures, measure, reference
+from overlay.bench import Figures, measure
 from overlay.cli.commands import bitloom
-from overlay.designs import REFERENCES
+from overlay.designs import REFERENCES, Reference, reference
 from overlay.orders import orders
 from tests.cases import integer_cases
 from tests.errors import value_error
@@ -86,7 +86,7 @@ def test_command(tmp_path: Path) -> None:
 def test_command_with_another_name() -> None:
     result = call("bench", "digits-cnn", "nonet", "--json")
     assert result.exit_code == 1
-    assert str(result.exception) == f"bitloom: bench: name must be one of {', '.join(REFERENCES)}, got 'nonet'"
+    assert str(result.exception) == f"bitloom: design: name must be one of {', '.join(REFERENCES)}, got 'nonet'"
 
 
 def test_mismatches_fail_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""Fit the area model anew: ``python -m overlay.explore.refit [--designs N] [--jobs N] [--scheduler ADDRESS]``.
+
+Synthesises the sampled designs (samples.py), half a minute each on an idle core, fits coefficients to them and writes
+coefficients.json. Its error is that on designs which it was not fitted to: each design is tried with a model that was
+fitted to all others. What was synthesised is found again in the cache: a run that was interrupted goes on where it
+ended.
+"""
+
+import json
+import platform
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hls_gen.design import Design
+from hls_gen.registers import VERSION
+
+from ..area import Area, area
+from ..cli.show import bar, grid, one_line_errors
+from ..yosys import yosys_version
+from .estimate import FILE
+from .least_squares import errors, fitted
+from .samples import samples
+from .workers import Workers
+
+Progress = Callable[[int, int], None]
+
+SEED = 1
+
+
+def synthesised(design: Design) -> tuple[Design, Area]:
+    """A design with its area by Yosys."""
+    return design, area(design)
+
+
+def refit(
+    designs: int, workers: Workers, progress: Progress | None = None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(coefficients, error of each design by a model that was fitted to the others)."""
+    tasks, measured = samples(designs, SEED), []
+    for done, found in enumerate(workers.map(synthesised, tasks), 1):
+        measured.append(found)
+        if progress is not None:
+            progress(done, len(tasks))
+    return judged(measured)
+
+
+def judged(measured: list[tuple[Design, Area]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(coefficients fitted to all, error of each design by a model that was fitted to the others)."""
+    made = fitted(measured)
+    tried = []
+    for k, one in enumerate(measured):
+        others = fitted([*measured[:k], *measured[k + 1 :]])
+        tried += errors([one], {**others, "parts": {**made["parts"], **others["parts"]}})
+    shares = [abs(row["share"]) for row in tried]
+    made["error"] = {
+        "designs": len(tried),
+        "median": round(statistics.median(shares), 4),
+        "worst": round(max(shares), 4),
+    }
+    made["made_with"] = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(measured),
+                         "bitloom": ".".join(map(str, VERSION))}  # fmt: skip
+    return made, tried
+
+
+@click.command()
+@click.option("--designs", type=click.IntRange(2), default=24, help="Designs to synthesise.")
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Syntheses at a time.")
+@click.option("--scheduler", help="Address of a Dask scheduler whose workers do the syntheses.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default=FILE, help="File to write.")
+@one_line_errors
+def main(designs: int, jobs: int, scheduler: str | None, out: Path) -> None:
+    """Fit the area model to Yosys' figures of sampled designs."""
+    with bar("synthesis", "designs") as update:
+        made, tried = refit(designs, Workers(jobs, scheduler), update)
+    out.write_text(json.dumps(made, indent=1) + "\n")
+    rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['bram36']:g}",
+             f"{r['model_bram36']:g}"] for r in tried]  # fmt: skip
+    grid(
+        "each design by a model of all others",
+        ["design", "LUT and LUT RAM", "by the model", "off by", "BRAM36", "by the model"],
+        rows,
+    )
+    click.echo(f"{out}: off by {made['error']['median']:.1%} (median), {made['error']['worst']:.1%} (worst)")
+
+
+if __name__ == "__main__":
+    main()

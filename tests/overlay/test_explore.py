@@ -1,0 +1,276 @@
+"""The search: whatever it returns makes a design that builds and simulates."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from driver.compile import compile_model
+from driver.manifest import Manifest
+from golden.network import Model
+from hls_gen.design import Npu
+from hls_gen.verilog import generate
+from overlay import build as builds
+from overlay import networks
+from overlay.boards import BOARDS, board
+from overlay.cli.commands import bitloom
+from overlay.explore.budget import Budget
+from overlay.explore.candidate import Candidate, Figures, figures
+from overlay.explore.chain import Chain, Price, splits
+from overlay.explore.layer import layers
+from overlay.explore.search import Explored, Row, explore, of_runs, pareto
+from overlay.explore.workers import Workers
+from overlay.netlist import Resources
+from overlay.run import run
+from tests.errors import value_error
+from tests.networks import integer_networks, random_images, random_integer_model, random_model
+from tests.networks import networks as binary_networks
+
+POINTS = 3
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    """A random network of one of the engines, with weights."""
+    seed = draw(st.integers(0, 99))
+    if draw(st.integers(0, 3)):
+        return random_model(draw(binary_networks()), seed)
+    return random_integer_model(draw(integer_networks()), seed, 24)
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> Budget:
+    """Limits, some of them out of reach."""
+    limits = {"lut": 2_000 << draw(st.integers(0, 4)), "bram36": draw(st.sampled_from([4, 20, 140])),
+              "lanes": 4 << draw(st.integers(0, 8)), "cycles": 100 << draw(st.integers(0, 10))}  # fmt: skip
+    return Budget(**{key: value for key, value in limits.items() if draw(st.booleans())})
+
+
+def found_for(model: Model, budget: Budget) -> Explored:
+    try:
+        return explore(model, budget, points=POINTS)
+    except ValueError as e:
+        assume("no folding was found" not in str(e) and not str(e).startswith("random:"))
+        raise
+
+
+def builds_all(model: Model, found: Explored) -> None:
+    """Every row's foldings, written as JSON and read again, give hardware and a program for it."""
+    for row in (*found.front, *([found.best] if found.best else [])):
+        candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
+        design = candidate.design(model)
+        assert figures(model, candidate, design) == row.figures
+        manifest = Manifest.from_dict(generate(design).manifest, design.name)
+        compile_model(model, manifest, candidate.order, candidate.work, mapping=candidate.mapping)
+
+
+QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
+
+
+@settings(max_examples=4, **QUICK)
+@given(models(), budgets())
+def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
+    found = found_for(model, budget)
+    assert found.front
+    builds_all(model, found)
+    if found.best is not None:
+        assert budget.holds(found.best.figures)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, **QUICK)
+@given(models(), budgets())
+def test_what_it_returns_builds_slowly(model: Model, budget: Budget) -> None:
+    builds_all(model, found_for(model, budget))
+
+
+@pytest.mark.slow
+@settings(max_examples=8, **QUICK)
+@given(models(), budgets(), st.integers(0, 99))
+def test_what_it_returns_simulates(
+    tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget, seed: int
+) -> None:
+    found = found_for(model, budget)
+    row = found.best or found.front[-1]
+    simulated(tmp_path_factory.mktemp("explored"), model, row, random_images(model.network, 4, seed))
+
+
+def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
+    """Hardware equals golden, and its latency is what the flow model says."""
+    c = row.candidate
+    made = builds.build(folder, c.design(model), [model], order=c.order, work=dict(c.work), mapping=c.mapping)
+    assert run(made, model, images).bit_exact_frames == len(images)
+    alone = run(made, model, images[:1])
+    assert alone.counters["cycles"] == row.figures.latency
+
+
+def test_digits_simulates(tmp_path: Path) -> None:
+    model = networks.load("digits-cnn")
+    found = explore(model, Budget(lanes=400, cycles=1000))
+    assert found.best is not None
+    assert len(found.best.candidate.npus) > 1
+    simulated(tmp_path, model, found.best, random_images(model.network, 6, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("cnv-w1a1", Budget(lanes=2_272, cycles=28_999, latency=69_999)),
+        ("cnv-w1a1", Budget(lut=26_072, bram36=140, cycles=14_199)),
+        ("cnv-w1a1", Budget(lut=53_200, bram36=140, cycles=8_199)),
+        ("lfc-w1a1", Budget(lanes=6_272, cycles=512)),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_reaches_the_figures(name: str, budget: Budget) -> None:
+    found = explore(networks.load(name), budget)
+    assert found.best is not None
+    assert budget.holds(found.best.figures)
+
+
+# parts
+
+
+@pytest.mark.parametrize("total", [1, 2, 7, 64, 100, 1023])
+def test_splits(total: int) -> None:
+    assert splits(total) == sorted({-(-total // parts) for parts in range(1, total + 1)})
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
+def test_depths_are_those_of_fit(name: str) -> None:
+    """The search prices an NPU with the memories that fit gives it."""
+    model = networks.load(name)
+    made = layers(model)
+    chain = Chain(made, 64, 1 if name == "digits-cnn" else 8)
+    runs = chain.cheapest(40_000, Price(npu=-10_000))
+    assert runs is not None
+    assert len(runs) == len(made)
+    candidate = of_runs(name, runs, 64, "pull")
+    keys = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits", "windows", "groups", "levels")
+    for given_npu, fitted in zip(candidate.npus, candidate.design(model).npus):
+        assert [getattr(given_npu, k) for k in keys] == [getattr(fitted, k) for k in keys]
+
+
+@pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
+def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
+    """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""
+    model = networks.load("digits-cnn")
+    chain = Chain(layers(model), 64)
+    runs = chain.cheapest(interval, Price(npu=-10_000))
+    if runs is None:
+        assert interval < 577  # the largest number of taps
+        return
+    slowest = max(chain.cycles(r.first, r.last, r.npu) for r in runs)
+    found = figures(model, of_runs("digits-cnn", runs, 64, "pull"))
+    assert found is not None
+    assert found.cycles <= interval
+    assert found.cycles <= slowest * 1.02 + 20
+
+
+def row(cycles: float, lut: int) -> Row:
+    candidate = Candidate("net", (Npu(),), (0,))
+    return Row(candidate, Figures(Resources(lut=lut), 64, cycles, 100), 1, True)
+
+
+def test_pareto() -> None:
+    rows = [row(10, 50), row(20, 40), row(20, 60), row(30, 45), row(40, 10), row(10, 55)]
+    assert [(r.figures.cycles, r.figures.lut) for r in pareto(rows)] == [(10, 50), (20, 40), (40, 10)]
+
+
+def test_budget() -> None:
+    budget = Budget.of_board(board("pynq-z2"), lut=20_000, cycles=None)
+    assert (budget.lut, budget.ff, budget.bram36, budget.dsp, budget.cycles) == (20_000, 106_400, 140, 220, None)
+    over = Figures(Resources(lut=19_000, lutram=2_000, bram36=70), 64, 10, 10)
+    assert budget.excess(over) == {"lut": 1.05}
+    with value_error("budget: lut must be > 0, got -1"):
+        Budget(lut=-1)
+
+
+def test_boards() -> None:
+    assert board("pynq-z1").holds(Resources(lut=53_000, lutram=200, ff=106_400, bram36=140, dsp=220))
+    assert not board("pynq-z1").holds(Resources(lut=53_001, lutram=200))
+    with value_error(f"board: name must be one of {', '.join(BOARDS)}, got 'zed'"):
+        board("zed")
+
+
+def test_foldings_of_another_format() -> None:
+    with value_error("foldings: format must be bitloom-foldings, version 1, got 'x'"):
+        Candidate.from_dict({"format": "x"})
+
+
+# workers
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_workers() -> None:
+    assert list(Workers().map(double, [1, 2])) == list(Workers(jobs=2).map(double, [1, 2])) == [2, 4]
+    with value_error("workers: jobs must be >= 1, got 0"):
+        Workers(0)
+
+
+def test_cluster() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert list(Workers(scheduler=cluster.scheduler_address).map(abs, [-1, 2])) == [1, 2]
+        model = networks.load("digits-cnn")
+        there = explore(model, Budget(cycles=2_000), workers=Workers(scheduler=cluster.scheduler_address))
+    here = explore(model, Budget(cycles=2_000))
+    assert [r.figures for r in there.front] == [r.figures for r in here.front]
+
+
+# command line
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(bitloom, ["explore", *arguments])
+
+
+def test_command(tmp_path: Path) -> None:
+    saved = tmp_path / "foldings.json"
+    result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", "--save", str(saved))
+    assert result.exit_code == 0, result.output
+    for word in ("Pareto front", "chosen", "cycles", "latency", "designs that it was not fitted to"):
+        assert word in result.stdout
+    candidate = Candidate.from_dict(json.loads(saved.read_text()))
+    assert candidate.design(networks.load("digits-cnn")).npus
+
+
+def test_command_json_and_rate() -> None:
+    result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    assert data["best"]["cycles_per_frame"] <= 2_000
+    assert set(data["model_error"]) == {"designs", "median", "worst"}
+    assert {"npus", "lanes", "lut", "lutram", "bram36", "latency_cycles", "foldings"} <= set(data["front"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cycles", "10", "--rate", "10"), "explore: give --cycles or --rate, not both"),
+        (("--lut", "-5"), "budget: lut must be > 0, got -5.0"),
+        (("--plot", "x.pdf"), "--plot: file name must end with .png or .svg, got x.pdf"),
+        (("--lut", "10", "--points", "1", "--save", "x.json"),
+         "digits-cnn: no design fits the budget, nothing was written to x.json"),
+    ],
+)  # fmt: skip
+def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
+    result = call("digits-cnn", *arguments)
+    assert result.exit_code != 0
+    assert str(result.exception) == f"bitloom: {message}"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_plot(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"front.{ending}"
+    assert call("digits-cnn", "--points", "2", "--plot", str(picture)).exit_code == 0
+    assert picture.stat().st_size > 5_000

@@ -285,7 +285,7 @@ class Unit:
         """(weights, [(lanes, factor of their matches)]) of each PE."""
         if row not in self.kernels:
             content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.parameters["planes"]
-            code, groups = content.get("code", 0), [((1 << kfp) - 1, 1)]
+            code, groups = content.get("code", int(planes > 0)), [((1 << kfp) - 1, 1)]  # without the bit: integers
             if planes and code:
                 size = kfp // (planes + 1)
                 first = [(1 << 2 * size) - 1] + [(1 << size) - 1 << (g + 1) * size for g in range(1, planes)]

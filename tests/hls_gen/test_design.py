@@ -37,7 +37,7 @@ BAD = {
     **{
         name: (1, f"npu: {name} must be >= 2, got 1")
         for name in ("windows", "window_taps", "groups", "levels", "input_words")
-    },  # fmt: skip
+    },
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
     "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
     "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),

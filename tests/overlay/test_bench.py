@@ -10,11 +10,12 @@ from click.testing import CliRunner, Result
 
 from golden import file
 from golden.network import Model
+from hls_gen.design import Npu, cascade
 from overlay import bench as benches
 from overlay import networks
 from overlay.bench import Figures, measure
 from overlay.cli.commands import bitloom
-from overlay.designs import REFERENCES, Reference, reference
+from overlay.designs import REFERENCES, reference
 from overlay.orders import orders
 from tests.cases import integer_cases
 from tests.errors import value_error
@@ -57,6 +58,24 @@ def test_cifar_quick_int8(order: str, cycles: int, latency: int, tmp_path: Path)
     check(figures, cycles, latency)
     assert (figures["lanes"], figures["xnor_lanes"], figures["ideal_cycles_per_frame"]) == (64, 0, IDEAL)
     assert cycles <= 1.02 * IDEAL
+
+
+def test_several_npus_and_several_networks(tmp_path: Path) -> None:
+    """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
+    npu = Npu(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
+    design = Reference(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-cnn",))
+    figures = measure("two", design, 4, tmp_path)[0]
+    assert set(figures) == KEYS | {"per_npu", "also"}
+    assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["mismatches"]) == (2, 256, 256, 0)
+    cycles, npus = figures["cycles_per_frame"], figures["per_npu"]
+    assert [sum(npu.values()) for npu in npus] == [cycles, cycles]
+    busiest = max(npus, key=lambda npu: npu["beats"])
+    assert {f"{key}_per_frame": value for key, value in busiest.items()}.items() <= figures.items()
+    assert figures["ideal_cycles_per_frame"] == busiest["beats"] <= cycles
+    assert figures["utilisation"] == sum(npu["beats"] for npu in npus) / (2 * cycles)
+    (also,) = figures["also"]
+    assert (also["network"], also["frames"], also["mismatches"]) == ("digits-cnn", 4, 0)
+    assert also["cycles_per_frame"] > cycles  # the first frame's latency is in it
 
 
 def test_the_lengths_of_the_batches_do_not_matter(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
 DEMO := hls,sim,cli
-DEV := hls,sim,cli,area,dev
+DEV := hls,sim,cli,area,explore,cluster,dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 # One line that is true for a Python that can make the environment; old Pythons must be able to read it.

@@ -5,6 +5,9 @@
 
 For popcount.py and popcount_planes.py, whose bodies for simulation say what the sum is. The third bit of the lowest
 column is the add's carry in. Why this and not something else: popcount.py has what was tried.
+
+Yosys prices two LUT5 below one and a half LUT6, since a pair with the same inputs is one LUT6_2: three lanes become an
+LUT2 and two LUT5, which are 3 LUTs in a count of unpaired ones and fewer in silicon than two LUT6.
 """
 
 from collections.abc import Sequence

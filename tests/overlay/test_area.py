@@ -244,10 +244,10 @@ def test_a_build_has_both(tiny_build: builds.Build):
     stale = tiny_build.folder / "synthesis" / "popcount_3.v"
     stale.write_text("of an older build")
     made = builds.build(tiny_build.folder, tiny_build.design, [networks.load("digits-cnn")])
-    assert [path.name for path in (made.folder / "synthesis").iterdir()] == ["popcount_2.v"]
+    assert [path.name for path in (made.folder / "synthesis").iterdir()] == ["popcount_planes_8_6_7_plain.v"]
     whole = generate(made.design, target="synthesis", checked=False).modules
-    assert (made.folder / "synthesis" / "popcount_2.v").read_text() == whole["popcount_2"]
-    assert "$countones" in (made.folder / "rtl" / "popcount_2.v").read_text()
+    assert (made.folder / "synthesis" / "popcount_planes_8_6_7_plain.v").read_text() == whole["popcount_planes_8_6_7_plain"]
+    assert "$countones" in (made.folder / "rtl" / "popcount_planes_8_6_7_plain.v").read_text()
 
 
 # the command

@@ -15,7 +15,7 @@ from overlay import bench as benches
 from overlay import networks
 from overlay.bench import Figures, measure
 from overlay.cli.commands import bitloom
-from overlay.designs import REFERENCES, reference
+from overlay.designs import REFERENCES, Reference, reference
 from overlay.orders import orders
 from tests.cases import integer_cases
 from tests.errors import value_error

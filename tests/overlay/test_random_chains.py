@@ -112,7 +112,7 @@ DESIGNS = {
 }  # fmt: skip
 QUICK = {"ring_of_2": 12, "integer_cascade": 8}
 """Designs of the default tier, and how many combinations are drawn for each."""
-MANY = 25
+MANY = 40
 """Combinations for each design of the slow tier; some don't fit."""
 STOPS = ("ring_of_2", "integer_ring")
 """Designs that many of these networks are too large for."""
@@ -287,4 +287,4 @@ def test_many_random_chains(name: str, folder: Path) -> None:
     print(name, found)
     assert found["exact"] + found["stuck"] >= 15
     if name in STOPS:
-        assert min(found["exact"], found["stuck"]) >= 4
+        assert min(found["exact"], found["stuck"]) >= 3

@@ -137,9 +137,9 @@ def _given(b: Block, tap: dict[str, Signal], ring: int) -> Signal:
     """Words given back as a tap is taken."""
     count, step = ring + 2, tap["step"]
     hold = b.reg("hold", ring + 1)  # new tuples still to come before the first is given back
-    holding = b.wire("holding", 1, nonzero(hold))
-    b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)))
-    b.on(tap["begin"], (hold, tap["next_hold"]))
+    holding = b.reg("holding")  # hold is not 0
+    b.on(all_of(step, tap["claim"], holding), (hold, sub(hold, 1, ring + 1)), (holding, ~eq(hold, 1)))
+    b.on(tap["begin"], (hold, tap["next_hold"]), (holding, nonzero(tap["next_hold"])))
     return b.wire(
         "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
     )

@@ -31,11 +31,11 @@ def issuer(
     }
     left = b.reg("left", ring, init=None)
     arrived, free = b.reg("arrived", count), b.reg("free", count, init=kind.words(npu))
+    less = b.reg("arrived_minus_1", count, init=-1)  # its sign says whether a word is there, without a wide comparison
     first_tap = b.reg("first_tap", init=None)  # of its pass
     inner = None if kind.pool or npu.accumulators == 1 else _inner_groups(b, npu, tap)
     word_last = b.wire("word_last", 1, eq(left, 0))
-    negative = bits(arrived, count - 1, 1)
-    there = b.wire("there", 1, choose(held["claim"], ~negative & nonzero(arrived), ~negative, 1))
+    there = b.wire("there", 1, ~choose(held["claim"], bits(less, count - 1, 1), bits(arrived, count - 1, 1), 1))
     word_first = None if kind.pool else b.reg("word_first", init=None)
     needs_room = held["last"] if kind.pool else held["last"] & word_last if inner is None else first_tap & word_first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
@@ -58,13 +58,14 @@ def issuer(
         count,
         choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
     )
-    taken = add(arrived, write, count) - fit(used & held["claim"], count) - skipped
+    claimed = fit(used & held["claim"], count) + skipped
     if npu.raster:
         given, ahead = claims(b, tap, ring)
-        b.on(None, (arrived, taken - ahead))
+        claimed = claimed + ahead
     else:
-        b.on(None, (arrived, taken))
         given = _given(b, tap, ring)
+    for value in (arrived, less):
+        b.on(None, (value, add(value, write, count) - claimed))
     ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
     b.on(None, (free, free - fit(write, count) + given + ended))
     writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))

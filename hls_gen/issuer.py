@@ -67,7 +67,8 @@ def issuer(
     for value in (arrived, less):
         b.on(None, (value, add(value, write, count) - claimed))
     ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
-    b.on(None, (free, free - fit(write, count) + given + ended))
+    returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
+    b.on(None, (returned, given + ended), (free, free - fit(write, count) + returned))
     writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))
     write_row = b.reg("write_row", ring)
     b.on(write, (write_row, add(write_row, 1, ring)))

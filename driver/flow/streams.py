@@ -17,6 +17,8 @@ from .kahn import Stamps, Wait
 
 LUT_RAM_WORDS = 64
 """Deeper FIFOs have a registered ready (hls_gen/fifo.py)."""
+GIVE_BACK = 2
+"""Cycles from the tap that gives a word of a tuple memory back to the write that may take its place."""
 
 
 class Sink(Protocol):
@@ -58,7 +60,7 @@ class Ring:
             if len(self._given) <= over:
                 self.room = (self._given, over)
                 return None
-            cycle = max(cycle, self._given[over] + 1)
+            cycle = max(cycle, self._given[over] + GIVE_BACK)
         self._written.append(cycle)
         return cycle
 

@@ -10,7 +10,7 @@ from driver.flow.issuer import Issuer
 from driver.flow.kahn import Process, Stamps, Steps, run
 from driver.flow.layer import Layer, Reading
 from driver.flow.results import Activation, results
-from driver.flow.streams import Ring
+from driver.flow.streams import GIVE_BACK, Ring
 from tests.driver.flows import UNIT
 
 WINDOWS, STEPS = 60, 3
@@ -96,7 +96,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
         Process("reader", 0, reader(), [given]),
     ]
     run(processes[::-1] if backwards else processes)
-    freed = [0, *(t + 1 for t in given)]
+    freed = [0, *(t + GIVE_BACK for t in given)]
     assert clocked(depth, source, target, cycles, freed) == (credit, written)
     assert len(written) == count
 

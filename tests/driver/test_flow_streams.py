@@ -143,8 +143,8 @@ def test_ring_waits_for_the_word_given_back_before() -> None:
     assert [ring.put(c) for c in (5, 6, 7)] == [5, 6, None]
     assert ring.room == (given, 0)
     given.extend([9, 9])
-    assert [ring.put(c) for c in (7, 20)] == [10, 20]
-    assert written == [5, 6, 10, 20]
+    assert [ring.put(c) for c in (7, 20)] == [11, 20]
+    assert written == [5, 6, 11, 20]
     assert ring.level() == 2
 
 

@@ -23,7 +23,7 @@ def issuer(
     b: Block, library: Library, npu: Npu, kind: Kind, tap: dict[str, Signal], writer: Writer, room: Signal, ring: int
 ) -> None:
     """Turns the tap at hand into beats, one a word, as words arrive and room allows."""
-    count, write = ring + 2, writer.write
+    count = ring + 2
     busy = b.reg("busy")
     held = {
         name: b.reg(f"at_{name}", width(tap[name]), init=None)
@@ -52,80 +52,17 @@ def issuer(
     starting = b.reg("starting", init=1)  # the next tap with beats is the first of its pass
     b.on(step, (starting, choose(tap["last"], 1, starting & tap["skip"], 1)), (first_tap, starting))
 
-    # arrived and free, in words
-    skipped = b.wire(
-        "skipped",
-        count,
-        choose(all_of(busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
-    )
-    claimed = fit(used & held["claim"], count) + skipped
-    if npu.raster:
-        given, ahead = claims(b, tap, ring)
-        claimed = claimed + ahead
-    else:
-        given = _given(b, tap, ring)
-    for value in (arrived, less):
-        b.on(None, (value, add(value, write, count) - claimed))
-    ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
-    returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
-    b.on(None, (returned, given + ended), (free, free - fit(write, count) + returned))
+    issue = Issue(busy, held, first_tap, word_first, word_last, starting, beat, used, done, inner)
+    _counts(b, npu, tap, issue, writer.write, (arrived, less), free, ring)
     writer.has_free.assign(all_of(~bits(free, count - 1, 1), nonzero(free)))
-    write_row = b.reg("write_row", ring)
-    b.on(write, (write_row, add(write_row, 1, ring)))
-    w = kind.width(npu)
-    word = b.output("word", w)
-    b.instance(
-        library.get(ram, w, kind.words(npu), latency=1),
-        "tuple_memory",
-        write=write,
-        write_row=write_row,
-        write_data=writer.word,
-        read=beat,
-        read_row=held["address"],
-        read_data=word,
-    )
-
-    # what goes with a beat
+    _tuple_memory(b, library, npu, kind, issue, writer, ring)
     b.output("last", 1, held["last"] & word_last if not kind.pool else held["last"])
     if kind.pool:
-        b.output("first", 1, first_tap)
-        b.output("tuple_last", 1, word_last)
-        b.output("map_last", 1, held["layer_end"])
-        for name in ("target", "average"):
-            if name in tap:
-                flag = b.reg(f"at_{name}", width(tap[name]), init=None)
-                b.on(step, (flag, tap[name]))
-                b.output(name, width(tap[name]), flag)
-        if npu.kind == "integer":
-            taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
-            counted = b.wire("counted", COUNT_BITS, add(choose(starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
-            b.on(step & ~tap["skip"], (taps, counted))
-        index = b.output_reg("index", ring, init=None)  # word of the tuple
-        b.on(beat, (index, add(index, 1, ring)))
-        b.on(step, (index, 0))
-    else:
-        b.on(used, (word_first, 0))
-        b.on(step, (word_first, 1))
-        b.output("first", 1, first_tap & word_first)
-        row = b.reg("at_row", width(tap["row"]), init=None)
-        b.on(beat, (row, add(row, 1, width(row))))
-        b.on(step, (row, tap["row"]))
-        b.output("kernel_row", width(row), row)
-        if npu.kind == "binary":
-            once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
-            _offsets(b, npu.acc_bits, tap["offset"], step, once, first_tap, word_first)
-        if inner is not None:
-            onward = b.wire("inner_onward", npu.slot_bits, add(inner.group, 1, npu.slot_bits))
-            ends = choose(inner.last, eq(inner.limit, 0), eq(onward, inner.limit), 1)
-            b.on(step, (inner.limit, tap["inner"]), (inner.group, 0), (inner.last, eq(tap["inner"], 0)))
-            b.on(beat & ~done, (inner.group, choose(inner.last, 0, onward, npu.slot_bits)), (inner.last, ends))
-            passed = b.wire("pass_done", 1, done & held["last"])
-            b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
-            b.output("slot", npu.slot_bits, inner.base + inner.group)
+        _with_pool_beat(b, npu, tap, issue, ring)
+        return
+    _with_array_beat(b, npu, tap, issue)
 
     # where cycles go: every cycle is one of beat and these
-    if kind.pool:
-        return
     waiting = b.wire("waiting", 1, busy & ~held["skip"])
     b.output("wait_input", 1, waiting & ~there)
     b.output("wait_room", 1, all_of(waiting, there, ~clear))
@@ -133,6 +70,120 @@ def issuer(
     if npu.stream_weights:
         no_tap = layer_ends(b, tap, done & held["layer_end"], busy, waiting)
     b.output("wait_table", 1, no_tap)
+
+
+@dataclass(frozen=True)
+class Inner:
+    """Kernel groups that use a word in turn: the one at work, the number of the last, the pass's first accumulator."""
+
+    group: Signal
+    limit: Signal
+    base: Signal
+    last: Signal
+
+
+@dataclass(frozen=True)
+class Issue:
+    """The tap at work and what happens to it in this cycle."""
+
+    busy: Signal
+    held: dict[str, Signal]
+    """What is kept of the tap."""
+    first_tap: Signal
+    word_first: Signal | None
+    word_last: Signal
+    starting: Signal
+    beat: Signal
+    used: Signal
+    """The beat is the word's last one."""
+    done: Signal
+    """The tap's last beat, or its only cycle."""
+    inner: Inner | None
+
+
+def _counts(
+    b: Block, npu: Npu, tap: dict[str, Signal], issue: Issue, write: Signal,
+    arrived: tuple[Signal, Signal], free: Signal, ring: int,
+) -> None:  # fmt: skip
+    """Keeps ``arrived`` (and what is one less) and ``free``, in words."""
+    held, done, count = issue.held, issue.done, ring + 2
+    skipped = b.wire(
+        "skipped",
+        count,
+        choose(all_of(issue.busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
+    )
+    claimed = fit(issue.used & held["claim"], count) + skipped
+    if npu.raster:
+        given, ahead = claims(b, tap, ring)
+        claimed = claimed + ahead
+    else:
+        given = _given(b, tap, ring)
+    for value in arrived:
+        b.on(None, (value, add(value, write, count) - claimed))
+    ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
+    returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
+    b.on(None, (returned, given + ended), (free, free - fit(write, count) + returned))
+
+
+def _tuple_memory(b: Block, library: Library, npu: Npu, kind: Kind, issue: Issue, writer: Writer, ring: int) -> None:
+    """The ring of words: written as they come, read with each beat (output ``word``, a cycle later)."""
+    write, w = writer.write, kind.width(npu)
+    write_row = b.reg("write_row", ring)
+    b.on(write, (write_row, add(write_row, 1, ring)))
+    word = b.output("word", w)
+    b.instance(
+        library.get(ram, w, kind.words(npu), latency=1),
+        "tuple_memory",
+        write=write,
+        write_row=write_row,
+        write_data=writer.word,
+        read=issue.beat,
+        read_row=issue.held["address"],
+        read_data=word,
+    )
+
+
+def _with_pool_beat(b: Block, npu: Npu, tap: dict[str, Signal], issue: Issue, ring: int) -> None:
+    """What the pool unit is told with a beat."""
+    step = tap["step"]
+    b.output("first", 1, issue.first_tap)
+    b.output("tuple_last", 1, issue.word_last)
+    b.output("map_last", 1, issue.held["layer_end"])
+    for name in ("target", "average"):
+        if name in tap:
+            flag = b.reg(f"at_{name}", width(tap[name]), init=None)
+            b.on(step, (flag, tap[name]))
+            b.output(name, width(tap[name]), flag)
+    if npu.kind == "integer":
+        taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
+        counted = b.wire("counted", COUNT_BITS, add(choose(issue.starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
+        b.on(step & ~tap["skip"], (taps, counted))
+    index = b.output_reg("index", ring, init=None)  # word of the tuple
+    b.on(issue.beat, (index, add(index, 1, ring)))
+    b.on(step, (index, 0))
+
+
+def _with_array_beat(b: Block, npu: Npu, tap: dict[str, Signal], issue: Issue) -> None:
+    """What the array is told with a beat: first of its pass, kernel row, offset, accumulator."""
+    step, beat, used, inner, word_first = tap["step"], issue.beat, issue.used, issue.inner, issue.word_first
+    b.on(used, (word_first, 0))
+    b.on(step, (word_first, 1))
+    b.output("first", 1, issue.first_tap & word_first)
+    row = b.reg("at_row", width(tap["row"]), init=None)
+    b.on(beat, (row, add(row, 1, width(row))))
+    b.on(step, (row, tap["row"]))
+    b.output("kernel_row", width(row), row)
+    if npu.kind == "binary":
+        once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
+        _offsets(b, npu.acc_bits, tap["offset"], step, once, issue.first_tap, word_first)
+    if inner is not None:
+        onward = b.wire("inner_onward", npu.slot_bits, add(inner.group, 1, npu.slot_bits))
+        ends = choose(inner.last, eq(inner.limit, 0), eq(onward, inner.limit), 1)
+        b.on(step, (inner.limit, tap["inner"]), (inner.group, 0), (inner.last, eq(tap["inner"], 0)))
+        b.on(beat & ~issue.done, (inner.group, choose(inner.last, 0, onward, npu.slot_bits)), (inner.last, ends))
+        passed = b.wire("pass_done", 1, issue.done & issue.held["last"])
+        b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
+        b.output("slot", npu.slot_bits, inner.base + inner.group)
 
 
 def _given(b: Block, tap: dict[str, Signal], ring: int) -> Signal:
@@ -145,16 +196,6 @@ def _given(b: Block, tap: dict[str, Signal], ring: int) -> Signal:
     return b.wire(
         "given", count, choose(all_of(step, tap["claim"], ~holding), add(tap["words_minus_1"], 1, count), 0, count)
     )
-
-
-@dataclass(frozen=True)
-class Inner:
-    """Kernel groups that use a word in turn: the one at work, the number of the last, the pass's first accumulator."""
-
-    group: Signal
-    limit: Signal
-    base: Signal
-    last: Signal
 
 
 def _inner_groups(b: Block, npu: Npu, tap: dict[str, Signal]) -> Inner:

@@ -17,9 +17,8 @@ import numpy as np
 
 from driver.plan import plan
 from driver.tables import Tables, rows
-from golden.lowering import Pass
-from golden.lowering_integer import IntegerPass
 from golden.network import Model
+from golden.passes import IntegerPass, Pass
 from golden.schedule import StageTables
 from hls_gen.convolver import LATENCY, processing_element
 from hls_gen.design import Npu, least_acc_bits

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from .search import Row
 
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
@@ -22,15 +24,23 @@ def check_plot(path: Path) -> None:
 
 
 def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut_limit: float | None = None) -> None:
-    """Write the picture, PNG or SVG by the file's ending; each point is labelled with its number of NPUs."""
+    """Write the picture, PNG or SVG by the file's ending."""
     check_plot(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.add_subplot(xscale="log", yscale="log", title=title, xlabel="LUTs, logic and memory",
-                              ylabel="cycles a frame")  # fmt: skip
+    draw(figure.add_subplot(), title, front, best, lut_limit)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def draw(
+    axes: "Axes", title: str, front: Sequence["Row"], best: "Row | None" = None, lut_limit: float | None = None
+) -> None:
+    """Draw the picture on axes of matplotlib; each point is labelled with its number of NPUs."""
+    axes.set(xscale="log", yscale="log", title=title, xlabel="LUTs, logic and memory", ylabel="cycles a frame")
     luts, cycles = [row.figures.lut for row in front], [row.figures.cycles for row in front]
     axes.plot(luts, cycles, "o-", color="tab:blue", label="Pareto front, NPUs beside the points")
     for row in front:
@@ -42,5 +52,3 @@ def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut
         axes.axvline(lut_limit, color="gray", linestyle="--", label="LUTs of the budget")
     axes.grid(True, which="both", alpha=0.3)
     axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)

@@ -29,6 +29,10 @@ SPAN = 64
 """Of the slowest interval to the fastest."""
 ROUNDS = 6
 """Attempts to bring a chain within its budget."""
+HALVINGS = 4
+"""Times that the gap between the fastest interval of the sweep that fits and the next one is halved."""
+REFINED = 3
+"""Chains that are refined at most, where they keep to all but the latency."""
 FEW_NPUS = Price()
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
@@ -82,26 +86,36 @@ def explore(
     workers = workers or Workers()
     made = layers(model, order)
     search = Search(model, made, budget, stream_bits, order)
-    tasks = [
+    sweep = [
         (interval, price)
         for k, interval in enumerate(search.intervals(points))
         for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
     ]
-    rows: list[Row] = []
-    for done, found in enumerate(workers.map(search.rows, tasks), 1):
-        rows += found
-        if progress is not None:
-            progress(done, len(tasks) + 1)
+    total, done = len(sweep) + HALVINGS * len(PRICES) + 1, 0
+
+    def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
+        nonlocal done
+        found = list[Row]()
+        for part in workers.map(search.rows, tasks):
+            found, done = found + part, done + 1
+            if progress is not None:
+                progress(done, total)
+        return found
+
+    rows = tried(sweep)
     if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
+    for _ in range(HALVINGS):
+        interval = between_fitting(rows, budget)
+        if interval is None:
+            break
+        rows += tried([(interval, price) for price in PRICES])
     fitting = [row for row in rows if row.fits]
+    fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
     best = _best(fitting, budget)
-    if best is None:
-        best = _refined(model, _nearly(rows, budget), budget)
-        fitting += [best] if best else []
     front = pareto(fitting or rows)
     if progress is not None:
-        progress(len(tasks) + 1, len(tasks) + 1)
+        progress(total, total)
     return Explored(tuple(front), best)
 
 
@@ -114,25 +128,45 @@ def pareto(rows: Iterable[Row]) -> list[Row]:
     return front
 
 
+def _merit(row: Row, budget: Budget) -> tuple[float, float]:
+    """What the budget asks to be small: LUTs if a rate is given, else cycles; then the other of the two."""
+    pair = (row.figures.lut, row.figures.cycles)
+    return pair if budget.cycles is not None else pair[::-1]
+
+
 def _best(fitting: Sequence[Row], budget: Budget) -> Row | None:
-    if not fitting:
-        return None
+    return min(fitting, key=lambda row: _merit(row, budget), default=None)
+
+
+def _late_at_most(row: Row, budget: Budget) -> bool:
+    """Whether the row keeps to the budget, but perhaps for the latency, which can be refined."""
+    return not set(budget.excess(row.figures)) - {"latency"}
+
+
+def between_fitting(rows: Sequence[Row], budget: Budget) -> int | None:
+    """The interval midway between the fastest one that fits and the slowest below it; None where there is none."""
     if budget.cycles is not None:
-        return min(fitting, key=lambda r: (r.figures.lut, r.figures.cycles))
-    return min(fitting, key=lambda r: (r.figures.cycles, r.figures.lut))
-
-
-def _nearly(rows: Sequence[Row], budget: Budget) -> Row | None:
-    """The row that is over the latency alone, with the least."""
-    near = [row for row in rows if set(budget.excess(row.figures)) == {"latency"}]
-    return min(near, key=lambda r: r.figures.latency) if near else None
-
-
-def _refined(model: Model, row: Row | None, budget: Budget) -> Row | None:
-    if row is None:
         return None
-    candidate, found = refine(model, row.candidate, row.figures, budget)
-    return Row(candidate, found, row.asked, True) if budget.holds(found) else None
+    fits = {row.asked for row in rows if _late_at_most(row, budget)}
+    if not fits:
+        return None
+    below = max((row.asked for row in rows if row.asked < min(fits)), default=None)
+    middle = None if below is None else round((below * min(fits)) ** 0.5)
+    return None if middle in (below, min(fits)) else middle
+
+
+def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> Row | None:
+    """A row that would be better than ``best`` but for its latency, refined until it keeps to it; None if none does."""
+    near = {
+        _merit(row, budget): row
+        for row in rows
+        if not row.fits and _late_at_most(row, budget) and (best is None or _merit(row, budget) < _merit(best, budget))
+    }
+    for _, row in sorted(near.items())[:REFINED]:
+        candidate, found = refine(model, row.candidate, row.figures, budget)
+        if budget.holds(found):
+            return Row(candidate, found, row.asked, True)
+    return None
 
 
 class Search:
@@ -141,6 +175,7 @@ class Search:
     def __init__(self, model: Model, made: Sequence[Layer], budget: Budget, stream_bits: int, order: str):
         self.model, self.budget, self.order, self.stream_bits = model, budget, order, stream_bits
         self.chain = Chain(made, stream_bits, feature_bits(model, made))
+        self._macs = sum(layer.macs for layer in made)
         self._seen: dict[tuple[Run, ...], tuple[Candidate, Figures] | None] = {}
 
     def intervals(self, points: int) -> list[int]:
@@ -173,6 +208,8 @@ class Search:
             candidate, found = made
             excess = self.budget.excess(found)
             out.append(Row(candidate, found, interval, not excess))
+            if self.budget.lanes is not None and self._macs > self.budget.lanes * interval:
+                break  # no folding does it with so few lanes
             over = excess.keys() & STEPS.keys()
             if over:
                 cheap = price
@@ -217,7 +254,7 @@ def of_runs(name: str, runs: Sequence[Run], stream_bits: int, order: str) -> Can
 
 def feature_bits(model: Model, made: Sequence[Layer]) -> int:
     """Width of the features of all maps: of the binary engine 1, of the integer engine what all need."""
-    from golden.lowering_integer import lower_integer
+    from golden.lowering import lower_integer
 
     if not needs_integer(model):
         return 1

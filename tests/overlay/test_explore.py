@@ -22,7 +22,7 @@ from overlay.explore.budget import Budget
 from overlay.explore.candidate import Candidate, Figures, figures
 from overlay.explore.chain import Chain, Price, splits
 from overlay.explore.layer import layers
-from overlay.explore.search import Explored, Row, explore, of_runs, pareto
+from overlay.explore.search import Explored, Row, between_fitting, explore, of_runs, pareto
 from overlay.explore.workers import Workers
 from overlay.netlist import Resources
 from overlay.run import run
@@ -66,6 +66,22 @@ def builds_all(model: Model, found: Explored) -> None:
         assert figures(model, candidate, design) == row.figures
         manifest = Manifest.from_dict(generate(design).manifest, design.name)
         compile_model(model, manifest, candidate.order, candidate.work, mapping=candidate.mapping)
+
+
+def test_halves_the_gap_to_the_fastest_interval_that_fits() -> None:
+    def row(asked: int, **over: float) -> Row:
+        values = {"lut": 90, "cycles": asked, "latency": 5, **over}
+        area = Resources(lut=int(values["lut"]), ff=0, bram36=0, lutram=0, dsp=0, carry4=0)
+        found = Figures(area, 1, values["cycles"], int(values["latency"]))
+        return Row(Candidate("n", (), ()), found, asked, not over)
+
+    budget = Budget(lut=100, latency=10)
+    rows = [row(100, lut=101), row(400, lut=200), row(900, latency=11), row(2500)]
+    assert between_fitting(rows, budget) == 600, "what is only late counts as fitting: it can be refined"
+    assert between_fitting(rows[2:], budget) is None, "there is nothing faster"
+    assert between_fitting(rows[:2], budget) is None, "nothing fits"
+    assert between_fitting([row(100, lut=101), row(101)], budget) is None
+    assert between_fitting(rows, Budget(lut=100, cycles=1000)) is None, "a rate is asked for"
 
 
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}

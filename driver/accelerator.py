@@ -70,11 +70,22 @@ class Accelerator:
         """The core's registers by name."""
         return self._link.registers
 
-    def load(self, program: Program) -> None:
-        """Send a program's parameters; frames are computed with them from now on.
+    @property
+    def core(self) -> Any:
+        """pynq's driver of the core (link.Core), with ``register_map``, ``read`` and ``write``."""
+        return self._link.core
+
+    @property
+    def has_interrupt(self) -> bool:
+        """Whether ``predict_async`` waits for an interrupt; else it looks at the device now and then."""
+        return self._link.dma.has_interrupt
+
+    def load(self, program: Program | str | Path) -> None:
+        """Send the parameters of a program, or of a program file; frames are computed with them from now on.
 
         DigestMismatch if it was compiled for another design, ValueError if it can't be sent, else as ``predict``.
         """
+        program = program if isinstance(program, Program) else Program.load(program)
         parts, self.program = self._transfers(program), None
         self._send(program, parts)
         self.program = program
@@ -94,12 +105,11 @@ class Accelerator:
         return outputs
 
     async def predict_async(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """As ``predict``, but other coroutines run while the device computes; the DMA's interrupt ends a wait.
+        """As ``predict``, but other coroutines run while the device computes (``has_interrupt``: until when).
 
-        DesignMismatch if the overlay doesn't connect that interrupt. Use one event loop per overlay (pynq's events
-        belong to the loop that first waits for them), and one call at a time.
+        Use one event loop per overlay (pynq's events belong to the loop that first waits for them), and one call at a
+        time.
         """
-        self._link.dma.need_interrupt()
         outputs = self._outputs(images)
         batches = self._batches(images, batch, progress, outputs)
         with self._link.transferring():

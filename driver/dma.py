@@ -16,6 +16,7 @@ What pynq leaves to us, and what is safe on a board (pynq/lib/dma.py 3.0 to 4.0;
 import time
 from collections.abc import Callable
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any
 
 from .errors import DesignMismatch, TransferError
@@ -78,13 +79,13 @@ class StreamDma:
         """Close a receive for which ``received`` was True and make its data visible."""
         self._dma.recvchannel.wait()
 
-    def need_interrupt(self) -> None:
-        """DesignMismatch unless the end of a receive can be awaited."""
-        if getattr(self._dma, "s2mm_introut", None) is None:
-            raise DesignMismatch(f"{self.name}: s2mm_introut must be connected to wait for it, got no interrupt")
+    @property
+    def has_interrupt(self) -> bool:
+        """Whether the end of a receive can be awaited. What stands for an interrupt on pynq's remote devices can't."""
+        return iscoroutinefunction(getattr(getattr(self._dma, "s2mm_introut", None), "wait", None))
 
     async def wait_receive(self) -> None:
-        """Wait for the interrupt at the end of a receive and close the receive; needs ``need_interrupt``.
+        """Wait for the interrupt at the end of a receive and close the receive; needs ``has_interrupt``.
 
         May wait for ever: it is to be cancelled.
         """

@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.encoding import Array
 from golden.layer import Map
-from golden.lowering_integer import IntegerPass
+from golden.passes import IntegerPass
 from golden.requantise import MULTIPLIER_BITS
 
 from .layout import UNUSED, Ints, Layout

@@ -30,8 +30,8 @@ IDENT = 0x424C4D31
 """What register IDENT must hold: "BLM1"."""
 LOOKS = 8
 """Looks at the counters within a time-out."""
-NEXT_PART = 0.001
-"""Seconds between looks while other coroutines run and more is to be sent."""
+LOOK_AGAIN = 0.001
+"""Seconds between looks while other coroutines run, where no interrupt comes or more is to be sent."""
 
 
 class Core(pynq.DefaultIP):  # type: ignore[misc]
@@ -51,7 +51,8 @@ class Link:
             raise DesignMismatch(f"{name}: the manifest's vlnv must be {Core.bindto[0]}, got {manifest.vlnv}")
         core = self._find(core, manifest.vlnv, f"core {manifest.vlnv}")
         dma = self._find(dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
-        self.registers = Registers(self._driver(core), manifest)
+        self.core = self._driver(core)
+        self.registers = Registers(self.core, manifest)
         self._check_identity()
         driver = self._driver(dma)
         if not isinstance(driver, DMA):
@@ -160,11 +161,24 @@ class Link:
         self._close(words, what)
 
     async def finish_async(self, words: int, what: str) -> None:
-        """As ``finish``; other coroutines run until the DMA's interrupt comes."""
+        """As ``finish``; other coroutines run until the DMA's interrupt comes, or between looks if there is none."""
+        if self.dma.has_interrupt:
+            await self._interrupt(what)
+            self.wait(self._ended, what, count=True)
+        else:
+            watch = Watch(self, what, count=True)
+            while not self._ended():
+                watch.look()
+                await asyncio.sleep(LOOK_AGAIN)
+            self.dma.finish_receive()
+        self._close(words, what)
+
+    async def _interrupt(self, what: str) -> None:
+        """Wait for the interrupt at the end of the receive, and close the receive."""
         task, watch = asyncio.ensure_future(self.dma.wait_receive()), Watch(self, what, count=True)
         try:
             while not task.done() and not self.dma.received():
-                await asyncio.wait({task}, timeout=NEXT_PART if self._parts else self.timeout / LOOKS)
+                await asyncio.wait({task}, timeout=LOOK_AGAIN if self._parts else self.timeout / LOOKS)
                 self._ended()
                 watch.look()
             if task.done():
@@ -173,8 +187,6 @@ class Link:
                 self.dma.finish_receive()  # it was over before anybody waited, or the interrupt got lost
         finally:
             task.cancel()
-        self.wait(self._ended, what, count=True)
-        self._close(words, what)
 
     def wait(self, done: Callable[[], bool], what: str, count: bool = False) -> None:
         """Poll ``done``, adding to the counters' totals if ``count``.

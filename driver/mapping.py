@@ -4,6 +4,7 @@ layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--
 """
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 Geometry = Mapping[str, Any]
@@ -35,10 +36,10 @@ def check(geometries: Sequence[Geometry], names: Sequence[str], mapping: Sequenc
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[int]]) -> list[int]:
+def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
     """An NPU for every layer.
 
-    beats : (layers, NPUs), cycles of each layer on each NPU.
+    beats : (layers, NPUs), cycles of each layer on each NPU; infinite where the NPU is of another kind.
     In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
     so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
     ValueError where there is none.
@@ -52,16 +53,18 @@ def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence
     return found
 
 
-def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[int]]) -> list[int]:
+def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
-    best: dict[int, tuple[int, list[int]]] = {0: (0, [])}
-    final: tuple[int, list[int]] | None = None
+    best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
+    final: tuple[float, list[int]] | None = None
     for n, geometry in enumerate(geometries):
-        following: dict[int, tuple[int, list[int]]] = {}
+        following: dict[int, tuple[float, list[int]]] = {}
         for start, (busiest, mapping) in best.items():
             last = len(names) if "loop" in geometry["outlets"] else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
                 work = max(busiest, sum(row[n] for row in beats[start:end]))
+                if work == inf:
+                    break
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)
@@ -70,7 +73,7 @@ def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[
         best = following
     if final is None:
         raise ValueError(
-            f"{names[-1]}: a chain of {len(geometries)} NPUs must have room for all {len(names)} layers, each NPU "
-            "without loop for one, and end at one with outlet host"
+            f"{names[-1]}: a chain of {len(geometries)} NPUs must have room for all {len(names)} layers, each NPU for "
+            "those of its kind, without loop for one, and end at one with outlet host"
         )
     return final[1]

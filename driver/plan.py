@@ -5,13 +5,15 @@ model --golden.lowering--> passes --golden.schedule--> orders --this--> table ro
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
+from golden.conv import Weighted
 from golden.encoding import Array
-from golden.lowering import Lowered, Pass, lower
-from golden.lowering_integer import IntegerPass, LoweredInteger, lower_integer
+from golden.lowering import Engine, Lowered, engine_kinds, lower
 from golden.network import Model
+from golden.passes import IntegerPass, Pass
 from golden.schedule import Schedule, Stage, StageTables, schedule
 from golden.window import Pair, Window
 
@@ -87,7 +89,7 @@ class NpuPlan:
 class Plan:
     """What a network needs of a chain of NPUs."""
 
-    lowered: Lowered | LoweredInteger
+    lowered: Lowered
     schedule: Schedule
     input_words: Layout
     """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
@@ -125,29 +127,17 @@ def plan(
     ol, planes, shift_bits, accumulate, accumulators, binariser_bits, raster, pool, inlets, outlets, buffer_words).
 
     order : of the maps, "pull", "raster" or "auto" (golden.schedule).
-    mapping : NPU of each weighted layer; by default driver.mapping.assign's.
+    mapping : NPU of each weighted layer, whose kind it is computed by; by default driver.mapping.assign's.
     chunk : tuples of a chunk between neighbours, >= 1, fewer where a buffer holds fewer (spec D4). A map of one tuple,
         as dense layers have it, goes word by word, so that its reader begins while it is still being made.
     ValueError where the engine can't compute the network.
     """
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
-    first = geometries[0]
-    begin = _begin_integer if first["kind"] == "integer" else _begin
-    made, layout, code, binariser = begin(model, geometries, order)
-    for g in geometries:
-        raster = bool(g.get("raster", False))
-        conv, pool = Tables(kernel=True, raster=raster), Tables(kernel=False, raster=raster)
-        made.npus.append(NpuPlan(geometry=g, conv=conv, pool=pool))
-    made.npus[0].binariser = binariser
-    parts = iter(made.schedule.tables)
-    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
-    names = [p.name for p in passes]
-    if mapping is None:
-        mapping = assign(geometries, names, _beats(made, geometries))
-    check(geometries, names, mapping)
+    lowered, mapping = _mapped(model, geometries, mapping)
+    made, layout, code = _begin(lowered, geometries, order)
     made.mapping = list(mapping)
-    source = "host"
+    parts, passes, source = iter(made.schedule.tables), lowered.passes, "host"
     for number, p in enumerate(passes):
         npu = made.npus[mapping[number]]
         is_last = number == len(passes) - 1
@@ -169,12 +159,46 @@ def plan(
     return made
 
 
-def _beats(made: Plan, geometries: Sequence[Geometry]) -> list[list[int]]:
-    """(layers, NPUs): beats of each layer on each NPU, of an integer input about."""
-    taps = [len(t.index) for t in made.schedule.tables if t.stage.kind == "conv"]
-    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
-    size = [(n * p.visits, int(np.prod(p.weight.shape[2:])), p.out_channels) for n, p in zip(taps, passes)]
-    return [[n * -(-i // int(g["kfp"])) * -(-o // int(g["kgp"])) for g in geometries] for n, i, o in size]
+def _mapped(
+    model: Model, geometries: Sequence[Geometry], mapping: Sequence[int] | None
+) -> tuple[Lowered, Sequence[int]]:
+    """The model lowered to the NPUs that compute its layers, and these."""
+    names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
+    if mapping is not None:
+        check(geometries, names, mapping)
+        return _lower(model, [_engine([geometries[n]]) for n in mapping], geometries[0]), mapping
+    kinds = [str(geometries[0]["kind"])] * len(names)
+    if any(g["kind"] != kinds[0] for g in geometries):
+        kinds[1:] = engine_kinds(model.network)[1:]
+    lowered = _lower(model, [_engine([g for g in geometries if g["kind"] == kind]) for kind in kinds], geometries[0])
+    mapping = assign(geometries, names, _beats(lowered, geometries))
+    for name, kind, n in zip(names, kinds, mapping):
+        if kind != geometries[n]["kind"]:
+            raise ValueError(f"{name}: kind of its NPU must be {kind}, got {geometries[n]['kind']} in NPU {n}")
+    if len(geometries) > 1:  # which may be narrower than others of their kind
+        lowered = _lower(model, [_engine([geometries[n]]) for n in mapping], geometries[0])
+    return lowered, mapping
+
+
+def _engine(geometries: Sequence[Geometry]) -> Engine:
+    """The engine of NPUs of one kind, as wide as the widest."""
+    feature_bits, weight_bits = (max(int(g[key]) for g in geometries) for key in ("feature_bits", "weight_bits"))
+    return Engine(str(geometries[0]["kind"]), feature_bits, weight_bits)
+
+
+def _beats(lowered: Lowered, geometries: Sequence[Geometry]) -> list[list[float]]:
+    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on those of another kind."""
+    out = []
+    for p in lowered.passes:
+        taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
+        lanes, kind = int(np.prod(p.weight.shape[2:])), "integer" if isinstance(p, IntegerPass) else "binary"
+        out.append(
+            [
+                taps * -(-lanes // int(g["kfp"])) * -(-p.out_channels // int(g["kgp"])) if g["kind"] == kind else inf
+                for g in geometries
+            ]
+        )
+    return out
 
 
 def _chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> int:
@@ -185,29 +209,40 @@ def _chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> 
     return min(tuples, buffer // words) * words if words <= buffer else buffer
 
 
-Begun = tuple[Plan, Layout, Ints, Ints]
-"""A plan without layers; layout and codes of the input's words; thresholds of the binariser."""
-
-
-def _begin(model: Model, geometries: Sequence[Geometry], order: str) -> Begun:
-    """A plan for the binary engine."""
-    geometry = geometries[0]
-    groups, shift_bits = int(geometry["planes"]), int(geometry["shift_bits"])
-    binariser_bits = int(geometry["binariser_bits"])
-    kfp = int(geometry["kfp"])
-    lowered = lower(model, groups or None, binariser_bits, kfp // (groups + 1) if groups else kfp)
+def _lower(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Lowered:
+    """Passes for these engines. geometry : of NPU 0."""
+    kfp, groups, shift_bits = (int(geometry[key]) for key in ("kfp", "planes", "shift_bits"))
+    lanes = kfp // (groups + 1) if groups else kfp
+    lowered = lower(model, groups or None, int(geometry["binariser_bits"]), lanes, engines=engines)
     if not groups and lowered.input_bits > 1 << shift_bits:
         raise ValueError(
             f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
             f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
         )
-    orders = _orders(lowered.passes, order, geometries)
-    layout, code = _input_layout(lowered, kfp, groups)
-    words = _input_words(lowered, layout, orders.input_order)
+    return lowered
+
+
+def _begin(lowered: Lowered, geometries: Sequence[Geometry], order: str) -> tuple[Plan, Layout, Ints]:
+    """A plan without layers; layout and codes of the input's words."""
+    geometry, orders = geometries[0], _orders(lowered.passes, order, geometries)
+    kfp, binariser_bits = int(geometry["kfp"]), int(geometry["binariser_bits"])
     limits = np.zeros((0, 0), np.int64)
-    if binariser_bits:
-        words, limits = _binarise(lowered, layout, words, orders.input_order, binariser_bits)
-    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout), layout, code, limits
+    if isinstance(lowered.passes[0], IntegerPass):
+        layout = chunks(np.arange(lowered.source.channels), kfp)
+        code = np.zeros(len(layout), np.int64)
+        words = integer.input_words(lowered.source, layout, orders.input_order, int(geometry["feature_bits"]))
+    else:
+        layout, code = _input_layout(lowered, kfp, int(geometry["planes"]))
+        words = _input_words(lowered, layout, orders.input_order)
+        if binariser_bits:
+            words, limits = _binarise(lowered, layout, words, orders.input_order, binariser_bits)
+    made = Plan(lowered=lowered, schedule=orders, input_words=words, output=layout)
+    for g in geometries:
+        raster = bool(g.get("raster", False))
+        conv, pool = Tables(kernel=True, raster=raster), Tables(kernel=False, raster=raster)
+        made.npus.append(NpuPlan(geometry=g, conv=conv, pool=pool))
+    made.npus[0].binariser = limits
+    return made, layout, code
 
 
 def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
@@ -221,18 +256,6 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
         return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
     limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
     return integer.input_words(lowered.source, layout, order, bits), limits
-
-
-def _begin_integer(model: Model, geometries: Sequence[Geometry], order: str) -> Begun:
-    """A plan for the integer engine."""
-    geometry = geometries[0]
-    feature_bits, lanes = int(geometry["feature_bits"]), int(geometry["kfp"])
-    lowered = lower_integer(model, feature_bits, min(int(g["weight_bits"]) for g in geometries), lanes)
-    orders = _orders(lowered.passes, order, geometries)
-    layout = chunks(np.arange(lowered.source.channels), lanes)
-    words = integer.input_words(lowered.source, layout, orders.input_order, feature_bits)
-    code, none = np.zeros(len(layout), np.int64), np.zeros((0, 0), np.int64)
-    return Plan(lowered=lowered, schedule=orders, input_words=words, output=layout), layout, code, none
 
 
 def _orders(passes: Sequence[Pass | IntegerPass], order: str, geometries: Sequence[Geometry]) -> Schedule:

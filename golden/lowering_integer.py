@@ -1,77 +1,34 @@
-"""A model as passes of the integer engine (spec B11, B14): the plain layers, grouped; nothing is rewritten.
+"""Layers as passes of the integer engine (spec B11, B14; golden/passes.py).
 
-    sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
-    result = requantised sum (golden/requantise.py), then maximum or average over the pool window's valid taps
+Requantised layers are what they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. What
+stands beside the binary engine is rewritten, exactly (tests/golden/test_lowering_kinds.py):
 
-A pass without a requantisation is the last, and gives the sums themselves. Unsigned features of b bits are signed ones
-of b + 1 bits to the engine.
+* *thresholds* become signs: x >= T is x - T not negative, so the bias is -T, nothing is scaled, and the bit that
+  leaves, 1 where negative, is the complement; x <= T is x - (T + 1) negative. Clipped to -1..0, a maximum keeps this
+  true, but for x <= T before a max pool: there the kernel's weights change sign. k thresholds are k results a kernel.
+* *bits* are read as +-1: a weight is repeated for each bit of a thermometer, and changes sign where the bit is a
+  complement.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
 from .conv import Weighted
 from .encoding import Array, Encoding
-from .flat import flat
 from .layer import Layer, Map
 from .network import Model
-from .pool import AvgPool, Pool
+from .passes import IntegerPass
+from .pool import AvgPool, MaxPool, Pool
 from .requantise import Requantise
-from .window import Window
+from .threshold import Threshold
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
+"""Kinds of layers that may follow a weighted one in its pass."""
+BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
+"""The same where the binary engine computes the next pass."""
 MAX_AVERAGE = 127
 """Taps of an average's window."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class IntegerPass:
-    """One trip through the integer engine; see the module's text.
-
-    name : the weighted layer's.  height, width : input map.  window : of the convolution.
-    weight : (out_channels, taps, channels) integers.
-    bias, multiplier, shift : (out_channels,) int64, or None: the sums themselves are the result.
-    low, high : smallest and largest feature.  pool : window, or None.  average : the pool is an average.
-    value_range : smallest and largest sum, and sum plus bias, for any features.
-    """
-
-    name: str
-    height: int
-    width: int
-    window: Window
-    weight: Array
-    bias: Array | None
-    multiplier: Array | None
-    shift: Array | None
-    low: int
-    high: int
-    pool: Window | None
-    average: bool
-    value_range: tuple[int, int]
-
-    visits = 1
-    levels = 1
-
-    @property
-    def out_channels(self) -> int:
-        """Kernels (DON)."""
-        return len(self.weight)
-
-    @property
-    def raw(self) -> bool:
-        """Whether sums are the result."""
-        return self.bias is None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LoweredInteger:
-    """A model as integer passes."""
-
-    model: Model
-    source: Map
-    """The input as the first pass reads it (golden/flat.py)."""
-    passes: tuple[IntegerPass, ...]
 
 
 def stored_bits(encoding: Encoding) -> int:
@@ -79,43 +36,43 @@ def stored_bits(encoding: Encoding) -> int:
     return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
 
 
-def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> LoweredInteger:
-    """Passes of ``model`` for an engine with these widths. lanes : channels of a word (golden/flat.py).
+def check(
+    layer: Weighted,
+    source: Map,
+    tail: list[Layer],
+    is_last: bool,
+    feature_bits: int,
+    weight_bits: int,
+    from_bits: bool,
+    to_bits: bool,
+) -> None:
+    """Raise ValueError unless an engine with these widths can compute this layer and what follows it.
 
-    ValueError, naming layer, rule and value, where the engine can't compute the network.
+    from_bits, to_bits : the binary engine makes its map, reads what it gives.
     """
-    given, model = model, flat(model, lanes)
-    chain: list[tuple[Weighted, Map, list[Layer]]] = []
-    for layer, source in model.network:
-        if isinstance(layer, Weighted):
-            chain.append((layer, source, []))
-        elif chain:
-            chain[-1][2].append(layer)
-        else:
-            raise ValueError(
-                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
-            )
-    passes = []
-    for number, (layer, source, tail) in enumerate(chain):
-        _check(layer, source, tail, number == len(chain) - 1, feature_bits, weight_bits)
-        passes.append(_pass(model, layer, source, tail))
-    return LoweredInteger(model=given, source=model.network.input, passes=tuple(passes))
-
-
-def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool, feature_bits: int, weight_bits: int) -> None:
-    """Raise ValueError unless the engine can compute this layer and what follows it."""
     kinds = tuple(t.kind for t in tail)
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
-    if kinds not in TAILS:
+    if to_bits and kinds not in BIT_TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "
+            f"or max_pool and threshold, got {', '.join(kinds) or 'nothing'}"
+        )
+    if not to_bits and kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, requantise, or requantise and a pool, got {', '.join(kinds)}"
         )
     if not kinds and not is_last:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
-    for what, encoding, most in (("map", source.encoding, feature_bits), ("weight", layer.weight, weight_bits)):
-        if encoding.kind == "bipolar" or stored_bits(encoding) > most:
-            raise ValueError(f"{layer.name}: its {what} must fit {most} bits in two's complement, got {encoding}")
+    bipolar = source.encoding.kind == "bipolar"
+    if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > feature_bits):
+        raise ValueError(
+            f"{layer.name}: its map must fit {feature_bits} bits in two's complement, got {source.encoding}"
+        )
+    if stored_bits(layer.weight) > weight_bits:
+        raise ValueError(
+            f"{layer.name}: its weight must fit {weight_bits} bits in two's complement, got {layer.weight}"
+        )
     for t in tail:
         if isinstance(t, Requantise) and stored_bits(t.encoding) > feature_bits:
             raise ValueError(f"{t.name}: encoding must fit {feature_bits} bits in two's complement, got {t.encoding}")
@@ -123,28 +80,69 @@ def _check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool, featu
             raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
 
 
-def _pass(model: Model, layer: Weighted, source: Map, tail: list[Layer]) -> IntegerPass:
-    window = layer.window(source)
-    weight = model.arrays[layer.name]["weight"].astype(np.int64)
-    act = next((t for t in tail if isinstance(t, Requantise)), None)
-    pool = next((t for t in tail if isinstance(t, Pool)), None)
-    arrays = {key: value.astype(np.int64) for key, value in model.arrays[act.name].items()} if act else {}
+def integer_pass(
+    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, weight_bits: int
+) -> tuple[IntegerPass, Array]:
+    """One pass, and which of the bits that it gives are complements; none where it gives no bits.
+
+    inverted : which of the bits that it reads are complements; none where it reads no bits.
+    ValueError where a weight with the other sign doesn't fit ``weight_bits``.
+    """
+    window, arrays = layer.window(source), model.arrays
+    weight: Array = arrays[layer.name]["weight"].astype(np.int64)
+    weight = weight.reshape(layer.out_channels, window.taps, source.channels)
+    if source.encoding.kind == "bipolar":
+        weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)
     low, high = layer.accumulator_range(source)
-    if act:
-        low, high = min(low, low + int(arrays["bias"].min())), max(high, high + int(arrays["bias"].max()))
-        low, high = min(low, int(arrays["bias"].min())), max(high, int(arrays["bias"].max()))
-    return IntegerPass(
+    pool = next((t for t in tail if isinstance(t, Pool)), None)
+    factors: dict[str, Array] = {}
+    clip = 0, 0
+    complement: Array = np.zeros(0, bool)
+    for act in tail:
+        if isinstance(act, Requantise):
+            clip = act.low, act.high
+            factors = {key: value.astype(np.int64)[:, None] for key, value in arrays[act.name].items()}
+        elif isinstance(act, Threshold):
+            turned = _turned(arrays[act.name]["direction"], tail)
+            if turned.any():
+                weight = np.where(turned[:, None, None], -weight, weight)
+                low, high = min(low, -high), max(high, -low)
+            limits = np.clip(_limits(arrays[act.name], turned), low, high + 1)
+            clip, factors = (-1, 0), {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
+            complement = np.repeat(turned | (arrays[act.name]["direction"] > 0), act.levels)
+    if weight.max() >= 1 << (weight_bits - 1):
+        most = f"{weight_bits} bits in two's complement"
+        raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {weight.max()}")
+    if factors:
+        bias = 0, int(factors["bias"].min()), int(factors["bias"].max())
+        low, high = min(low + min(bias), *bias), max(high + max(bias), *bias)
+    made = IntegerPass(
         name=layer.name,
         height=source.height,
         width=source.width,
         window=window,
-        weight=weight.reshape(layer.out_channels, window.taps, source.channels),
-        bias=arrays.get("bias"),
-        multiplier=arrays.get("multiplier"),
-        shift=arrays.get("shift"),
-        low=act.low if act else 0,
-        high=act.high if act else 0,
+        weight=weight,
+        bias=factors.get("bias"),
+        multiplier=factors.get("multiplier"),
+        shift=factors.get("shift"),
+        low=clip[0],
+        high=clip[1],
         pool=pool.window if pool else None,
         average=isinstance(pool, AvgPool),
         value_range=(low, high),
+        signs=len(complement) > 0,
     )
+    return made, complement
+
+
+def _turned(direction: Array, tail: list[Layer]) -> Array:
+    """Which kernels change sign: those that pool bits of x <= T."""
+    turned: Array = (direction < 0) & isinstance(tail[-1], MaxPool)
+    return turned
+
+
+def _limits(arrays: Mapping[str, Array], turned: Array) -> Array:
+    """(O, levels) limits below which a sign is 1, of kernels of which some are ``turned``."""
+    threshold, down = arrays["threshold"].astype(np.int64), arrays["direction"][:, None] < 0
+    limits: Array = np.where(turned[:, None], -threshold, threshold + down)
+    return limits

@@ -1,15 +1,18 @@
-"""The fast forward pass: each layer as one matrix product over whole windows. Equal to `Model.trace` by test.
+"""The fast forward pass: each layer in the fastest exact way. Equal to `Model.trace` by test.
 
-All taps of a window are packed into one row; a layer is then (windows, taps * C) @ (taps * C, O), in float32 or
-float64 of a BLAS. That is exact, whatever the order in which BLAS adds: products and sums are integers, and with
-|x| <= X and |w| <= W no partial sum exceeds fan-in * X * W. Float32 holds every integer up to 2^24 and float64 up to
-2^53, so nothing is ever rounded; sums that may be larger are made in int64. An average goes the plain way.
+Bipolar features of one bit and bipolar weights: XOR and popcount of packed words in C++ (golden/tiled/cpu.py). Where
+that can't be compiled, and for other numbers: one matrix product over whole windows. All taps of a window are packed
+into one row; a layer is then (windows, taps * C) @ (taps * C, O), in float32 or float64 of a BLAS. That is exact,
+whatever the order in which BLAS adds: products and sums are integers, and with |x| <= X and |w| <= W no partial sum
+exceeds fan-in * X * W. Float32 holds every integer up to 2^24 and float64 up to 2^53, so nothing is ever rounded; sums
+that may be larger are made in int64. An average goes the plain way.
 
-Why not XNOR and popcount of packed words: measured on 1024 x 1024 weights, 512 rows, 2 cores of an AVX2 server with
-OpenBLAS 0.3.23, in products per second: float32 BLAS 15 to 30 G, float64 BLAS 9 G, popcount of uint64 words by shifts
-and adds 3.0 G, by a table of 2^16 bytes 1.9 G (numpy 1.21 has no popcount; each word makes several passes over
-memory), int64 matmul, which the definition uses, 0.5 G. Float32 is also the simplest. 16 images of CNV take 0.3 s
-(definition 3 s), 10,000 of LFC 3 s (definition about 90 s).
+Products per second on 1024 x 1024 weights and 512 rows, the best of 60 runs on 2 cores of an AVX-512 server without
+VPOPCNTDQ that was busy with other work, OpenBLAS 0.3.23: C++ with packing before and conversion after it 170 G (path
+``scalar`` 30 G), float32 BLAS 15 G, float64 BLAS 9 G. There, 16 images of CNV take 0.14 s (BLAS 0.38 s, definition
+4.4 s), 100 images 0.7 s (BLAS 1.7 s), 10,000 of LFC 1.2 s (BLAS 2.8 s). Popcount of words in numpy is no way out: on an
+AVX2 server 3.0 G by shifts and adds, 1.9 G by a table of 2^16 bytes, where float32 BLAS made 15 to 30 G (numpy 1.21 has
+no popcount; each word makes several passes over memory).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from .conv import Weighted
-from .encoding import Array
+from . import packing
+from .conv import Dense, Weighted
+from .encoding import BIPOLAR, Array
 from .layer import Layer, Map
+from .native import BuildError
 from .network import Model
 from .pool import MaxPool
 from .requantise import Requantise
 from .threshold import Threshold
+from .tiled import conv, cpu
 
 COLUMNS = 1 << 23
 """Values (of 4 or 8 bytes) in the largest matrix of windows that a default batch makes."""
@@ -113,11 +119,45 @@ def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
 
 
 def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step:
+    sums = _binary_sums(layer, source, arrays) or _matrix_sums(layer, source, arrays)
+    if layer.accumulate == "popcount":
+        return sums
+    positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
+    valid = (positions >= 0).sum(axis=1) * source.channels  # products of an output: a sum of -valid has no +1
+    none = -valid.reshape(target.height, target.width, 1)
+    return lambda x: np.where(sums(x) > none, np.float32(1), np.float32(-1))
+
+
+def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step | None:
+    """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
+    if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
+        return None
+    weight, target = arrays["weight"], layer.output(source)
+    positions = layer.window(source).positions(source.height, source.width)
+    if np.array_equal(positions, np.arange(source.positions)[None]):  # the whole map: its values are channels
+        source = replace(source, height=1, width=1, channels=source.size)
+        layer = Dense(name=layer.name, out_channels=layer.out_channels)
+        weight = weight.reshape(layer.out_channels, 1, 1, -1)
+    layer = replace(layer, accumulate="popcount")
+    dtype = value_dtype(layer.output(source))
+    try:
+        convolution = cpu.Convolution(conv.from_golden(layer, source, weight, word_bits=64))
+    except BuildError:
+        return None
+
+    def run(x: Array) -> Array:
+        words = packing.pack(x.reshape(len(x), *source.shape) > 0)  # (N, H, W, ceil(C/64))
+        return convolution(np.moveaxis(words, -1, 1)).reshape(len(x), *target.shape).astype(dtype)
+
+    return run
+
+
+def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step:
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
-    dtype = value_dtype(replace(layer, accumulate="popcount").output(source))
+    target = replace(layer, accumulate="popcount").output(source)
+    dtype = value_dtype(target)
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
-    valid = (positions >= 0).sum(axis=1)[:, None] * source.channels  # (outputs, 1) products: a sum of -valid has no +1
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])
 
     def run(x: Array) -> Array:
@@ -128,9 +168,6 @@ def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step
             padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
             columns = padded[:, positions]  # (N, outputs, taps, C)
         total: Array = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
-        total = total.reshape(len(x), -1, layer.out_channels)
-        if layer.accumulate == "or":
-            total = np.where(total > -valid, np.float32(1), np.float32(-1))
         return total.reshape(len(x), *target.shape)
 
     return run

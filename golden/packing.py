@@ -94,6 +94,8 @@ def from_bits(bits: Array, encoding: Encoding) -> Array:
 
 def _check_bits(name: str, bits: Array) -> None:
     """Raise ValueError, naming ``name``, unless all elements are 0 or 1."""
+    if bits.dtype == bool:
+        return
     bad = ~((bits == 0) | (bits == 1))
     if bad.any():
         raise ValueError(f"{name}: bits must be 0 or 1, got {bits[bad].flat[0]}")

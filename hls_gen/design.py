@@ -438,7 +438,9 @@ class Design:
     """One piece of hardware: a chain of NPUs behind one stream of ``stream_bits`` (32 or 64).
 
     Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2); that of the last
-    one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8).
+    one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8). Neighbours of
+    one kind have features of the same width; between NPUs of different kind a feature is a bit: the sign of what an
+    integer NPU gives, and +1 or -1 to one that reads it.
     """
 
     name: str
@@ -463,7 +465,7 @@ class Design:
                     f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.inlets} in "
                     f"NPU {n} after {before.outlets}"
                 )
-            if joined and (npu.kind, npu.feature_bits) != (before.kind, before.feature_bits):
+            if joined and npu.kind == before.kind and npu.feature_bits != before.feature_bits:
                 raise ValueError(
                     f"{self.name}: NPU {n} must have the features of the NPU before, {before.kind} of "
                     f"{before.feature_bits} bits, got {npu.kind} of {npu.feature_bits}"
@@ -482,9 +484,14 @@ class Design:
         """Whether the last NPU leads to NPU 0."""
         return "ring" in self.npus[0].inlets
 
+    def changes_kind(self, n: int) -> bool:
+        """Whether the NPU after NPU n is of another kind, so that features are bits between them."""
+        return self.npus[n].kind != self.npus[(n + 1) % len(self.npus)].kind
+
     def next_word_bits(self, n: int) -> int:
-        """Width of a word of the NPU after NPU n."""
-        return self.npus[(n + 1) % len(self.npus)].word_bits
+        """Width of a word on the way from NPU n to the next one, which has that one's lanes."""
+        after = self.npus[(n + 1) % len(self.npus)]
+        return after.kfp if self.changes_kind(n) else after.word_bits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""

@@ -7,9 +7,12 @@
 
 The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
 Without a pool unit what leaves the results goes straight to the last gearbox.
+
+Between NPUs of different kind ring words are bits (golden/passes.py): of an integer NPU the signs of its features, in
+front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
 """
 
-from veriloggen import Cat
+from veriloggen import Cat, Repeat
 
 from .binariser import binariser
 from .convolver import convolver
@@ -29,10 +32,13 @@ Stream = dict[str, Signal]
 """valid, ready, data, and perhaps last and side."""
 
 
-def npu(library: Library, params: Npu, ring_bits: int) -> Block:
-    """The NPU with ``params``. ring_bits : width of a word of outlet "ring"."""
+def npu(library: Library, params: Npu, ring_bits: int, from_bits: bool = False, to_bits: bool = False) -> Block:
+    """The NPU with ``params``. ring_bits : width of a word of outlet "ring".  from_bits, to_bits : of an integer NPU:
+    inlet, outlet "ring" has bits."""
     name = library.name("npu", params)
-    b = Block(name if "ring" not in params.outlets or ring_bits == params.word_bits else f"{name}_to_{ring_bits}")
+    if "ring" in params.outlets and ring_bits != params.word_bits:
+        name += f"_to_{ring_bits}"
+    b = Block(name + "_from_bits" * from_bits + "_to_bits" * to_bits)
     bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
     run = b.input("run")
     settings = {name: b.input(name, w) for name, w in params.settings}
@@ -41,7 +47,7 @@ def npu(library: Library, params: Npu, ring_bits: int) -> Block:
 
     restart = b.wire("restart", 1, b.rst | ~run)
     loop = _stream(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
-    inlets = _inlets(b, library, params, restart, bus, settings, loop)
+    inlets = _inlets(b, library, params, restart, bus, settings, loop, from_bits)
     conv, out = _engine(b, library, params, restart, bus, settings, inlets)
     features = {**{k: out[f"features_{k}"] for k in ("valid", "ready", "data", "last")}}
     pool_layer = const(0, 8)
@@ -50,7 +56,8 @@ def npu(library: Library, params: Npu, ring_bits: int) -> Block:
         pool_layer = pool["layer"]
     else:
         maps = {**features, "side": out["features_side"]}
-    waiting = _outlets(b, library, params, restart, maps, ring_bits, loop)
+    signs = _signs(b, maps["data"], params) if to_bits else None
+    waiting = _outlets(b, library, params, restart, maps, signs, ring_bits, loop)
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
         b.output(name, 1, conv[name])
     there = [inlets[n]["valid"] if n in inlets else const(0, 1) for n in ("host", "ring", "loop")]
@@ -74,6 +81,7 @@ def _inlets(
     bus: LoadBus,
     settings: dict[str, Signal],
     loop: Stream | None,
+    from_bits: bool,
 ) -> dict[str, Stream]:
     """What the sequencer may take, by inlet."""
     found: dict[str, Stream] = {}
@@ -82,7 +90,7 @@ def _inlets(
             assert loop is not None
             found[name] = loop
             continue
-        w = params.host_word_bits if name == "host" else params.word_bits
+        w = params.host_word_bits if name == "host" else params.kfp if from_bits else params.word_bits
         given = {
             "valid": b.input(f"{name}_valid"),
             "ready": b.output(f"{name}_ready"),
@@ -91,13 +99,35 @@ def _inlets(
         found[name] = given
         if name == "host" and not params.binariser_bits:
             continue
-        made = found[name] = _stream(b, "binary" if name == "host" else "chunked", params.word_bits)
-        block, extra = (binariser, {"last_row": settings.get("binariser_last")})
-        if name == "ring":
-            block, extra = (ping_pong, {"in_last": b.input("ring_last"), "last_chunk": settings["last_chunk"]})
+        if name == "host":
+            block, made = library.get(binariser, library, params), _stream(b, "binary", params.word_bits)
+            extra = {"last_row": settings["binariser_last"]}
+        else:
+            block, made = library.get(ping_pong, library, params, w), _stream(b, "chunked", w)
+            extra = {"in_last": b.input("ring_last"), "last_chunk": settings["last_chunk"]}
         ports = {**{f"in_{k}": s for k, s in given.items()}, **{f"out_{k}": s for k, s in made.items()}, **extra}
-        _wires(b, library.get(block, library, params), block.__name__, restart, bus, **ports)
+        _wires(b, block, "binariser" if name == "host" else "ping_pong", restart, bus, **ports)
+        found[name] = {**made, "data": _features(b, made["data"], params)} if from_bits and name == "ring" else made
     return found
+
+
+def _features(b: Block, word: Signal, params: Npu) -> Signal:
+    """A feature for each bit: +1 where it is 1, else -1."""
+    high = params.feature_bits - 1
+    lanes = []
+    for k in range(params.kfp):
+        minus = b.wire(f"minus_{k}", 1, ~bits(word, k, 1))
+        lanes.append(Cat(Repeat(minus, high) if high > 1 else minus, const(1, 1)))
+    return b.wire("features", params.word_bits, join(lanes))
+
+
+def _signs(b: Block, word: Signal, params: Npu) -> Signal:
+    """A bit for each feature of a word of a map: 1 where it is negative."""
+    w = params.feature_bits
+    lanes = [bits(word, low, w) for low in range(0, width(word), w)]
+    if params.outlets == ("ring",):
+        b.wire("magnitudes_unused", len(lanes) * (w - 1), join([bits(lane, 0, w - 1) for lane in lanes]))
+    return b.wire("signs", len(lanes), join([bits(lane, w - 1, 1) for lane in lanes]))
 
 
 def _engine(
@@ -217,21 +247,31 @@ def _pooled(
 
 
 def _outlets(
-    b: Block, library: Library, params: Npu, restart: Signal, maps: Stream, ring_bits: int, loop: Stream | None
+    b: Block,
+    library: Library,
+    params: Npu,
+    restart: Signal,
+    maps: Stream,
+    signs: Signal | None,
+    ring_bits: int,
+    loop: Stream | None,
 ) -> list[Signal]:
     """Map words to their outlets, in the words of who takes them; returns where a word waits: [ring, loop, host].
 
-    A word's side bits: last of its map, outlet. Outlets with words of the same width share a gearbox.
+    A word's side bits: last of its map, outlet. Outlets with words of the same width share a gearbox. signs : what
+    goes to outlet "ring" in place of the features.
     """
-    word_width = {name: ring_bits if name == "ring" else params.word_bits for name in params.outlets}
-    groups = {w: [n for n, v in word_width.items() if v == w] for w in word_width.values()}
+    groups: dict[tuple[int, bool], list[str]] = {}
+    for name in params.outlets:
+        w = ring_bits if name == "ring" else params.word_bits
+        groups.setdefault((w, name == "ring" and signs is not None), []).append(name)
     map_last = bits(maps["side"], 0, 1)
     target = bits(maps["side"], 1, params.target_bits) if params.target_bits else None
     goes = lambda target, name: eq(target, params.outlets.index(name))  # noqa: E731
     ready: list[Signal] = []
     waits = {name: const(0, 1) for name in ("ring", "loop", "host")}
-    for w, names in groups.items():
-        given, joined = dict(maps), "_".join(names)
+    for (w, of_signs), names in groups.items():
+        given, joined = {**maps, **({"data": signs} if of_signs else {})}, "_".join(names)
         if len(groups) > 1:
             mine, taken = (
                 b.wire(f"for_{joined}", 1, any_of(*[goes(target, n) for n in names])),
@@ -242,7 +282,7 @@ def _outlets(
         ends = [map_last] * (names != ["loop"])
         side = [*ends, *([target] * (len(names) > 1))]
         given["side"] = join(side) if side else None
-        block = library.get(gearbox, width(maps["data"]), w, sum(width(s) for s in side))
+        block = library.get(gearbox, width(given["data"]), w, sum(width(s) for s in side))
         words = chain(b, block, f"words_to_{joined}", given, unused=() if ends else ("last",), rst=restart)
         accepted = []
         for name in names:

@@ -18,16 +18,17 @@ from .rtl import Block, add, all_of, any_of, bits_for, choose, eq, fit
 LUT_RAM_WORDS = 64
 
 
-def ping_pong(library: Library, npu: Npu) -> Block:
-    """The pair in front of ``npu``."""
-    b = Block(library.name("ping_pong", npu))
+def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
+    """The pair in front of ``npu``, for words of ``word_bits``."""
+    name = library.name("ping_pong", npu)
+    b = Block(name if word_bits == npu.word_bits else f"{name}_of_{word_bits}")
     memory = npu.memory("chunks")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     last_chunk = b.input("last_chunk", 8)
-    in_valid, in_ready, in_data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", npu.word_bits)
+    in_valid, in_ready, in_data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", word_bits)
     in_last = b.input("in_last")
     out_valid, out_ready = b.output_reg("out_valid"), b.input("out_ready")
-    out_data = b.output("out_data", npu.word_bits)
+    out_data = b.output("out_data", word_bits)
 
     # # #
 
@@ -71,10 +72,10 @@ def ping_pong(library: Library, npu: Npu) -> Block:
     }
     depth = 2 << place
     if depth > LUT_RAM_WORDS:
-        b.instance(library.get(ram, npu.word_bits, depth, latency=1), "buffers", **ports, read=get, read_data=out_data)
+        b.instance(library.get(ram, word_bits, depth, latency=1), "buffers", **ports, read=get, read_data=out_data)
     else:
-        word, held = b.wire("word", npu.word_bits), b.reg("held", npu.word_bits, init=None)
-        b.instance(library.get(ram, npu.word_bits, depth, latency=0), "buffers", **ports, read_data=word)
+        word, held = b.wire("word", word_bits), b.reg("held", word_bits, init=None)
+        b.instance(library.get(ram, word_bits, depth, latency=0), "buffers", **ports, read_data=word)
         b.on(get, (held, word))
         out_data.assign(held)
     return b

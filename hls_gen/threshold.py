@@ -1,4 +1,4 @@
-"""Thresholds: OL accumulators become OL bits.  Golden twins: golden/threshold.py, golden/lowering.py.
+"""Thresholds: OL accumulators become OL bits.  Golden twins: golden/threshold.py, golden/passes.py.
 
     sums[OL] --> (sum << double) - offset --> value --> >= limit --> features[OL] bits
                                                 `--> raw[OL]

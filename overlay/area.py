@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from golden.cache import cached_folder
+from golden.native import digest
 from hls_gen.design import Design
 from hls_gen.top import TOP
 from hls_gen.verilog import generate
@@ -21,8 +23,6 @@ from hls_gen.verilog import generate
 from . import netlist
 from .netlist import Path as LogicPath
 from .netlist import Resources
-from .sim.cache import cached_folder
-from .sim.tools import digest
 from .yosys import run_yosys, yosys_version
 
 VERSION = "1"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from .block_design import BlockDesign
+from .boards import Board
 from .hwh import hwh_text
 
 SIMULATION_ONLY = "SIMULATION ONLY"
@@ -41,7 +42,7 @@ def bit_bytes(design: BlockDesign, hwh: str) -> bytes:
     payload = f"{SIMULATION_ONLY}: no configuration data. hwh sha256 {digest}\n".encode()
     payload += b"\0" * (-len(payload) % 4)
     head = _field(b"a", f"{design.name} {SIMULATION_ONLY};UserID=0XFFFFFFFF;Version=0")
-    head += _field(b"b", "-".join(design.processor.part).replace("--", "-"))
+    head += _field(b"b", "-".join(design.part).replace("--", "-"))
     head += _field(b"c", "1970/01/01") + _field(b"d", "00:00:00")
     return MAGIC + head + b"e" + struct.pack(">I", len(payload)) + payload
 
@@ -54,14 +55,20 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def write_simulation_overlay(
-    directory: Path | str, manifest: Mapping[str, Any], verilog: str, *, arch: str = "zynqmp", clock_mhz: float = 100.0
+    directory: Path | str,
+    manifest: Mapping[str, Any],
+    verilog: str,
+    *,
+    arch: str | None = None,
+    clock_mhz: float = 100.0,
+    board: Board | None = None,
 ) -> Path:
     """Write the four files of a simulation overlay and return the path of the .bit.
 
-    manifest, verilog : what the generator gave. arch : "zynq" or "zynqmp", the processor beside the device.
+    manifest, verilog : what the generator gave. arch, clock_mhz, board : as for BlockDesign.from_manifest.
     The same content always gets the same names.
     """
-    design = BlockDesign.from_manifest(manifest, arch=arch, clock_mhz=clock_mhz)
+    design = BlockDesign.from_manifest(manifest, arch=arch, clock_mhz=clock_mhz, board=board)
     hwh = hwh_text(design)
     text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()

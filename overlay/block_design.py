@@ -1,74 +1,79 @@
-"""The block design around a bitloom device: which cores, at which addresses, on which interrupt lines.
+"""The block design around a bitloom device: which cores, how they are connected, at which addresses.
 
-    PS --AXI-Lite--> device, AXI DMA, interrupt controller
-    AXI DMA (simple mode) --s_axis--> device --m_axis--> AXI DMA
-    interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device
+    PS --AXI-Lite--> interconnect ----> device, AXI DMA, interrupt controller
+    PS <--HP port--- SmartConnect <---- AXI DMA (simple mode)
+    AXI DMA --s_axis--> device --m_axis--> AXI DMA
+    interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device --> concat --> interrupt controller --> PS
+    one clock and one reset, from the PS
 
 One description serves the simulation's hwh and the Vivado scripts, so that both carry the same names and addresses.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .boards import Board
+from .processors import PROCESSORS, Processor
+
 DMA_LENGTH_BITS = 26
+DEVICE_BYTES = 0x1000
+"""Address space of the device's registers."""
+ADDRESS_BLOCK = "Reg"
+"""Vivado's usual name for a core's registers."""
 DMA, DEVICE, INTERRUPTS = "axi_dma_0", "bitloom_0", "axi_intc_0"
+CONTROL, MEMORY, RESET, CONCAT = "axi_interconnect_0", "smartconnect_0", "proc_sys_reset_0", "xlconcat_0"
 LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
+REGISTERS = {DMA: "S_AXI_LITE", INTERRUPTS: "s_axi", DEVICE: "s_axi"}
+"""Cores with registers, in order of the interconnect's ports, and the interface through which these are reached."""
+
+ACCESS = {"RO": "read-only", "RW": "read-write", "RW1C": "read-write"}
+"""The manifest's words for access in IP-XACT's."""
+
+Pin = tuple[str, str]
+"""Instance, and name of its pin or interface."""
 
 
 @dataclass(frozen=True)
-class Processor:
-    """What differs between the two families of processing systems."""
+class Cell:
+    """An instance of an IP core. parameters : by Vivado's names, without "CONFIG."; what is not named, is default."""
 
     instance: str
-    module: str
     vlnv: str
-    control: str  # AXI master that reaches the registers
-    memory: str  # AXI slave that reaches the DDR
-    interrupt: str  # interrupt input
-    part: tuple[str, str, str]  # device, package, speed grade of a typical board
-    machine: str  # what `uname -m` says on it
-    device_base: int
-    dma_base: int
-    interrupts_base: int
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
 
-PROCESSORS = {
-    "zynq": Processor(
-        instance="processing_system7_0",
-        module="processing_system7",
-        vlnv="xilinx.com:ip:processing_system7:5.5",
-        control="M_AXI_GP0",
-        memory="S_AXI_HP0",
-        interrupt="IRQ_F2P",
-        part=("xc7z020", "clg400", "-1"),
-        machine="armv7l",
-        device_base=0x43C0_0000,
-        dma_base=0x4040_0000,
-        interrupts_base=0x4180_0000,
-    ),
-    "zynqmp": Processor(
-        instance="zynq_ultra_ps_e_0",
-        module="zynq_ultra_ps_e",
-        vlnv="xilinx.com:ip:zynq_ultra_ps_e:3.5",
-        control="M_AXI_HPM0_FPD",
-        memory="S_AXI_HP0_FPD",
-        interrupt="pl_ps_irq0",
-        part=("xczu7ev", "ffvc1156", "-2"),
-        machine="aarch64",
-        device_base=0xA001_0000,
-        dma_base=0xA000_0000,
-        interrupts_base=0xA002_0000,
-    ),
-}
+@dataclass(frozen=True)
+class Link:
+    """A bus between two interfaces. kind : "aximm" or "axis"."""
+
+    kind: str
+    source: Pin
+    target: Pin
+
+    @property
+    def name(self) -> str:
+        """As Vivado names it: after its source."""
+        return "_".join(self.source)
+
+
+@dataclass(frozen=True)
+class Net:
+    """A wire. kind : "clk", "rst" (low), "rst_high" or "interrupt"."""
+
+    kind: str
+    source: Pin
+    sinks: tuple[Pin, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockDesign:
-    """Everything that the hwh says. ``from_manifest`` fills it.
+    """Everything that the hwh and the Vivado scripts say. ``from_manifest`` fills it.
 
     name : of the design. vlnv, digest, registers, stream_bits : as in the manifest (docs/reference/device.md).
     arch : "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+). clock_mhz : the clock of the device.
+    board : None for a simulated board of no special kind.
     """
 
     name: str
@@ -78,22 +83,36 @@ class BlockDesign:
     registers: Sequence[Mapping[str, Any]] = field(repr=False)
     arch: str = "zynqmp"
     clock_mhz: float = 100.0
+    board: Board | None = None
 
     def __post_init__(self) -> None:
         if self.arch not in PROCESSORS:
             raise ValueError(f"block design {self.name}: arch must be zynq or zynqmp, got {self.arch!r}")
+        if self.board and self.board.arch != self.arch:
+            raise ValueError(
+                f"block design {self.name}: arch must be {self.board.arch} on {self.board.name}, got {self.arch!r}"
+            )
         if self.stream_bits not in (32, 64):
             raise ValueError(f"block design {self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
-        if len(self.vlnv.split(":")) != 4 or "." not in self.vlnv.split(":")[3]:
+        low, high = self.processor.clock_range_mhz
+        if not low <= self.clock_mhz <= high:
+            raise ValueError(f"block design {self.name}: clock_mhz must be {low}..{high}, got {self.clock_mhz!r}")
+        if not re.fullmatch(r"[\w.-]+:[\w.-]+:[\w.-]+:\d+\.\d+", self.vlnv):
             raise ValueError(f"block design {self.name}: vlnv must be vendor:library:name:1.0, got {self.vlnv!r}")
 
     @classmethod
     def from_manifest(
-        cls, manifest: Mapping[str, Any], *, arch: str = "zynqmp", clock_mhz: float = 100.0
+        cls,
+        manifest: Mapping[str, Any],
+        *,
+        arch: str | None = None,
+        clock_mhz: float = 100.0,
+        board: Board | None = None,
     ) -> "BlockDesign":
-        """The block design of the device that a manifest describes."""
+        """The block design of the device that a manifest describes; ``arch`` is the board's, else zynqmp."""
         taken = {key: manifest[key] for key in ("name", "vlnv", "digest", "stream_bits", "registers")}
-        return cls(**taken, arch=arch, clock_mhz=clock_mhz)
+        arch = arch or (board.arch if board else "zynqmp")
+        return cls(**taken, arch=arch, clock_mhz=clock_mhz, board=board)
 
     @property
     def processor(self) -> Processor:
@@ -101,11 +120,21 @@ class BlockDesign:
         return PROCESSORS[self.arch]
 
     @property
+    def part(self) -> tuple[str, str, str]:
+        """Device, package and speed grade."""
+        found = re.fullmatch(r"(xc\w+?)-?([a-z]{3,4}\d+)(-.*)", self.board.part if self.board else self.processor.part)
+        assert found is not None
+        return found[1], found[2], found[3]
+
+    @property
     def address_map(self) -> dict[str, tuple[int, int]]:
         """(base, bytes) of every core that the processor reaches."""
-        ps = self.processor
-        bases = {DMA: ps.dma_base, DEVICE: ps.device_base, INTERRUPTS: ps.interrupts_base}
-        return {name: (base, 0x1000 if name == DEVICE else 0x1_0000) for name, base in bases.items()}
+        bases = self.processor.bases
+        return {
+            DMA: (bases["dma"], 0x1_0000),
+            DEVICE: (bases["device"], DEVICE_BYTES),
+            INTERRUPTS: (bases["interrupts"], 0x1_0000),
+        }
 
     @property
     def dma_parameters(self) -> dict[str, int]:
@@ -119,8 +148,80 @@ class BlockDesign:
             "c_include_mm2s_dre": 0,
             "c_include_s2mm_dre": 0,
             "c_m_axi_mm2s_data_width": self.stream_bits,
+            "c_m_axis_mm2s_tdata_width": self.stream_bits,
             "c_m_axi_s2mm_data_width": self.stream_bits,
+            "c_s_axis_s2mm_tdata_width": self.stream_bits,
             "c_mm2s_burst_size": 16,
             "c_s2mm_burst_size": 16,
-            "c_addr_width": 32 if self.arch == "zynq" else 40,
+            "c_addr_width": self.processor.address_bits,
         }
+
+    @property
+    def device_parameters(self) -> dict[str, object]:
+        """What the device's core tells of itself in the hwh."""
+        return {"DIGEST": self.digest, "STREAM_BITS": self.stream_bits}
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cores, the processing system first."""
+        ps = self.processor
+        return (
+            Cell(ps.instance, ps.vlnv, {**ps.parameters, ps.clock_parameter: f"{self.clock_mhz:g}"}),
+            Cell(RESET, "xilinx.com:ip:proc_sys_reset:5.0"),
+            Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(REGISTERS)}),
+            Cell(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
+            Cell(DMA, "xilinx.com:ip:axi_dma:7.1", self.dma_parameters),
+            Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(LINES)}),
+            Cell(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
+            Cell(DEVICE, self.vlnv),
+        )
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """All buses, each from its master."""
+        ps = self.processor
+        return (
+            Link("aximm", (ps.instance, ps.control), (CONTROL, "S00_AXI")),
+            *(Link("aximm", (CONTROL, f"M{i:02}_AXI"), pin) for i, pin in enumerate(REGISTERS.items())),
+            Link("aximm", (DMA, "M_AXI_MM2S"), (MEMORY, "S00_AXI")),
+            Link("aximm", (DMA, "M_AXI_S2MM"), (MEMORY, "S01_AXI")),
+            Link("aximm", (MEMORY, "M00_AXI"), (ps.instance, ps.memory)),
+            Link("axis", (DMA, "M_AXIS_MM2S"), (DEVICE, "s_axis")),
+            Link("axis", (DEVICE, "m_axis"), (DMA, "S_AXIS_S2MM")),
+        )
+
+    @property
+    def nets(self) -> tuple[Net, ...]:
+        """All wires: clock, resets, interrupts."""
+        ps = self.processor
+        ports = ["S00", *(f"M{i:02}" for i in range(len(REGISTERS)))]
+        clocked = [
+            *((ps.instance, pin) for pin in ps.port_clocks),
+            (RESET, "slowest_sync_clk"),
+            (CONTROL, "ACLK"),
+            *((CONTROL, f"{port}_ACLK") for port in ports),
+            (MEMORY, "aclk"),
+            *((DMA, pin) for pin in ("s_axi_lite_aclk", "m_axi_mm2s_aclk", "m_axi_s2mm_aclk")),
+            (INTERRUPTS, "s_axi_aclk"),
+            (DEVICE, "clk"),
+        ]
+        peripherals = [
+            *((CONTROL, f"{port}_ARESETN") for port in ports),
+            (DMA, "axi_resetn"),
+            (INTERRUPTS, "s_axi_aresetn"),
+        ]
+        return (
+            Net("clk", (ps.instance, ps.clock), tuple(clocked)),
+            Net("rst", (ps.instance, ps.reset), ((RESET, "ext_reset_in"),)),
+            Net("rst", (RESET, "interconnect_aresetn"), ((CONTROL, "ARESETN"), (MEMORY, "aresetn"))),
+            Net("rst", (RESET, "peripheral_aresetn"), tuple(peripherals)),
+            Net("rst_high", (RESET, "peripheral_reset"), ((DEVICE, "rst"),)),
+            *(Net("interrupt", line, ((CONCAT, f"In{i}"),)) for i, line in enumerate(LINES)),
+            Net("interrupt", (CONCAT, "dout"), ((INTERRUPTS, "intr"),)),
+            Net("interrupt", (INTERRUPTS, "irq"), ((ps.instance, ps.interrupt),)),
+        )
+
+
+def access(register: Mapping[str, Any]) -> tuple[str, str]:
+    """Access to a register of the manifest in IP-XACT's words, and what a written bit does ("": it is stored)."""
+    return ACCESS[register["access"]], "oneToClear" if register["access"] == "RW1C" else ""

@@ -3,14 +3,18 @@
 LUTs of UltraScale+ are the same six-input kind; its block RAM comes in the same 36 Kbit units. UltraRAM isn't counted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .netlist import Resources
 
 
 @dataclass(frozen=True)
 class Board:
-    """A board. part : of its device.  arch : of its processor, as ``bitloom build --arch`` takes it."""
+    """A board. name : as PYNQ writes it.  part : its device.  arch : its processor, zynq (Zynq-7000) or zynqmp.
+
+    board_part : Vivado's name of the board's files without their version, which differs between releases.
+    board_files : where to get them. The boards' makers, not Vivado's installer, provide some of them.
+    """
 
     name: str
     part: str
@@ -19,6 +23,8 @@ class Board:
     ff: int
     bram36: float
     dsp: int
+    board_part: str
+    board_files: str
 
     def holds(self, area: Resources) -> bool:
         """Whether a design of that area fits, LUT RAM counted as LUTs."""
@@ -30,18 +36,27 @@ class Board:
         )
 
 
+STORE = "https://github.com/Xilinx/XilinxBoardStore"
+PYNQ_Z2 = Board("Pynq-Z2", "xc7z020clg400-1", "zynq", 53_200, 106_400, 140, 220,
+                board_part="tul.com.tw:pynq-z2:part0", board_files=STORE)  # fmt: skip
+
 _ALL = (
-    Board("pynq-z1", "xc7z020clg400-1", "zynq", 53_200, 106_400, 140, 220),
-    Board("pynq-z2", "xc7z020clg400-1", "zynq", 53_200, 106_400, 140, 220),
-    Board("ultra96", "xczu3eg-sbva484-1-i", "zynqmp", 70_560, 141_120, 216, 360),
-    Board("kv260", "xck26-sfvc784-2LV-c", "zynqmp", 117_120, 234_240, 144, 1_248),
-    Board("zcu104", "xczu7ev-ffvc1156-2-e", "zynqmp", 230_400, 460_800, 312, 1_728),
-)
+    replace(PYNQ_Z2, name="Pynq-Z1", board_part="www.digilentinc.com:pynq-z1:part0",
+            board_files="https://github.com/cathalmccabe/pynq-z1_board_files"),
+    PYNQ_Z2,
+    Board("Ultra96", "xczu3eg-sbva484-1-i", "zynqmp", 70_560, 141_120, 216, 360,  # version 2 of the board
+          board_part="avnet.com:ultra96v2:part0", board_files="https://github.com/Avnet/bdf"),
+    Board("KV260", "xck26-sfvc784-2LV-c", "zynqmp", 117_120, 234_240, 144, 1_248,
+          board_part="xilinx.com:kv260_som:part0", board_files=STORE),
+    Board("ZCU104", "xczu7ev-ffvc1156-2-e", "zynqmp", 230_400, 460_800, 312, 1_728,
+          board_part="xilinx.com:zcu104:part0", board_files=STORE),
+)  # fmt: skip
 BOARDS = {board.name: board for board in _ALL}
 
 
 def board(name: str) -> Board:
-    """The board of that name; ValueError if there is none."""
-    if name not in BOARDS:
-        raise ValueError(f"board: name must be one of {', '.join(BOARDS)}, got {name!r}")
-    return BOARDS[name]
+    """The board of that name, in upper or lower case; ValueError if there is none."""
+    for found in _ALL:
+        if found.name.lower() == name.lower():
+            return found
+    raise ValueError(f"board: name must be one of {', '.join(BOARDS)}, got {name!r}")

@@ -4,6 +4,7 @@ rtl/<module>.v            generated Verilog for simulation, one module a file
 synthesis/<module>.v      the modules that are written otherwise for synthesis: take them in place of those in rtl/
 <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
 <network>.program.npz     each network, compiled for the design
+vivado/                   for a board: sources for its bitstream (vivado/README.md)
 build.json                what is here: design, digest, files
 """
 
@@ -22,19 +23,24 @@ from hls_gen.design import Design
 from hls_gen.verilog import generate
 
 from .bitstream import write_simulation_overlay
+from .block_design import BlockDesign
+from .boards import Board
+from .vivado import clear_sources, write_sources
 
 FORMAT = "bitloom-build"
+SOURCES = "vivado"
 
 
 @dataclass(frozen=True)
 class Build:
-    """A finished build. ``programs``: network name -> file."""
+    """A finished build. programs : network name -> file.  sources : folder for Vivado, None without a board."""
 
     folder: Path
     design: Design
     digest: str
     bit: Path
     programs: dict[str, Path]
+    sources: Path | None = None
 
     def program(self, network: str) -> Program:
         """The compiled network; ValueError if there is none of that name."""
@@ -51,37 +57,46 @@ def build(
     order: str = "auto",
     work: Work = "output",
     mapping: Sequence[int] | None = None,
-    arch: str = "zynqmp",
+    arch: str | None = None,
+    board: Board | None = None,
+    clock_mhz: float = 100.0,
 ) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
 
     order, work, mapping : of the maps, of the layers' beats, of the layers to NPUs (driver.plan).
+    arch, board, clock_mhz : as for BlockDesign. With a board there are also sources for its bitstream.
 
     ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
     """
     folder = Path(folder)
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
+    block_design = BlockDesign.from_manifest(made.manifest, arch=arch, clock_mhz=clock_mhz, board=board)
     programs = {m.network.name: compile_model(m, manifest, order, work, mapping=mapping) for m in models}
     _clear(folder)
     (folder / "rtl").mkdir(parents=True)
     for name, text in made.modules.items():
         (folder / "rtl" / f"{name}.v").write_text(text)
     (folder / "synthesis").mkdir()
-    for name, text in generate(design, target="synthesis").modules.items():
+    synthesis = generate(design, target="synthesis").modules
+    for name, text in synthesis.items():
         if text != made.modules[name]:
             (folder / "synthesis" / f"{name}.v").write_text(text)
-    bit = write_simulation_overlay(folder, made.manifest, made.text, arch=arch)
+    bit = write_simulation_overlay(folder, made.manifest, made.text, arch=arch, clock_mhz=clock_mhz, board=board)
     files = {}
     for name, program in programs.items():
         files[name] = folder / f"{name}.program.npz"
         program.save(files[name])
+    sources = None
+    if board:
+        sources = write_sources(folder / SOURCES, block_design, made.manifest, synthesis, list(files.values()))
     description = {
         "format": FORMAT, "version": 1, "design": design.to_dict(), "digest": manifest.digest, "bit": bit.name,
         "programs": {name: path.name for name, path in files.items()},
+        "sources": SOURCES if board else None,
     }  # fmt: skip
     (folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
-    return Build(folder, design, manifest.digest, bit, files)
+    return Build(folder, design, manifest.digest, bit, files, sources)
 
 
 def load(folder: Path | str) -> Build:
@@ -94,19 +109,22 @@ def load(folder: Path | str) -> Build:
                 f"{path}: format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}"
             )
         programs = {name: path.parent / file for name, file in data["programs"].items()}
-        return Build(path.parent, Design.from_dict(data["design"]), data["digest"], path.parent / data["bit"], programs)
+        sources = path.parent / data["sources"] if data.get("sources") else None
+        design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
+        return Build(path.parent, design, data["digest"], bit, programs, sources)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
 
 
 def _clear(folder: Path) -> None:
-    """Remove a build's own files, and nothing else, from ``folder``."""
+    """Remove a build's own files, and nothing else, from ``folder``: what Vivado made stays."""
     if not folder.exists():
         return
     if any(folder.iterdir()) and not (folder / "build.json").exists():
         raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
     for part in ("rtl", "synthesis"):
         shutil.rmtree(folder / part, ignore_errors=True)
+    clear_sources(folder / SOURCES)
     for pattern in ("build.json", "*.bit", "*.hwh", "*.manifest.json", "*.program.npz", "*_*.v"):
         for path in folder.glob(pattern):
             path.unlink()

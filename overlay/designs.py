@@ -19,6 +19,11 @@ INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_
 """Spec B20's folding of the 8-bit engine."""
 
 
+ENDS_FIRST = replace(INTEGER, kfp=3, kgp=16, ol=2, pool=False)
+ENDS_MIDDLE = Npu(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
+"""bnn-int8-ends: the first layer, of 8-bit weights, and the binary ones behind it."""
+
+
 def stage(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
     """An NPU for binary layers of a pipeline, with nothing that they don't need. pool : PFP of its pool unit, 0: it has
     none.  more : further parameters."""
@@ -56,9 +61,28 @@ class Reference:
 
 REFERENCES: dict[str, Reference] = {
     "digits-cnn": Reference(network="digits-cnn", npus=(DIGITS,)),
+    "digits-cnn-pipeline": Reference(
+        network="digits-cnn",
+        npus=pipeline([stage(7, 16, 4, planes=6), stage(16, 16, 4, pool=8), stage(32, 8, 2), stage(32, 2)]),
+        order="pull",
+    ),
     "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), order="pull"),
     "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), order="pull"),
     "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), order="pull"),
+    "bnn-int8-ends": Reference(
+        network="bnn-int8-ends",
+        npus=cascade([ENDS_FIRST, ENDS_MIDDLE, replace(INTEGER, kgp=2, pool=False)]),
+        order="pull",
+    ),
+    "bnn-int8-ends-ring2": Reference(
+        network="bnn-int8-ends",
+        npus=(
+            replace(ENDS_FIRST, inlets=("host", "ring"), outlets=("ring", "host")),
+            replace(ENDS_MIDDLE, inlets=("ring", "loop"), outlets=("ring", "loop")),
+        ),
+        order="pull",
+        mapping=(0, 1, 1, 1, 1, 0),
+    ),
     "cnv-w1a1": Reference(
         network="cnv-w1a1",
         npus=pipeline(
@@ -114,6 +138,13 @@ REFERENCES: dict[str, Reference] = {
         order="pull",
         equal=True,
         also=("digits-cnn",),
+    ),
+    "cnv-w1a1-shared": Reference(
+        network="cnv-w1a1",
+        npus=(Npu(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
+        stream_bits=64,
+        order="raster",
+        also=("lfc-w1a1", "digits-cnn", "digits-or"),
     ),
     "lfc-w1a1": Reference(
         network="lfc-w1a1",

@@ -1,18 +1,28 @@
 """The hardware handoff file (.hwh) of a block design, as pynqmetadata reads it.
 
-Only what pynq looks at is there: cores with their addresses, registers and fields, interrupt lines, clocks, the
-parameters of the DMA, and the digest of the design as a parameter of the device.
+Vivado writes more. Here is what the block design says (cores, their parameters, buses, wires, addresses), and what
+pynq looks at besides: registers and fields, clocks, and the digest of the design as a parameter of the device.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from .block_design import DEVICE, DMA, INTERRUPTS, LINES, BlockDesign
+from .block_design import (
+    ADDRESS_BLOCK,
+    DEVICE,
+    DEVICE_BYTES,
+    REGISTERS,
+    BlockDesign,
+    Cell,
+    Link,
+    Net,
+    Pin,
+    access,
+)
 
-AXI_LITE = "xilinx.com:interface:aximm:1.0"
-STREAM = "xilinx.com:interface:axis:1.0"
-ACCESS = {"RO": "read-only", "RW": "read-write", "RW1C": "read-write", "WO": "write-only"}
+ENDS = {"aximm": ("MASTER", "SLAVE"), "axis": ("INITIATOR", "TARGET")}
+SIGNALS = {"clk": "clk", "rst": "rst", "rst_high": "rst", "interrupt": "INTERRUPT"}
 
 
 def _tag(name: str, attributes: Mapping[str, object], children: Iterable[str] = ()) -> str:
@@ -26,7 +36,7 @@ def _properties(values: Mapping[str, object]) -> list[str]:
 
 
 def _register(register: Mapping[str, Any]) -> str:
-    access = ACCESS[register["access"]]
+    allowed, written = access(register)
     offset = f"0x{register['offset']:X}"
     fields = [
         _tag(
@@ -36,9 +46,10 @@ def _register(register: Mapping[str, Any]) -> str:
                 {
                     "DESCRIPTION": part.get("description", ""),
                     "ADDRESS_OFFSET": offset,
-                    "ACCESS": access,
+                    "ACCESS": allowed,
                     "BIT_OFFSET": part["lsb"],
                     "BIT_WIDTH": part["width"],
+                    **({"MODIFIED_WRITE_VALUE": written} if written else {}),
                 }
             ),
         )
@@ -48,29 +59,48 @@ def _register(register: Mapping[str, Any]) -> str:
         "DESCRIPTION": register.get("description", ""),
         "ADDRESS_OFFSET": offset,
         "SIZE": 32,
-        "ACCESS": access,
+        "ACCESS": allowed,
         "IS_ENABLED": "true",
         "RESET_VALUE": "0x0",
     }
     return _tag("REGISTER", {"NAME": register["name"]}, [*_properties(properties), _tag("FIELDS", {}, fields)])
 
 
-def _bus(name: str, kind: str, vlnv: str) -> str:
-    return _tag("BUSINTERFACE", {"BUSNAME": f"net_{name}", "NAME": name, "TYPE": kind, "VLNV": vlnv})
+def _bus(link: Link, name: str, ends: tuple[str, str], target: bool) -> str:
+    vlnv = f"xilinx.com:interface:{link.kind}:1.0"
+    return _tag("BUSINTERFACE", {"BUSNAME": link.name, "NAME": name, "TYPE": ends[target], "VLNV": vlnv})
 
 
-def _port(name: str, direction: str, *connections: tuple[str, str], interrupt: bool = True) -> str:
-    attributes = {"DIR": direction, "NAME": name, **({"SIGIS": "INTERRUPT"} if interrupt else {})}
-    ends = [_tag("CONNECTION", {"INSTANCE": instance, "PORT": port}) for instance, port in connections]
-    return _tag("PORT", attributes, [_tag("CONNECTIONS", {}, ends)])
+def _buses(design: BlockDesign, instance: str) -> list[str]:
+    """The interfaces of a core that are connected."""
+    found = []
+    for link in design.links:
+        for target, (core, name) in enumerate((link.source, link.target)):
+            if core == instance:
+                found.append(_bus(link, name, ENDS[link.kind], bool(target)))
+    return found
+
+
+def _port(net: Net, name: str, direction: str, others: Iterable[Pin]) -> str:
+    ends = [_tag("CONNECTION", {"INSTANCE": instance, "PORT": port}) for instance, port in others]
+    signal = {"SIGIS": SIGNALS[net.kind], "SIGNAME": "_".join(net.source)}
+    return _tag("PORT", {"DIR": direction, "NAME": name, **signal}, [_tag("CONNECTIONS", {}, ends)])
+
+
+def _ports(design: BlockDesign, instance: str) -> list[str]:
+    """The pins of a core that are connected and belong to no bus."""
+    found = []
+    for net in design.nets:
+        if net.source[0] == instance:
+            found.append(_port(net, net.source[1], "O", net.sinks))
+        found += [_port(net, name, "I", [net.source]) for core, name in net.sinks if core == instance]
+    return found
 
 
 def _module(
-    instance: str,
-    vlnv: str,
+    design: BlockDesign,
+    cell: Cell,
     *,
-    buses: Sequence[str] = (),
-    ports: Sequence[str] = (),
     parameters: Mapping[str, object] | None = None,
     registers: Sequence[str] = (),
     memory: Sequence[str] = (),
@@ -78,22 +108,26 @@ def _module(
 ) -> str:
     attributes = {
         "COREREVISION": 1,
-        "FULLNAME": f"/{instance}",
-        "HWVERSION": vlnv.split(":")[3],
-        "INSTANCE": instance,
+        "FULLNAME": f"/{cell.instance}",
+        "HWVERSION": cell.vlnv.split(":")[3],
+        "INSTANCE": cell.instance,
         "IPTYPE": "PERIPHERAL",
         "IS_ENABLE": 1,
         "MODCLASS": "PERIPHERAL",
-        "MODTYPE": vlnv.split(":")[2],
-        "VLNV": vlnv,
+        "MODTYPE": cell.vlnv.split(":")[2],
+        "VLNV": cell.vlnv,
         **({} if programmable_logic else {"IS_PL": "FALSE", "CONFIGURABLE": "TRUE"}),
     }
     children = []
     if registers:
-        block = {"ACCESS": "read-write", "INTERFACE": "s_axi", "NAME": "Reg", "RANGE": 4096, "USAGE": "register"}
+        block = {"ACCESS": "read-write", "INTERFACE": REGISTERS[cell.instance], "NAME": ADDRESS_BLOCK,
+                 "RANGE": DEVICE_BYTES, "USAGE": "register"}  # fmt: skip
         children.append(_tag("ADDRESSBLOCKS", {}, [_tag("ADDRESSBLOCK", block, [_tag("REGISTERS", {}, registers)])]))
-    named = [_tag("PARAMETER", {"NAME": name, "VALUE": value}) for name, value in (parameters or {}).items()]
-    children += [_tag("PARAMETERS", {}, named), _tag("PORTS", {}, ports), _tag("BUSINTERFACES", {}, buses)]
+    values = {**cell.parameters, **(parameters or {})}
+    named = [_tag("PARAMETER", {"NAME": name, "VALUE": value}) for name, value in values.items()]
+    children.append(_tag("PARAMETERS", {}, named))
+    children.append(_tag("PORTS", {}, _ports(design, cell.instance)))
+    children.append(_tag("BUSINTERFACES", {}, _buses(design, cell.instance)))
     if memory:
         children.append(_tag("MEMORYMAP", {}, memory))
     return _tag("MODULE", attributes, children)
@@ -119,14 +153,13 @@ def _clock_parameters(design: BlockDesign) -> dict[str, object]:
     return parameters
 
 
-def _processor_module(design: BlockDesign) -> str:
-    ps = design.processor
-    slaves = {DMA: "S_AXI_LITE", DEVICE: "s_axi", INTERRUPTS: "s_axi"}
-    ranges = [
+def _memory(design: BlockDesign) -> list[str]:
+    """The address ranges of the processor."""
+    return [
         _tag(
             "MEMRANGE",
             {
-                "ADDRESSBLOCK": "Reg",
+                "ADDRESSBLOCK": ADDRESS_BLOCK,
                 "BASENAME": "C_BASEADDR",
                 "BASEVALUE": f"0x{base:X}",
                 "HIGHNAME": "C_HIGHADDR",
@@ -134,71 +167,34 @@ def _processor_module(design: BlockDesign) -> str:
                 "INSTANCE": instance,
                 "IS_DATA": "TRUE",
                 "IS_INSTRUCTION": "TRUE",
-                "MASTERBUSINTERFACE": ps.control,
+                "MASTERBUSINTERFACE": design.processor.control,
                 "MEMTYPE": "REGISTER",
-                "SLAVEBUSINTERFACE": slaves[instance],
+                "SLAVEBUSINTERFACE": REGISTERS[instance],
             },
         )
         for instance, (base, size) in design.address_map.items()
     ]
-    return _module(
-        ps.instance,
-        ps.vlnv,
-        buses=[_bus(ps.control, "MASTER", AXI_LITE), _bus(ps.memory, "SLAVE", AXI_LITE)],
-        ports=[_port(ps.interrupt, "I", (INTERRUPTS, "irq"))],
-        parameters=_clock_parameters(design),
-        memory=ranges,
-        programmable_logic=False,
-    )
 
 
 def hwh_text(design: BlockDesign) -> str:
     """The .hwh file. The same text for the same design."""
-    ps = design.processor
-    dma_buses = [_bus("S_AXI_LITE", "SLAVE", AXI_LITE), _bus("M_AXI_MM2S", "MASTER", AXI_LITE)]
-    dma_buses += [_bus("M_AXI_S2MM", "MASTER", AXI_LITE)]
-    dma_buses += [_bus("M_AXIS_MM2S", "INITIATOR", STREAM), _bus("S_AXIS_S2MM", "TARGET", STREAM)]
-    device_buses = [
-        _bus("s_axi", "SLAVE", AXI_LITE),
-        _bus("s_axis", "TARGET", STREAM),
-        _bus("m_axis", "INITIATOR", STREAM),
-    ]
-    concat = [_port(f"In{i}", "I", line, interrupt=False) for i, line in enumerate(LINES)]
-    lines = {port: _port(port, "O", ("xlconcat_0", f"In{i}")) for i, (_, port) in enumerate(LINES)}
-    modules = [
-        _processor_module(design),
-        _module(
-            INTERRUPTS,
-            "xilinx.com:ip:axi_intc:4.1",
-            buses=[_bus("s_axi", "SLAVE", AXI_LITE)],
-            ports=[_port("intr", "I", ("xlconcat_0", "dout")), _port("irq", "O", (ps.instance, ps.interrupt))],
-        ),
-        _module(
-            "xlconcat_0",
-            "xilinx.com:ip:xlconcat:2.1",
-            parameters={"NUM_PORTS": len(LINES)},
-            ports=[*concat, _port("dout", "O", (INTERRUPTS, "intr"), interrupt=False)],
-        ),
-        _module(
-            DMA,
-            "xilinx.com:ip:axi_dma:7.1",
-            buses=dma_buses,
-            ports=[lines["mm2s_introut"], lines["s2mm_introut"]],
-            parameters=design.dma_parameters,
-        ),
-        _module(
-            DEVICE,
-            design.vlnv,
-            buses=device_buses,
-            ports=[lines["irq"]],
-            parameters={"DIGEST": design.digest, "STREAM_BITS": design.stream_bits},
-            registers=[_register(register) for register in design.registers],
-        ),
-    ]
-    part = dict(zip(("DEVICE", "PACKAGE", "SPEEDGRADE"), ps.part))
+    special: dict[str, dict[str, Any]] = {
+        design.processor.instance: {
+            "parameters": _clock_parameters(design),
+            "memory": _memory(design),
+            "programmable_logic": False,
+        },
+        DEVICE: {
+            "parameters": design.device_parameters,
+            "registers": [_register(register) for register in design.registers],
+        },
+    }
+    modules = [_module(design, cell, **special.get(cell.instance, {})) for cell in design.cells]
+    part = dict(zip(("DEVICE", "PACKAGE", "SPEEDGRADE"), design.part))
     family = "zynq" if design.arch == "zynq" else "zynquplus"
+    board = {"BOARD": design.board.board_part} if design.board else {}
     system = [
-        _tag("SYSTEMINFO", {"ARCH": family, "NAME": design.name, **part}),
+        _tag("SYSTEMINFO", {"ARCH": family, **board, "NAME": design.name, **part}),
         _tag("EXTERNALPORTS", {}),
         _tag("EXTERNALINTERFACES", {}),
         _tag("MODULES", {}, [module + "\n" for module in modules]),

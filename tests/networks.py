@@ -1,4 +1,7 @@
-"""Random networks for property tests of the binary and of the integer engine: whatever is drawn must be bit-exact."""
+"""Random networks for property tests of the binary and of the integer engine, and of both in turn: whatever is drawn
+must be bit-exact."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from hypothesis import strategies as st
@@ -123,6 +126,15 @@ def encodings(draw: st.DrawFn, bits: int) -> Encoding:
 
 
 @st.composite
+def pools(draw: st.DrawFn, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
+    """A pool of one of these kinds, of at most 9 x 9 taps, that fits the map."""
+    w = draw(windows(at, 9))
+    if int(np.prod(w.output_size(at.height, at.width))) * w.taps > MAX_POOL_TAPS:
+        w = draw(windows(at, 3))
+    return draw(st.sampled_from(kinds))(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+
+
+@st.composite
 def integer_networks(draw: st.DrawFn, feature_bits: int = 8, weight_bits: int = 8) -> Network:
     """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps."""
     source = draw(maps(draw(encodings(feature_bits))))
@@ -143,29 +155,75 @@ def integer_networks(draw: st.DrawFn, feature_bits: int = 8, weight_bits: int = 
         at = layers[-1].output(out)
         kind: type[Pool] | None = draw(st.sampled_from([None, MaxPool, AvgPool]))
         if kind:
-            w = draw(windows(at, 9))
-            if int(np.prod(w.output_size(at.height, at.width))) * w.taps > MAX_POOL_TAPS:
-                w = draw(windows(at, 3))
-            layers.append(kind(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding))
+            layers.append(draw(pools(at, f"pool_{i}", (kind,))))
             at = layers[-1].output(at)
     return Network(name="random", input=source, layers=tuple(layers))
 
 
+@st.composite
+def mixed_networks(draw: st.DrawFn, kinds: Sequence[str], input_bits: int = 8) -> Network:
+    """A weighted layer for the engine of each of ``kinds``, "binary" or "integer" of 8 bits; the last may be raw.
+
+    input_bits : planes of an integer input to a binary first layer.
+    """
+    binary = st.sampled_from([BIPOLAR, bipolar(2), signed(input_bits)])
+    source = draw(maps(draw(binary if kinds[0] == "binary" else encodings(8))))
+    at, macs = source, 0
+    layers: list[Layer] = []
+    for i, kind in enumerate(kinds):
+        is_last = i == len(kinds) - 1
+        raw = is_last and draw(st.booleans())
+        if kind == "integer":
+            weight = draw(st.one_of(encodings(8), st.just(BIPOLAR)))
+        else:
+            plain = at.encoding.kind == "bipolar" and (at.channels * at.encoding.bits % 2 == 0 or not raw)
+            weight = draw(st.sampled_from([BIPOLAR, BIPOLAR, TERNARY])) if plain else BIPOLAR
+        layer = draw(weighted(at, f"layer_{i}", weight))
+        if macs + layer.output(at).size * layer.fan_in(at) > MAX_MACS and layers:
+            layer = Dense(name=f"layer_{i}", out_channels=draw(st.integers(1, 3)), weight=weight)
+        out = layer.output(at)
+        macs += out.size * layer.fan_in(at)
+        layers.append(layer)
+        if raw:
+            break
+        pooled, tail = draw(st.booleans()), list[Layer]()
+        if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
+            encoding = draw(encodings(8).filter(lambda e: e.kind != "ternary"))
+            tail.append(Requantise(name=f"act_{i}", encoding=encoding, relu=draw(st.booleans())))
+            if pooled:
+                tail.append(draw(pools(tail[0].output(out), f"pool_{i}", (MaxPool, AvgPool))))
+        else:
+            tail.append(Threshold(name=f"act_{i}", levels=draw(st.sampled_from([1, 1, 1, 2, 3]))))
+            if pooled:
+                tail.insert(draw(st.integers(0, 1)), draw(pools(out, f"pool_{i}", (MaxPool,))))
+        at = out
+        for part in tail:
+            at = part.output(at)
+        layers += tail
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
 def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
-    """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them.
+    """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them;
+    thresholds among the values that occur.
 
     acc_bits : of the engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
     """
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     x = random_images(network, 4, seed + 1)
-    reach = 0, 0
+    reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
     for layer, source in network:
         if isinstance(layer, Weighted):
-            low, high = layer.weight.low, layer.weight.high
-            values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1)
+            low, high, step = layer.weight.low, layer.weight.high, layer.weight.step
+            low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
+            values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
             arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
             reach = layer.accumulator_range(source)
+        elif isinstance(layer, Threshold):
+            arrays[layer.name] = _thresholds(x, layer, rng)
+            if layer is network.layers[-1]:
+                arrays[layer.name]["direction"][:] = 1  # after a max pool the last layer can't be a complement
         elif isinstance(layer, Requantise):
             room = 1 << min(acc_bits, SUM_BITS) - 1
             bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
@@ -174,6 +232,15 @@ def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
         one = Network(name=layer.name, input=source, layers=(layer,))
         x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
+
+
+def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays for values (N, H, W, C): thresholds that they are equal to, or next to, and some far out of reach."""
+    values = x.reshape(-1, x.shape[-1])
+    threshold = rng.permuted(values, axis=0)[rng.integers(0, len(values), layer.levels)].T + rng.integers(-1, 2)
+    far = rng.random(threshold.shape) < 0.05
+    threshold[far] = rng.choice([-(2**31) + 1, 2**31 - 1], far.sum())
+    return {"threshold": threshold, "direction": rng.choice([-1, 1], len(threshold))}
 
 
 def _requantisation(

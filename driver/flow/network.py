@@ -136,12 +136,12 @@ class Network:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
         system, unit = self.system, self.system.units[n]
         own = [i for i in system.of(n) if not system.layers[i].raw]
-        boxes: dict[int, Gearbox] = {}
-        for lanes in dict.fromkeys(system.target_lanes(i) for i in own):
-            maps = [(system.output_words(i), self._sinks[i]) for i in own if system.target_lanes(i) == lanes]
-            boxes[lanes] = Gearbox(unit.lanes, lanes, Router(maps))
+        boxes: dict[tuple[int, bool], Gearbox] = {}
+        for box in dict.fromkeys(system.gearbox(i) for i in own):
+            maps = [(system.output_words(i), self._sinks[i]) for i in own if system.gearbox(i) == box]
+            boxes[box] = Gearbox(unit.lanes, box[0], Router(maps))
         words = [int(np.prod(unit.outlet_words(system.layers[i]))) for i in own]
-        return Gears([(count, boxes[system.target_lanes(i)]) for i, count in zip(own, words)])
+        return Gears([(count, boxes[system.gearbox(i)]) for i, count in zip(own, words)])
 
     def stores(self) -> dict[str, int]:
         """Most words that each store held at a time."""

@@ -1,12 +1,12 @@
 """Flow model of a plan (driver.plan): its layers, and the NPUs of a design by their manifest's parameters."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from golden.lowering import Pass
-from golden.lowering_integer import IntegerPass
+from golden.passes import IntegerPass, Pass
 from golden.schedule import StageTables
 
 from ..plan import Plan
@@ -24,14 +24,16 @@ SUM_TERMS = 4
 def system(plan: Plan, npus: Sequence[Parameters], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
     """The system of NPUs with these parameters that runs ``plan``."""
     made = tuple(layers(plan, npus))
-    units = tuple(unit(parameters) for parameters in npus)
+    kinds = [str(parameters["kind"]) for parameters in npus]
+    to_bits = [pair == ("integer", "binary") for pair in zip(kinds, (*kinds[1:], kinds[0]))]
+    units = tuple(replace(unit(parameters), to_bits=bits) for parameters, bits in zip(npus, to_bits))
     return System(
         units=units, layers=made, mapping=tuple(plan.mapping), spill_words=spill_words, stream_bits=stream_bits
     )
 
 
 def unit(parameters: Parameters) -> Unit:
-    """Widths, capacities and latencies of an NPU."""
+    """Widths, capacities and latencies of an NPU by itself."""
     kfp, integer = int(parameters["kfp"]), parameters["kind"] == "integer"
     feature_bits, binariser = int(parameters["feature_bits"]), int(parameters["binariser_bits"])
     return Unit(

@@ -33,7 +33,8 @@ class Unit:
     features, >= 1.
     pool_latency : cycles from a beat of the pool unit to its output FIFO.  pool_room : words in that FIFO from which on
     it takes no more.
-    binariser : words of a frame take a cycle more.
+    binariser : words of a frame take a cycle more.  to_bits : words to the NPU after have a gearbox of their own, in
+    which features are bits.
     """
 
     kfp: int
@@ -51,6 +52,7 @@ class Unit:
     pool_latency: int = 1
     pool_room: int = 11
     binariser: bool = False
+    to_bits: bool = False
 
     def pool_reading(self, layer: Layer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
@@ -126,6 +128,12 @@ class System:
     def target_lanes(self, layer: int) -> int:
         """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of its reader."""
         return self.units[self.mapping[min(layer + 1, len(self.layers) - 1)]].kfp
+
+    def gearbox(self, layer: int) -> tuple[int, bool]:
+        """Which of the gearboxes at the outlets of its NPU the map that ``layer`` makes takes: one for all words of so
+        many lanes, and one for bits."""
+        leaves = layer < len(self.layers) - 1 and self.crosses(layer + 1)
+        return self.target_lanes(layer), leaves and self.units[self.mapping[layer]].to_bits
 
     def output_words(self, layer: int) -> int:
         """Words of the map that ``layer`` makes."""

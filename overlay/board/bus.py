@@ -66,17 +66,18 @@ class Bus:
         raise BusError(f"{what} of 0x{address:X}: nothing answers there ({known})")
 
 
-def processor_registers(arch: str) -> list[Region]:
+def processor_bus(arch: str) -> Bus:
     """Clock and port registers of a processing system, with PLLs at plausible rates (pynq computes with them)."""
     if arch == "zynq":
         control = {0x100: 26 << 12, 0x104: 21 << 12, 0x108: 20 << 12, 0x120: 2 << 8}
         control |= {0x170 + 0x10 * i: 2 << 20 | 5 << 8 for i in range(4)}
-        return [Region("SLCR", 0xF800_0000, 0x1000, Registers(control))]
+        return Bus([Region("SLCR", 0xF800_0000, 0x1000, Registers(control))])
     low_power = {0x20: 90 << 8 | 1 << 16, 0x30: 45 << 8}  # IOPLL 1500 MHz, RPLL 1500 MHz
     low_power |= {0xC0 + 4 * i: 1 << 24 | 1 << 16 | 15 << 8 for i in range(4)}
     full_power = {0x20: 72 << 8 | 1 << 16, 0x2C: 64 << 8 | 1 << 16, 0x38: 90 << 8 | 1 << 16, 0x60: 1 << 8}
-    return [
+    regions = [
         Region("CRL_APB", 0xFF5E_0000, 0x1000, Registers(low_power)),
         Region("CRF_APB", 0xFD1A_0000, 0x1000, Registers(full_power)),
         Region("processor registers", 0xFD00_0000, 0x0300_0000, Registers()),
     ]
+    return Bus(regions)

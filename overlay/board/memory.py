@@ -1,6 +1,6 @@
 """DDR of a virtual board: bytes at physical addresses, handed out in pages.
 
-It is apart from what Python sees (``device.py`` copies on flush and invalidate), as a processor's cache is on a board.
+It is apart from what Python sees (flush and invalidate copy), as a processor's cache is on a board.
 """
 
 import numpy as np
@@ -67,6 +67,31 @@ class Ddr:
             if start <= address and address + nbytes <= start + length:
                 return self.view(address, nbytes)
         raise MemoryAccessError(f"{who}: 0x{address:X} + {nbytes} bytes is not inside one allocated buffer")
+
+
+class CachedBuffer:
+    """``nbytes`` of the DDR as the processor sees them: ``host`` is a copy until flush or invalidate.
+
+    cached : False: ``host`` is the DDR itself. Raises MemoryError where there is no room.
+    """
+
+    def __init__(self, ddr: Ddr, nbytes: int, cached: bool = True):
+        self._ddr, self.nbytes = ddr, nbytes
+        self.address = ddr.allocate(nbytes)
+        view = ddr.view(self.address, nbytes)
+        self.host = view.copy() if cached else view
+
+    def flush(self, offset: int, nbytes: int) -> None:
+        """Host copy to DDR."""
+        self._ddr.view(self.address + offset, nbytes)[:] = self.host[offset : offset + nbytes]
+
+    def invalidate(self, offset: int, nbytes: int) -> None:
+        """DDR to host copy."""
+        self.host[offset : offset + nbytes] = self._ddr.view(self.address + offset, nbytes)
+
+    def free(self) -> None:
+        """Give the memory back; nothing else may be called afterwards."""
+        self._ddr.free(self.address)
 
 
 def _pages(nbytes: int) -> int:

@@ -1,4 +1,4 @@
-"""The commands bench and orders: figures of the reference designs, and what the orders of a network's maps cost."""
+"""The commands bench, of designs (cpu and gpu: bench_conv.py), and orders: what the orders of a network's maps cost."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from .. import bench as benches
 from .. import networks
 from ..designs import REFERENCES, folding, reference
 from ..orders import TOTALS, orders
+from .bench_conv import cpu, gpu
 from .show import bar, dump, grid, json_option, one_line_errors, working
 
 ROWS = {
@@ -28,7 +29,27 @@ ROWS = {
 """What the table shows of the figures, and what it calls them."""
 
 
-@click.command()
+class _DesignsByDefault(click.Group):
+    """A group in which arguments that begin with no command's name are those of ``designs``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = args and (args[0] in self.commands or args[0] in self.get_help_option_names(ctx))
+        return super().parse_args(ctx, args if known else ["designs", *args])
+
+
+@click.group(cls=_DesignsByDefault)
+def bench() -> None:
+    """Measure the reference designs, by simulation, or the packed convolution on a processor or a GPU.
+
+    bench NAME... is short for bench designs NAME..., and bench alone measures all designs. All take --json.
+    """
+
+
+bench.add_command(cpu)
+bench.add_command(gpu)
+
+
+@bench.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option(
     "--frames", type=click.IntRange(2), default=benches.FRAMES, help="Frames of the longer batch, an even number."
@@ -37,7 +58,7 @@ ROWS = {
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=benches.FOLDER, help="Builds go here.")
 @json_option
 @one_line_errors
-def bench(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
+def designs(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
     """Measure the reference designs: bit-exactness, cycles, waits and latency, all by simulation.
 
     NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.

@@ -1,4 +1,4 @@
-"""The commands: demo, build, simulate, train; bench and orders are in bench.py."""
+"""The commands demo, simulate and train; each of the others has its own file."""
 
 import json
 from pathlib import Path
@@ -10,18 +10,20 @@ import numpy as np
 from golden import digits, file
 from golden.file import model_digest
 from golden.network import Model
-from hls_gen.design import Npu
 
-from .. import bench as benches
 from .. import build as builds
 from .. import networks
-from ..designs import DIGITS, chosen
+from ..designs import DIGITS
 from ..fit import fit
 from ..run import Run, random_images, run
 from .accumulate import accumulate_command
 from .area import area_command
 from .bench import bench, orders_command
+from .build import build_command
+from .crosscheck import crosscheck_command
 from .explore import explore_command
+from .report import report_command
+from .serve import serve_command
 from .show import bar, dump, json_option, one_line_errors, table, working
 from .work import work_command
 
@@ -38,9 +40,13 @@ def bitloom() -> None:
 bitloom.add_command(accumulate_command)
 bitloom.add_command(area_command)
 bitloom.add_command(bench)
+bitloom.add_command(build_command)
+bitloom.add_command(crosscheck_command)
 bitloom.add_command(explore_command)
+bitloom.add_command(report_command)
 bitloom.add_command(work_command)
 bitloom.add_command(orders_command)
+bitloom.add_command(serve_command)
 
 
 @bitloom.command()
@@ -68,68 +74,6 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     _show("digits-cnn on simulated hardware", report, as_json)
     _fail_unless_exact(done)
-
-
-@bitloom.command()
-@click.argument("network")
-@click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
-@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
-@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
-@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
-@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
-@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
-@click.option(
-    "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
-)
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
-@click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
-@click.option(
-    "--arch", type=click.Choice(["zynqmp", "zynq"]), default="zynqmp", help="Processor of the simulated board."
-)
-@json_option
-@one_line_errors
-def build(
-    network: str,
-    out: Path | None,
-    design_name: str | None,
-    stream_bits: str | None,
-    stream_weights: bool,
-    order: str | None,
-    arch: str,
-    as_json: bool,
-    **folding: int | None,
-) -> None:
-    """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
-
-    The NPUs are those of the reference design; with --kfp and the like it is one NPU. Memories are made as large as
-    the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an overlay for
-    simulation.
-    """
-    model = networks.find(network)
-    given = {key: value for key, value in folding.items() if value is not None}
-    reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
-    with working("generating Verilog and compiling the network"):
-        design = reference.design(model.network.name, [model], stream_weights=stream_weights)
-        made = builds.build(
-            out or Path("build") / model.network.name, design, [model],
-            order=reference.order, work=reference.work, mapping=reference.mapping, arch=arch,
-        )  # fmt: skip
-    program = made.program(model.network.name)
-    facts = {
-        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(network),
-        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
-        "npu": [_facts(n) for n in design.npus],
-        "mapping": list(program.mapping),
-        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
-    }  # fmt: skip
-    if as_json:
-        dump(facts)
-        return
-    table(
-        f"{model.network.name}: {made.folder}",
-        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
-    )
 
 
 @bitloom.command()
@@ -198,14 +142,6 @@ def train(epochs: int | None, seed: int, out: Path, checkpoint: Path | None, as_
         "digits-cnn",
         {"file": str(out), "digest": facts["digest"][:16], "test accuracy": f"{accuracy:.2%} of {len(scores)}"},
     )
-
-
-def _facts(npu: Npu) -> dict[str, Any]:
-    return {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
-
-
-def _parallelism(npu: Npu) -> dict[str, int]:
-    return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}
 
 
 def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:

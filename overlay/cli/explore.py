@@ -21,7 +21,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command("explore")
 @click.argument("network")
-@click.option("--board", "board_name", type=click.Choice(list(BOARDS)), help="Budget: all of this board's device.")
+@click.option(
+    "--board", "board_name", type=click.Choice(list(BOARDS), False), help="Budget: all of this board's device."
+)
 @click.option("--lut", type=float, help="LUTs at most, those used as memory included.")
 @click.option("--bram", type=float, help="Block RAM at most, in units of 36 Kbit.")
 @click.option("--dsp", type=float, help="DSP blocks at most.")

@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from golden import bnn_pynq, file, reference
+from golden import bnn_pynq, file, int8_ends, reference
 from golden.network import Model, Network
 
 FOLDER = Path(__file__).parent
-MADE: dict[str, Callable[[], Model]] = {"cifar-quick-int8": reference.cifar_quick_int8}
+MADE: dict[str, Callable[[], Model]] = {
+    "cifar-quick-int8": reference.cifar_quick_int8,
+    "bnn-int8-ends": int8_ends.seeded,
+}
 """Networks with random weights, the same on every machine."""
 READ: dict[str, tuple[Callable[[], Network], str]] = {
     "cnv-w1a1": (bnn_pynq.cnv, "cnvW1A1_cifar10.npz"),

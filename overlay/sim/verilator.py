@@ -9,7 +9,7 @@ versions of Verilator and of the compiler, all flags. It lives in ``$BITLOOM_CAC
     runtime/<key>/*.o      Verilator's own C++ files, compiled once for every design
     model/<key>/model.so   one design with the harness
 
-Any number of processes may ask for the same model: one builds, the others wait for it. See ``cache.py`` for the bound.
+Any number of processes may ask for the same model: one builds, the others wait for it. golden/cache.py has the bound.
 """
 
 import json
@@ -21,8 +21,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .cache import cached_folder
-from .tools import BuildError, Compiler, Verilator, digest, find_compiler, find_verilator, run_tool
+from golden.cache import cached_folder
+from golden.native import BuildError, Compiler, digest, find_compiler, run_tool
+
+from .tools import Verilator, find_verilator
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 BENCH = Path(__file__).with_name("bench.h")

@@ -132,8 +132,8 @@ def test_npus_differ_in_speed():
 @pytest.mark.parametrize("layers", [2, 4])
 def test_a_pipeline_of_another_length(layers):
     with value_error(
-        f"{NAMES[layers - 1]}: a chain of 3 NPUs must have room for all {layers} layers, each NPU without loop for "
-        "one, and end at one with outlet host"
+        f"{NAMES[layers - 1]}: a chain of 3 NPUs must have room for all {layers} layers, each NPU for those of its "
+        "kind, without loop for one, and end at one with outlet host"
     ):
         assign(PIPELINE, NAMES[:layers], equal(layers, 3))
 

@@ -1,8 +1,13 @@
-"""The driver on generated hardware: compiler, packets, pynq and DMA as on a board, the Verilog in Verilator."""
+"""The driver on generated hardware: compiler, packets, pynq and DMA as on a board, the Verilog in Verilator.
+
+Both forms of the virtual board: in this process, and through PYNQ's remote protocol.
+"""
 
 import asyncio
 import dataclasses
+from contextlib import ExitStack
 
+import grpc
 import numpy as np
 import pytest
 
@@ -14,37 +19,56 @@ from driver.packets import Header
 from hls_gen.design import Design, Npu
 from hls_gen.verilog import generate
 from overlay.bitstream import write_simulation_overlay
-from overlay.board import VirtualDevice, activate
+from overlay.board import activate
 from overlay.sim import SimulationTimeout
 from tests.cases import random_images
 from tests.driver import design
 
 
 class Bench:
-    """A design on a virtual board, a model, its program, images, and golden's outputs."""
+    """A design on a virtual board, a model, its program, images, and golden's outputs.
 
-    def __init__(self, folder, stream_bits):
+    device : pynq's.  system : the board behind it.  ``stack`` ends both.
+    """
+
+    def __init__(self, folder, form, stream_bits, stack):
         npu = Npu(kfp=24, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
         made = generate(Design(name="driver_test", stream_bits=stream_bits, npus=(npu,)))
         self.manifest = Manifest.from_dict(made.manifest)
         self.bit = write_simulation_overlay(folder, made.manifest, made.text)
-        self.device: VirtualDevice = activate()
+        if form == "remote":
+            self.device, self.system = serve(self.bit, stack)
+        else:
+            self.device = self.system = activate()
+            stack.callback(self.system.close)
         self.models = [design.model(thresholds=False), design.model(thresholds=True)]
         self.programs = [compile_model(model, self.manifest) for model in self.models]
         self.images = random_images(self.models[0], 7, np.random.default_rng(4))
         self.expected = [model.forward(self.images) for model in self.models]
 
 
-@pytest.fixture(scope="module", params=[32, 64])
+def serve(bit, stack):
+    """(pynq's RemoteDevice, the System behind the server that it talks to)."""
+    pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+    from overlay.serve.server import Server
+    from tests.overlay.remote import remote_device
+
+    server = stack.enter_context(Server(bit, port=0))
+    return stack.enter_context(remote_device(server)), server.system
+
+
+FORMS = [("in process", 32), ("in process", 64), ("remote", 32)]
+
+
+@pytest.fixture(scope="module", params=FORMS, ids=lambda form: f"{form[0]} {form[1]}")
 def bench(request, tmp_path_factory):
-    made = Bench(tmp_path_factory.mktemp("overlay"), request.param)
-    yield made
-    made.device.close()
+    with ExitStack() as stack:
+        yield Bench(tmp_path_factory.mktemp("overlay"), *request.param, stack)
 
 
 @pytest.fixture
 def accelerator(bench):
-    bench.device.stall()
+    bench.system.stall()
     with Accelerator(bench.bit, device=bench.device) as made:
         made.load(bench.programs[0])
         yield made
@@ -65,14 +89,27 @@ def test_equals_golden(bench, accelerator, batch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_equals_golden_with_stalls(bench, accelerator, seed):
-    bench.device.stall(source=0.4, sink=0.4, seed=seed)
+    bench.system.stall(source=0.4, sink=0.4, seed=seed)
     accelerator.reset()
     right(bench, accelerator, batch=3)
 
 
 def test_async(bench, accelerator):
+    assert accelerator.has_interrupt == (bench.device is bench.system)
     outputs = asyncio.run(accelerator.predict_async(bench.images, batch=3))
     np.testing.assert_array_equal(outputs, bench.expected[0])
+
+
+@pytest.mark.parametrize("missing", ["flush", "invalidate"])
+def test_a_missing_flush_is_noticed(bench, accelerator, missing, monkeypatch):
+    """Neither form of the board forgives what a real one with its cache doesn't."""
+    right(bench, accelerator)
+    buffer = type(accelerator._link._buffers["send0"])
+    monkeypatch.setattr(buffer, missing, lambda self: None)
+    others = -bench.images if missing == "flush" else bench.images[::-1]
+    outputs = accelerator.predict(others)
+    np.testing.assert_array_equal(outputs, bench.expected[0])  # those of the images before
+    assert not np.array_equal(outputs, bench.models[0].forward(others))
 
 
 def test_counters(bench, accelerator):
@@ -160,8 +197,8 @@ def test_a_manifest_of_another_build(bench):
 def test_a_device_that_never_answers(bench, accelerator):
     """On a board the driver's time-out ends this; here the simulation may see first that nothing moves."""
     accelerator.registers.set("CONTROL", START=0)
-    bench.device.timeout_cycles = 20_000
-    with pytest.raises((Timeout, SimulationTimeout)):
+    bench.system.timeout_cycles = 20_000
+    with pytest.raises((Timeout, SimulationTimeout, grpc.RpcError), match="no progress for"):
         accelerator.predict(bench.images)
-    bench.device.timeout_cycles = 2_000_000
+    bench.system.timeout_cycles = 2_000_000
     right(bench, accelerator)

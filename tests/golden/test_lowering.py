@@ -1,4 +1,4 @@
-"""Each rewriting of golden/lowering.py against the plain layers, pass by pass; unused lanes as in driver/layout.py."""
+"""Each rewriting of golden/lowering_binary.py against the plain layers, pass by pass; unused lanes as in driver/layout.py."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from golden.conv import Conv, Dense
 from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from golden.layer import Layer
-from golden.lowering import Lowered, Pass, input_planes, lower, plane_coefficients, run_pass
+from golden.lowering import Lowered, input_planes, lower, plane_coefficients
 from golden.network import Model, Network
 from golden.packing import to_bits
+from golden.passes import Pass, run_pass
 from golden.pool import AvgPool, MaxPool
 from golden.threshold import Threshold
 from tests import networks as drawn

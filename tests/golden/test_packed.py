@@ -2,18 +2,34 @@ import numpy as np
 import pytest
 
 from golden import packed
-from golden.conv import Conv, Dense
+from golden.conv import Conv, Dense, Weighted
 from golden.encoding import BIPOLAR, Encoding, signed, unsigned
 from golden.network import Model, Network
 from golden.threshold import Threshold
+from golden.tiled import cpu
 from tests.cases import case_map, cases, integer_cases, random_images
 from tests.errors import value_error
 
 CASES = dict(cases() + integer_cases())
 
 
+@pytest.fixture
+def no_compiler(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-g++")
+    cpu._library.cache_clear()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_layer_equals_the_plain_pass(name):
+    check_layers(name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_layer_equals_the_plain_pass_without_a_compiler(name, no_compiler):
+    check_layers(name)
+
+
+def check_layers(name: str) -> None:
     model = CASES[name]
     x = random_images(model, 7, np.random.default_rng(1))
     plain = model.trace(x)
@@ -24,6 +40,46 @@ def test_every_layer_equals_the_plain_pass(name):
             assert (a.dtype, a.shape) == (b.dtype, b.shape)
             np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(packed.forward(model, x, batch=batch), plain[-1])
+
+
+def test_or_equals_the_plain_pass():
+    check_or()
+
+
+def test_or_equals_the_plain_pass_without_a_compiler(no_compiler):
+    check_or()
+
+
+def check_or() -> None:
+    """Windows opposite to the kernel in all valid taps but, at most, one bit; beside padding too."""
+    layers = (
+        Conv(name="conv_1", out_channels=2, kernel=(2, 3), stride=(1, 2), padding=(1, 1, 0, 2), accumulate="or"),
+        Dense(name="dense_2", out_channels=3, accumulate="or"),
+    )
+    network = Network(name="or", input=case_map(3, 4, 2, BIPOLAR), layers=layers)
+    conv = -np.ones((2, 2, 3, 2), int)
+    conv[1, 1, 2, 0] = 1
+    dense = np.where(np.arange(3 * 3 * 2) % 5 == 0, np.array([[1], [-1], [1]]), -1).reshape(3, 3, 3, 2)
+    model = Model(network, {"conv_1": {"weight": conv}, "dense_2": {"weight": dense}})
+    x = np.ones((7, 3, 4, 2), int)
+    x[1, 0, 0, 1] = x[2, 2, 3, 0] = x[3, 1, 1, 0] = x[4:, 1] = -1
+    plain = model.trace(x)
+    assert {-1, 1} == set(plain[0].ravel())
+    for a, b in zip(plain, packed.trace(model, x)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_layers_of_bits_are_computed_in_cpp(monkeypatch):
+    real, seen = cpu.Convolution.__call__, []
+    monkeypatch.setattr(cpu.Convolution, "__call__", lambda self, x: seen.append(self.conv.name) or real(self, x))
+    model = CASES["small_cnn"]
+    packed.forward(model, random_images(model, 2, np.random.default_rng(1)))
+    binary = [
+        layer.name
+        for layer, source in model.network
+        if isinstance(layer, Weighted) and source.encoding == BIPOLAR == layer.weight
+    ]
+    assert seen == binary != []
 
 
 def one_layer(encoding: Encoding, weight: Encoding, w: list[int], threshold: int | None = None) -> Model:

@@ -19,10 +19,11 @@ from typing import Any
 import veriloggen
 from veriloggen.core import vtypes as vt
 
+from golden.cache import cached_folder
+from golden.native import digest, find_compiler, run_tool
 from hls_gen.rtl import Block, width
 from overlay.sim import verilator as sim
-from overlay.sim.cache import cached_folder
-from overlay.sim.tools import digest, find_compiler, find_verilator, run_tool
+from overlay.sim.tools import find_verilator
 
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""

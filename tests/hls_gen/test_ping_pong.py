@@ -15,6 +15,11 @@ NPUS = {
     f"{place}_{words}": Npu(kfp=kfp, inlets=("ring", "loop"), buffer_words=words, layers=MAPS, acc_bits=16)
     for place, words, kfp in (("least", 2, 1), ("lut", 16, 9), ("largest_lut", 32, 33), ("block", 64, 7))
 }
+NPUS["bits_16"] = Npu(
+    kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=6, inlets=("ring", "loop"),
+    layers=MAPS,
+)  # fmt: skip
+"""Behind a binary NPU a word has a bit for each lane."""
 LATENCY = 2
 """Cycles from a chunk's last word to its first word out."""
 
@@ -23,7 +28,7 @@ LATENCY = 2
 def built():
     assert NPUS["largest_lut_32"].buffer_words * 2 == LUT_RAM_WORDS
     library = Library(32, npus=list(NPUS.values()))
-    blocks = {kind: library.get(ping_pong, library, npu) for kind, npu in NPUS.items()}
+    blocks = {kind: library.get(ping_pong, library, npu, npu.kfp) for kind, npu in NPUS.items()}
     with Bench(together("ping_pongs", blocks)) as made:
         yield made
 

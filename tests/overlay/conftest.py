@@ -1,5 +1,8 @@
-"""Shared builds: loop.v is compiled once a session for each width (and found in the cache afterwards)."""
+"""Shared builds: loop.v is compiled once a session for each width (and found in the cache afterwards); a wheel."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from overlay.sim import Simulation
 
 LOOP = Path(__file__).with_name("loop.v")
+ROOT = Path(__file__).parents[2]
 
 
 FAULT = 0x104
@@ -46,3 +50,14 @@ def loop():
     yield start
     for simulation in running:
         simulation.close()
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory):
+    """A wheel of this tree. It is built in a copy, ``source`` beside it, because setuptools leaves files behind."""
+    folder = tmp_path_factory.mktemp("wheel")
+    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "docs")
+    shutil.copytree(ROOT, folder / "source", ignore=skipped)
+    command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "-w", str(folder)]
+    subprocess.run([*command, str(folder / "source")], check=True)
+    return next(folder.glob("*.whl"))

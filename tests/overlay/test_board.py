@@ -1,7 +1,12 @@
-"""pynq itself on a virtual board, both processors: overlay, registers, buffers, DMA, interrupts, watchdog."""
+"""pynq itself on a virtual board, both processors: overlay, registers, buffers, DMA, interrupts, watchdog.
+
+Tests marked ``both`` run on both forms of the board: in this process, and through PYNQ's remote protocol.
+"""
 
 import asyncio
+from contextlib import ExitStack
 
+import grpc
 import numpy as np
 import pytest
 
@@ -14,6 +19,7 @@ from overlay.sim import ProtocolError, SimulationTimeout  # noqa: E402
 
 from .conftest import FAULTS, loop_verilog  # noqa: E402
 from .manifest import ADDEND, CONTROL, FAULT, IDENT, IRQ_ENABLE, IRQ_STATUS, WORDS_OUT, loop_manifest  # noqa: E402
+from .transfer import transfer  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -32,32 +38,44 @@ def arch(request):
     return request.param
 
 
+both = pytest.mark.parametrize("form", ["in process", "remote"], indirect=True)
+
+
 @pytest.fixture
-def board(bit):
-    """board(arch, stream_bits) -> (device, overlay); the device is active during the test."""
-    devices = []
-
-    def start(arch="zynqmp", stream_bits=32):
-        devices.append(activate())
-        return devices[-1], pynq.Overlay(str(bit(arch, stream_bits)))
-
-    yield start
-    for device in devices:
-        device.close()
+def form(request):
+    return getattr(request, "param", "in process")
 
 
-def transfer(overlay, words, room=None):
-    """Send words, receive as many (or up to ``room``); returns what was received."""
-    dma = overlay.axi_dma_0
-    with pynq.allocate(len(words), "u4") as source, pynq.allocate(room or len(words), "u4") as target:
-        source[:] = words
-        dma.recvchannel.transfer(target)
-        dma.sendchannel.transfer(source)
-        dma.sendchannel.wait()
-        dma.recvchannel.wait()
-        return np.array(target[: dma.recvchannel.transferred // 4])
+@pytest.fixture
+def board(bit, form):
+    """board(arch, stream_bits) -> (System, overlay); its pynq device is active during the test."""
+    with ExitStack() as stack:
+
+        def start(arch="zynqmp", stream_bits=32):
+            path = bit(arch, stream_bits)
+            if form == "remote":
+                system = serve(stack, path)
+            else:
+                system = activate()
+                stack.callback(system.close)
+            return system, pynq.Overlay(str(path))
+
+        yield start
 
 
+def serve(stack, path):
+    """The System behind a server, which is pynq's active device until ``stack`` ends."""
+    pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+    from overlay.serve.server import Server
+
+    from .remote import remote_device
+
+    server = stack.enter_context(Server(path, port=0))
+    stack.enter_context(remote_device(server))
+    return server.system
+
+
+@both
 def test_an_overlay_needs_only_the_path_of_its_bit(arch, board):
     device, overlay = board(arch)
     assert overlay.is_loaded()
@@ -71,6 +89,7 @@ def test_an_overlay_needs_only_the_path_of_its_bit(arch, board):
     assert pynq.Clocks.fclk0_mhz == pytest.approx(50, abs=0.01)
 
 
+@both
 def test_registers_and_fields(arch, board):
     core = board(arch)[1].bitloom_0
     assert core.read(IDENT) == int(core.register_map.IDENT) == 0x424C4D31
@@ -82,6 +101,7 @@ def test_registers_and_fields(arch, board):
     assert core.read(CONTROL) == 1
 
 
+@both
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_dma_round_trip(arch, board, stream_bits):
     _, overlay = board(arch, stream_bits)
@@ -113,6 +133,7 @@ def test_stalls_hold_for_the_next_download(bit, board):
     assert device.simulation.state()["sink_stalls"] > 10
 
 
+@both
 def test_a_short_packet_ends_the_transfer_and_says_its_length(board):
     _, overlay = board()
     assert transfer(overlay, np.arange(10), room=64).tolist() == list(range(1, 11))
@@ -149,6 +170,7 @@ def test_slices_have_their_own_addresses(board):
     assert target.tolist() == [0] * 8 + list(range(33, 41)) + [0] * 48
 
 
+@both
 def test_a_missing_flush_fails(board):
     _, overlay = board()
     dma = overlay.axi_dma_0
@@ -183,6 +205,7 @@ def test_the_overlays_memory_is_the_boards(board):
         assert device.ddr.holds(buffer.physical_address, 16)
 
 
+@both
 def test_freed_memory_is_given_out_again(board):
     device, _ = board()
     before = device.ddr.used
@@ -293,12 +316,13 @@ def test_polling_a_register_for_ever_times_out(board):
         all(overlay.bitloom_0.read(ADDEND) != 77 for _ in range(100_000))
 
 
+@both
 def test_reset_of_the_dma_makes_the_board_usable_again(board):
     device, overlay = board()
     device.timeout_cycles = 5000
     core, dma = overlay.bitloom_0, overlay.axi_dma_0
     core.write(FAULT, FAULTS["hangs"])
-    with pytest.raises(SimulationTimeout):
+    with pytest.raises((SimulationTimeout, grpc.RpcError), match="no progress for 5000 cycles"):
         transfer(overlay, np.arange(20))
     core.write(FAULT, 0)
     core.write(CONTROL, 2)
@@ -310,6 +334,7 @@ def test_reset_of_the_dma_makes_the_board_usable_again(board):
     assert transfer(overlay, np.arange(20)).tolist() == list(range(1, 21))
 
 
+@both
 def test_a_packet_longer_than_the_buffer_is_an_internal_error(board):
     dma = board()[1].axi_dma_0
     source, target = pynq.allocate(20, "u4"), pynq.allocate(12, "u4")
@@ -360,6 +385,7 @@ def test_half_stream_words_and_double_starts_are_refused(board):
         dma.mmio.write(0x58, 16)
 
 
+@both
 def test_length_is_ignored_while_the_channel_is_halted(board):
     dma = board()[1].axi_dma_0
     dma.sendchannel.stop()
@@ -397,6 +423,7 @@ def test_registers_of_an_unloaded_device(bit):
 # Overlays come and go
 
 
+@both
 def test_download_starts_a_fresh_model(board):
     _, overlay = board()
     transfer(overlay, np.arange(20))

@@ -32,13 +32,17 @@ from tests import board_data
 
 FIGURES = {
     "digits-cnn": (1, 512, 1_356, 1_376),
+    "digits-cnn-pipeline": (4, 592, 648, 1_078),
     "cifar-quick-int8": (1, 64, 220_537, 220_560),
     "cifar-quick-int8-cascade3": (3, 192, 94_864, 130_728),
     "cifar-quick-int8-ring2": (2, 128, 132_835, 132_858),
+    "bnn-int8-ends": (3, 576, 24_366, 25_337),
+    "bnn-int8-ends-ring2": (2, 560, 25_265, 25_286),
     "cnv-w1a1": (9, 2_164, 28_800, 57_788),
     "cnv-w1a1-max": (3, 4_608, 13_248, 23_678),
     "cnv-w1a1-z020": (9, 8_345, 8_192, 37_816),
     "cnv-w1a1-ring3": (3, 3_456, 47_809, 48_124),
+    "cnv-w1a1-shared": (1, 1_024, 89_059, 89_081),
     "lfc-w1a1": (4, 5_684, 512, 1_601),
 }
 """Reference design -> NPUs, lanes, cycles a frame, latency of a frame alone in cycles."""
@@ -239,7 +243,7 @@ def test_lfc_gives_what_the_board_recorded(stall: float, count: int, folder: Pat
     check_outputs(build, model, recorded.images[:count], recorded.outputs[:count], stall=stall)
 
 
-# --- The 8-bit network on a cascade of 3 and a ring of 2 ----------------------------------------------------------
+# --- The 8-bit network, and that with 8-bit ends, on a cascade of 3 and a ring of 2 -------------------------------
 
 
 def store_bits(design: Design) -> int:
@@ -252,15 +256,18 @@ def store_bits(design: Design) -> int:
     return total
 
 
+CHAINS = ["cifar-quick-int8-cascade3", "cifar-quick-int8-ring2", "bnn-int8-ends", "bnn-int8-ends-ring2"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cifar-quick-int8-cascade3", "cifar-quick-int8-ring2"])
-class TestSeveralIntegerNpus:
+@pytest.mark.parametrize("name", CHAINS)
+class TestChainsWithIntegers:
     def test_cycles_are_those_that_the_model_says(self, name: str, folder: Path) -> None:
         check_figures(name, folder)
 
     @pytest.mark.parametrize("stall", [0.0, STALL])
     def test_a_batch_larger_than_all_memories_streams_through(self, name: str, stall: float, folder: Path) -> None:
-        build, model = measured(name, folder)[1], networks.load("cifar-quick-int8")
+        build, model = measured(name, folder)[1], networks.load(REFERENCES[name].network)
         frame = model.network.input.size * model.network.input.encoding.bits
         count = max(FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
         images = random_images(model.network, count, 11)

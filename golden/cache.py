@@ -16,8 +16,8 @@ from pathlib import Path
 
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
-KINDS = ("model", "runtime", "block", "area")
-"""What is kept: designs with the harness, Verilator's own objects, blocks of the tests, results of synthesis."""
+KINDS = ("model", "runtime", "block", "area", "native")
+"""What is kept: designs with the harness, Verilator's own objects, blocks of the tests, synthesis, golden/native.py."""
 
 
 def cache_root() -> Path:

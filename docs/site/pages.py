@@ -1,0 +1,59 @@
+"""MkDocs hook: files of the repository's root are pages too, so that nothing is said twice.
+
+Pages are written to be read in the repository as well, so their links lead to files of the repository. Here they become
+links between pages; one to a file that is no page becomes plain text. What leads nowhere stays, and the build warns.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
+"""File in the root -> page."""
+FILES = {page: file for file, page in PAGES.items()}
+
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+def on_config(config: Any) -> Any:
+    """Put all decisions into the navigation."""
+    for entry in config.nav:
+        if "Decisions" in entry:
+            entry["Decisions"] += sorted(f"decisions/{path.name}" for path in ROOT.glob("docs/decisions/[0-9]*.md"))
+    return config
+
+
+def on_files(files: Files, *, config: Any) -> Files:
+    """Add the pages of PAGES."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **others: Any) -> str:
+    """The page with links between pages."""
+    here = page.file.src_uri
+    return LINK.sub(lambda found: _link(found, here), markdown)
+
+
+def _link(found: re.Match[str], here: str) -> str:
+    """A link of page ``here``."""
+    text, target = found.groups()
+    path, _, anchor = target.partition("#")
+    if "://" in target or not path:
+        return found.group()
+    source = posixpath.dirname(FILES.get(here, f"docs/{here}"))
+    file = posixpath.normpath(posixpath.join(source, path))
+    if not (ROOT / file).exists():
+        return found.group()
+    if (ROOT / file / "README.md").exists():
+        file = f"{file}/README.md"
+    if file not in PAGES and not file.startswith("docs/"):
+        return text
+    there = PAGES.get(file, file.removeprefix("docs/"))
+    return f"[{text}]({posixpath.relpath(there, posixpath.dirname(here) or '.')}{'#' + anchor if anchor else ''})"

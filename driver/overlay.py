@@ -1,0 +1,86 @@
+"""A pynq overlay with a bitloom core, used as PYNQ's own overlays are.
+
+    overlay = BitloomOverlay("digits.bit")  # digits.hwh and digits.manifest.json lie beside it
+    overlay.load("digits-cnn.program.npz")
+    classes = overlay.classify(images)
+
+The calls of every day are here; everything else is ``overlay.accelerator``'s, and pynq's.
+"""
+
+from types import TracebackType
+from typing import Any
+
+import pynq
+
+from .accelerator import Accelerator
+from .errors import DeviceError
+
+
+def _of_accelerator(name: str) -> Any:
+    """A property that is the accelerator's attribute of that name, with its docstring."""
+    return property(lambda self: getattr(self.accelerator, name), doc=getattr(Accelerator, name).__doc__)
+
+
+class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
+    """Parameters as ``pynq.Overlay``; ``options`` as Accelerator (manifest, core, dma, timeout).
+
+    With ``download`` the hardware is checked against the manifest at once, and pynq sets the clock that the .hwh names.
+    Without it nothing is touched until the accelerator is used.
+    """
+
+    def __init__(
+        self,
+        bitfile_name: str,
+        download: bool = True,
+        ignore_version: bool = False,
+        device: Any = None,
+        **options: Any,
+    ) -> None:
+        self._accelerator: Accelerator | None = None
+        self._options = options
+        super().__init__(str(bitfile_name), download=download, ignore_version=ignore_version, device=device)
+        if download:
+            _ = self.accelerator
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The accelerator; made when it is first used, and anew after ``download`` and ``free``.
+
+        DeviceError if another overlay has been loaded since; else as Accelerator.
+        """
+        if self._accelerator is None:
+            if not self.is_loaded():
+                raise DeviceError(f"{self.bitfile_name}: the overlay must be loaded, got another one: call download()")
+            self._accelerator = Accelerator(self, **self._options)
+        return self._accelerator
+
+    load = _of_accelerator("load")
+    predict = _of_accelerator("predict")
+    predict_async = _of_accelerator("predict_async")
+    classify = _of_accelerator("classify")
+    counters = _of_accelerator("counters")
+    clear_counters = _of_accelerator("clear_counters")
+    utilisation = _of_accelerator("utilisation")
+
+    def download(self, dtbo: str | None = None) -> None:
+        """Load the bitstream (again). The program must be loaded after it."""
+        self._close()
+        super().download(dtbo)
+
+    def free(self) -> None:
+        """Free the buffers, and what pynq holds. The program must be loaded after it."""
+        self._close()
+        super().free()
+
+    def __enter__(self) -> "BitloomOverlay":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    def _close(self) -> None:
+        accelerator, self._accelerator = self._accelerator, None
+        if accelerator is not None:
+            accelerator.close()

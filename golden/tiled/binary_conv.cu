@@ -1,0 +1,374 @@
+// Two-level tiled binary convolution: golden/tiled/conv.py says what it computes, golden/tiled/plan.py how it is cut up.
+// NVRTC and nvcc compile this source for a GPU, g++ with fibers.h for a machine without one.
+//
+// A block of (a, bh, bw) threads makes the outputs of a channels, bh * ROWS rows and bw * COLUMNS columns. It copies the
+// input that these need, and the weights of its channels, into shared memory, stage_groups word groups at a time; each
+// word of global memory is read once. From there on it reads shared memory only. The decisions of the 32 threads of a
+// warp become one output word, or half of one, by a vote.
+//
+//   binary_conv_popc : every thread has ROWS x COLUMNS neighbouring positions of one channel; XOR and popcount.
+//   binary_conv_mma  : every warp has 16 positions of 32 channels at a time; the tensor cores' binary matrix product.
+//
+// KERNEL is the kernel's size where it is square and known at compile time, else 0.
+
+struct Problem {
+    int channels, groups, height, width;
+    int out_channels, out_groups, out_height, out_width;
+    int kernel_rows, kernel_columns, stride_rows, stride_columns, top, left;
+    int pad, stage_groups;
+};
+
+enum Pad { PAD_MINUS, PAD_PLUS, PAD_EXACT };  // what taps outside the map count as
+
+constexpr unsigned WARP = 0xffffffffu;  // all lanes
+
+extern __shared__ unsigned long long shared_memory[];
+
+__device__ inline int ones(unsigned word) { return __popc(word); }
+__device__ inline int ones(unsigned long long word) { return __popcll(word); }
+__device__ inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+__device__ inline int thread_index() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+__device__ inline int thread_count() { return blockDim.x * blockDim.y * blockDim.z; }
+
+template <int KERNEL>
+__device__ inline void fix_kernel(Problem& p) {
+    if (KERNEL) p.kernel_rows = p.kernel_columns = KERNEL;  // the compiler then unrolls what depends on it
+}
+
+// ---- what a block makes, and what it needs for that
+
+struct Tile {
+    int image, channel, row, column;  // first output
+    int top, left;                    // first input, may be outside the map
+    int rows, columns;                // of input in shared memory
+    int used_rows, used_columns;      // of these, as many as outputs inside the map need
+};
+
+__device__ inline Tile place(const Problem& p, int word_bits, int tile_rows, int tile_columns) {
+    const int across = ceil_div(p.out_width, tile_columns), down = ceil_div(p.out_height, tile_rows);
+    const int deep = ceil_div(p.out_groups * word_bits, blockDim.x);
+    const int block = blockIdx.x;  // column of tiles fastest, then row, channels, image
+    Tile tile;
+    tile.column = block % across * tile_columns;
+    tile.row = block / across % down * tile_rows;
+    tile.channel = block / across / down % deep * blockDim.x;
+    tile.image = block / across / down / deep;
+    tile.top = tile.row * p.stride_rows - p.top;
+    tile.left = tile.column * p.stride_columns - p.left;
+    tile.rows = (tile_rows - 1) * p.stride_rows + p.kernel_rows;
+    tile.columns = (tile_columns - 1) * p.stride_columns + p.kernel_columns;
+    tile.used_rows = (min(tile_rows, p.out_height - tile.row) - 1) * p.stride_rows + p.kernel_rows;
+    tile.used_columns = (min(tile_columns, p.out_width - tile.column) - 1) * p.stride_columns + p.kernel_columns;
+    return tile;
+}
+
+template <typename Word>
+__device__ inline Word outside_word(const Problem& p, int group) {
+    const int bits = 8 * sizeof(Word), used = min(bits, p.channels - group * bits);
+    return p.pad == PAD_PLUS ? ~Word(0) >> (bits - used) : 0;
+}
+
+// Copies word groups first ... first + groups - 1: features[groups][rows][columns], and kernels[groups][taps][a + 1],
+// whose last column is empty so that neighbouring taps fall into different banks.
+template <typename Word>
+__device__ inline void stage(const Problem& p, const Tile& tile, int first, int groups, const Word* input,
+                             const Word* weight, Word* features, Word* kernels) {
+    const int area = tile.rows * tile.columns, taps = p.kernel_rows * p.kernel_columns;
+    for (int i = thread_index(); i < groups * area; i += thread_count()) {
+        const int group = first + i / area, row = i % area / tile.columns, column = i % tile.columns;
+        const int y = tile.top + row, x = tile.left + column;
+        if (row >= tile.used_rows || column >= tile.used_columns) continue;
+        const bool inside = 0 <= y && y < p.height && 0 <= x && x < p.width;
+        const long long at = ((long long)(tile.image * p.groups + group) * p.height + y) * p.width + x;
+        features[i] = inside ? __ldg(input + at) : outside_word<Word>(p, group);
+    }
+    for (int i = thread_index(); i < int(blockDim.x) * groups * taps; i += thread_count()) {
+        const int channel = i / (groups * taps), tap = i % (groups * taps);
+        const bool there = tile.channel + channel < p.out_channels;
+        const long long at = ((long long)(tile.channel + channel) * p.groups + first) * taps + tap;
+        kernels[tap * (blockDim.x + 1) + channel] = there ? __ldg(weight + at) : 0;
+    }
+}
+
+// ---- which taps of a window count
+
+struct Taps {
+    int first_row, end_row, first_column, end_column;
+    __device__ int count() const { return (end_row - first_row) * (end_column - first_column); }
+};
+
+// row, column: of an output position.
+__device__ inline Taps counting_taps(const Problem& p, int row, int column) {
+    const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
+    if (p.pad != PAD_EXACT) return {0, p.kernel_rows, 0, p.kernel_columns};
+    return {max(0, -y), min(p.kernel_rows, p.height - y), max(0, -x), min(p.kernel_columns, p.width - x)};
+}
+
+// ---- results
+
+// word: 32 channels from ``channel`` on, a multiple of 32.
+template <typename Word>
+__device__ inline void store_word(const Problem& p, int image, int channel, int row, int column, unsigned word,
+                                  unsigned* bits) {
+    const int word_bits = 8 * sizeof(Word), group = channel / word_bits;
+    if (group >= p.out_groups || row >= p.out_height || column >= p.out_width) return;
+    const long long at = ((long long)(image * p.out_groups + group) * p.out_height + row) * p.out_width + column;
+    bits[at * (word_bits / 32) + channel % word_bits / 32] = word;  // little endian, as every GPU
+}
+
+__device__ inline void store_dot(const Problem& p, int image, int channel, int row, int column, int dot, int* dots) {
+    if (channel >= p.out_channels || row >= p.out_height || column >= p.out_width) return;
+    dots[((long long)(image * p.out_height + row) * p.out_width + column) * p.out_channels + channel] = dot;
+}
+
+// ---- XOR and popcount
+
+// Adds the mismatches of the staged groups. BORDER: taps outside the map are left out.
+template <bool BORDER, typename Word, int ROWS, int COLUMNS>
+__device__ inline void add_mismatches(const Problem& p, const Tile& tile, int groups, const Word* features,
+                                      const Word* kernels, int (&sum)[ROWS][COLUMNS]) {
+    const int row = threadIdx.y * ROWS * p.stride_rows, column = threadIdx.z * COLUMNS * p.stride_columns;
+    for (int group = 0; group < groups; group++) {
+        for (int ky = 0; ky < p.kernel_rows; ky++) {
+            for (int kx = 0; kx < p.kernel_columns; kx++) {
+                const int tap = (group * p.kernel_rows + ky) * p.kernel_columns + kx;
+                const Word weight = kernels[tap * (blockDim.x + 1) + threadIdx.x];
+                const Word* window = features + (group * tile.rows + row + ky) * tile.columns + column + kx;
+#pragma unroll
+                for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+                    for (int j = 0; j < COLUMNS; j++) {
+                        const int y = tile.top + row + i * p.stride_rows + ky;
+                        const int x = tile.left + column + j * p.stride_columns + kx;
+                        if (BORDER && !(0 <= y && y < p.height && 0 <= x && x < p.width)) continue;
+                        sum[i][j] += ones(window[i * p.stride_rows * tile.columns + j * p.stride_columns] ^ weight);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// input, weight: words in layout N(C/B)HWB. Without dots, threshold (O) gives bits in the same layout, as halves of words
+// where Word has 64 bits; with dots, these are (N, H', W', O) and the other two are not used.
+template <typename Word, int ROWS, int COLUMNS, int KERNEL>
+__global__ void binary_conv_popc(const Word* input, const Word* weight, const int* threshold, unsigned* bits, int* dots,
+                                 Problem p) {
+    fix_kernel<KERNEL>(p);
+    const Tile tile = place(p, 8 * sizeof(Word), blockDim.y * ROWS, blockDim.z * COLUMNS);
+    Word* features = reinterpret_cast<Word*>(shared_memory);
+    Word* kernels = features + p.stage_groups * tile.rows * tile.columns;
+    const int channel = tile.channel + threadIdx.x, row = tile.row + threadIdx.y * ROWS,
+              column = tile.column + threadIdx.z * COLUMNS;
+    const bool working = channel < p.out_channels && row < p.out_height && column < p.out_width;
+    const Taps first = counting_taps(p, row, column);
+    const Taps last = counting_taps(p, row + ROWS - 1, column + COLUMNS - 1);
+    const int taps = p.kernel_rows * p.kernel_columns;
+    const bool border = first.count() != taps || last.count() != taps;
+
+    const int needed = tile.channel < p.out_channels ? p.groups : 0;
+    int sum[ROWS][COLUMNS] = {};
+    for (int group = 0; group < needed; group += p.stage_groups) {
+        const int groups = min(p.stage_groups, p.groups - group);
+        stage(p, tile, group, groups, input, weight, features, kernels);
+        __syncthreads();
+        if (working && border) add_mismatches<true>(p, tile, groups, features, kernels, sum);
+        if (working && !border) add_mismatches<false>(p, tile, groups, features, kernels, sum);
+        __syncthreads();
+    }
+
+    const int limit = threshold && channel < p.out_channels ? __ldg(threshold + channel) : 0;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            const int dot = p.channels * counting_taps(p, row + i, column + j).count() - 2 * sum[i][j];
+            if (dots) {
+                store_dot(p, tile.image, channel, row + i, column + j, dot, dots);
+                continue;
+            }
+            const unsigned word = __ballot_sync(WARP, channel < p.out_channels && dot >= limit);
+            if (threadIdx.x % 32 == 0) store_word<Word>(p, tile.image, channel, row + i, column + j, word, bits);
+        }
+    }
+}
+
+// ---- tensor cores
+
+// sum[16][8] += set bits of a[16][256] XOR or AND b[256][8], spread over a warp as PTX says for mma.m16n8k256 of .b1.
+template <bool XOR>
+__device__ inline void multiply(int (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef FIBERS
+    fibers::multiply(XOR, sum, a, b);
+#else
+    if constexpr (XOR)
+        asm volatile(
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+            : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm volatile(
+            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+            : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+// The two pieces of 32 bits that a lane holds of a row of 256: load(k) is word k of ``words``; which pieces they are
+// doesn't matter, if both operands hold the same.
+template <typename Load>
+__device__ inline void pieces(int k, int words, Load load, unsigned& low, unsigned& high, unsigned) {
+    low = k < words ? load(k) : 0;
+    high = k + 4 < words ? load(k + 4) : 0;
+}
+
+template <typename Load>
+__device__ inline void pieces(int k, int words, Load load, unsigned& low, unsigned& high, unsigned long long) {
+    const unsigned long long word = k < words ? load(k) : 0;
+    low = unsigned(word), high = unsigned(word >> 32);
+}
+
+// A position of the tile that a warp works on, by its number, row by row.
+struct Position {
+    int row, column;
+    bool inside;  // the tile and the map
+};
+
+__device__ inline Position position(const Problem& p, const Tile& tile, int number, int tile_rows, int tile_columns) {
+    const int row = number / tile_columns, column = number % tile_columns;
+    const bool inside = row < tile_rows && tile.row + row < p.out_height && tile.column + column < p.out_width;
+    return {row, column, inside};
+}
+
+// weight_ones[taps + 1][a]: adds the ones of the staged groups in each tap's weights.
+template <typename Word>
+__device__ inline void count_weight_ones(int taps, bool first, int groups, const Word* kernels, int* weight_ones) {
+    const int a = blockDim.x;
+    for (int i = thread_index(); i < taps * a; i += thread_count()) {
+        int count = first ? 0 : weight_ones[i];
+        for (int group = 0; group < groups; group++) {
+            count += ones(kernels[(group * taps + i / a) * (a + 1) + i % a]);
+        }
+        weight_ones[i] = count;
+    }
+}
+
+// Ones in a channel's weights, of the taps that count. weight_ones: that channel's column.
+__device__ inline int ones_that_count(const Problem& p, const Taps& counting, const int* weight_ones) {
+    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
+    if (counting.count() == taps) return weight_ones[taps * a];
+    int count = 0;
+    for (int ky = counting.first_row; ky < counting.end_row; ky++) {
+        for (int kx = counting.first_column; kx < counting.end_column; kx++) {
+            count += weight_ones[(ky * p.kernel_columns + kx) * a];
+        }
+    }
+    return count;
+}
+
+// As binary_conv_popc. A window and a channel's weights are rows of 256 bits; where a tap does not count, the input is 0.
+//   XOR: sum = mismatches of the taps that count + ones in the weights of the others
+//   AND: mismatches = ones in the input + ones in the weights, of taps that count, - 2 * sum
+template <typename Word, int ROWS, int COLUMNS, int KERNEL, bool XOR>
+__global__ void binary_conv_mma(const Word* input, const Word* weight, const int* threshold, unsigned* bits, int* dots,
+                                Problem p) {
+    fix_kernel<KERNEL>(p);
+    constexpr int CHUNKS = (ROWS * COLUMNS + 15) / 16;        // of 16 positions that a warp works on
+    constexpr int STEP = 256 / (8 * sizeof(Word));            // words of a product
+    const int tile_rows = blockDim.y * ROWS, tile_columns = blockDim.z * COLUMNS;
+    const Tile tile = place(p, 8 * sizeof(Word), tile_rows, tile_columns);
+    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
+    Word* features = reinterpret_cast<Word*>(shared_memory);
+    Word* kernels = features + p.stage_groups * tile.rows * tile.columns;
+    int* weight_ones = reinterpret_cast<int*>(kernels + p.stage_groups * taps * (a + 1));
+    int* offsets = weight_ones + (taps + 1) * a;  // of word k of a window, from its first one
+    for (int k = thread_index(); k < p.stage_groups * taps; k += thread_count()) {
+        const int row = k / taps * tile.rows + k % taps / p.kernel_columns;
+        offsets[k] = row * tile.columns + k % p.kernel_columns;
+    }
+
+    // PTX's groupID and threadID_in_group. Row ``quad`` of a product is a position; column c of product j of four is
+    // channel 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the result has 4 channels side by side.
+    const int lane = threadIdx.x % 32, quad = lane / 4, member = lane % 4;
+    const int first_channel = threadIdx.x - lane;
+    const int warp = threadIdx.y + blockDim.y * threadIdx.z, warps = blockDim.y * blockDim.z;
+
+    const int needed = tile.channel < p.out_channels ? p.groups : 0;
+    int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
+    for (int group = 0; group < needed; group += p.stage_groups) {
+        const int groups = min(p.stage_groups, p.groups - group), words = groups * taps;
+        stage(p, tile, group, groups, input, weight, features, kernels);
+        __syncthreads();
+        count_weight_ones(taps, group == 0, groups, kernels, weight_ones);
+#pragma unroll
+        for (int chunk = 0; chunk < CHUNKS; chunk++) {
+            const int number = 16 * (warp + chunk * warps);
+            const Position low = position(p, tile, number + quad, tile_rows, tile_columns);
+            const Position high = position(p, tile, number + quad + 8, tile_rows, tile_columns);
+            if (!__ballot_sync(WARP, low.inside || high.inside)) continue;
+            const Word* window[2] = {};
+            window[0] = features + (low.inside ? low.row * p.stride_rows * tile.columns + low.column * p.stride_columns : 0);
+            window[1] = features + (high.inside ? high.row * p.stride_rows * tile.columns + high.column * p.stride_columns : 0);
+            for (int first = 0; first < words; first += STEP) {
+                unsigned rows[4], columns[2];
+                pieces(first + member, words, [=](int k) { return window[0][offsets[k]]; }, rows[0], rows[2], Word());
+                pieces(first + member, words, [=](int k) { return window[1][offsets[k]]; }, rows[1], rows[3], Word());
+                input_ones[chunk][0] += ones(rows[0]) + ones(rows[2]);
+                input_ones[chunk][1] += ones(rows[1]) + ones(rows[3]);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    const Word* channel = kernels + first_channel + 8 * j + quad / 2 + 4 * (quad % 2);
+                    pieces(first + member, words, [=](int k) { return channel[k * (a + 1)]; }, columns[0], columns[1], Word());
+                    multiply<XOR>(sum[chunk][j], rows, columns);
+                }
+            }
+        }
+        __syncthreads();
+    }
+    for (int channel = thread_index(); channel < a; channel += thread_count()) {
+        int count = 0;
+        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + channel];
+        weight_ones[taps * a + channel] = count;
+    }
+    __syncthreads();
+
+#pragma unroll
+    for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        const int number = 16 * (warp + chunk * warps);
+        unsigned word = 0;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            int in_window = input_ones[chunk][half];  // so far of this lane's pieces
+            in_window += __shfl_xor_sync(WARP, in_window, 1);
+            in_window += __shfl_xor_sync(WARP, in_window, 2);
+            const Position at = position(p, tile, number + quad + 8 * half, tile_rows, tile_columns);
+            const int row = tile.row + at.row, column = tile.column + at.column;
+            const Taps counting = counting_taps(p, row, column);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+#pragma unroll
+                for (int odd = 0; odd < 2; odd++) {
+                    const int channel = first_channel + 8 * j + 4 * odd + member;
+                    const int product = sum[chunk][j][2 * half + odd];
+                    const int in_weight = at.inside ? ones_that_count(p, counting, weight_ones + channel) : 0;
+                    const int mismatches = XOR ? product - (weight_ones[taps * a + channel] - in_weight)
+                                               : in_window + in_weight - 2 * product;
+                    const int dot = p.channels * counting.count() - 2 * mismatches;
+                    const bool there = at.inside && tile.channel + channel < p.out_channels;
+                    if (dots) {
+                        if (there) store_dot(p, tile.image, tile.channel + channel, row, column, dot, dots);
+                        continue;
+                    }
+                    const bool positive = there && dot >= __ldg(threshold + tile.channel + channel);
+                    const unsigned vote = __ballot_sync(WARP, positive);  // 4 channels of each of 8 positions
+                    if (lane / 8 == half) word |= (vote >> 4 * (lane % 8) & 15) << (8 * j + 4 * odd);
+                }
+            }
+        }
+        const Position at = position(p, tile, number + lane, tile_rows, tile_columns);
+        if (!dots && lane < 16 && at.inside) {
+            store_word<Word>(p, tile.image, tile.channel + first_channel, tile.row + at.row, tile.column + at.column, word,
+                             bits);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// binary_conv.cu under g++, for ctypes (fiber.py). PATCH_ROWS, PATCH_COLUMNS and KERNEL_SIZE come from the compiler's command line.
+#include "fibers.h"
+
+#include <cstdint>
+#include <string>
+
+#include "binary_conv.cu"
+
+// What a launch needs; mirrored by fiber.py.
+struct Launch {
+    const void *input, *weight;
+    const int* threshold;
+    unsigned* bits;
+    int* dots;
+    Problem problem;
+    unsigned threads[3];
+    const unsigned* blocks;
+    uint64_t block_count, shared_bytes, input_bytes, weight_bytes, threshold_bytes;
+    unsigned *input_reads, *weight_reads;
+};
+
+template <typename Word>
+static std::string launch(const std::string& kernel, const Launch& l) {
+    const auto run = [&](auto body) {
+        const Word *input = static_cast<const Word*>(l.input), *weight = static_cast<const Word*>(l.weight);
+        return fibers::launch([=] { body(input, weight, l.threshold, l.bits, l.dots, l.problem); },
+                              {l.blocks, l.blocks + l.block_count}, {l.threads[0], l.threads[1], l.threads[2]},
+                              l.shared_bytes,
+                              {{l.input, l.input_bytes, l.input_reads},
+                               {l.weight, l.weight_bytes, l.weight_reads},
+                               {l.threshold, l.threshold_bytes, nullptr}});
+    };
+    if (kernel == "popc") return run(binary_conv_popc<Word, PATCH_ROWS, PATCH_COLUMNS, KERNEL_SIZE>);
+    return run(kernel == "mma-xor" ? binary_conv_mma<Word, PATCH_ROWS, PATCH_COLUMNS, KERNEL_SIZE, true>
+                                   : binary_conv_mma<Word, PATCH_ROWS, PATCH_COLUMNS, KERNEL_SIZE, false>);
+}
+
+// message: room for 256 characters; "" or what went wrong.
+extern "C" __attribute__((visibility("default"))) void binary_conv(const char* kernel, int word_bits, const Launch* l,
+                                                                   char* message) {
+    const std::string said = word_bits == 32 ? launch<unsigned>(kernel, *l) : launch<unsigned long long>(kernel, *l);
+    message[said.copy(message, 255)] = 0;
+}

@@ -1,0 +1,110 @@
+"""The CUDA source on a GPU: compiled by NVRTC for the plan and the device, launched by CuPy (extra ``gpu``)."""
+
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..encoding import Array
+from .conv import PackedConv
+from .kernel import SOURCE, instance, problem
+from .plan import Limits, Plan, plan
+
+MMA_FIRST, XOR_LAST = 80, 89
+"""Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
+
+
+class GpuError(RuntimeError):
+    """There is no GPU that could run the kernel; one line that says what is missing."""
+
+
+def missing() -> str | None:
+    """Why there is nothing to run on, in one line; None where there is a GPU."""
+    try:
+        _cupy()
+    except GpuError as e:
+        return str(e)
+    return None
+
+
+def capability() -> int:
+    """Compute capability of the current GPU, times 10. GpuError where there is none."""
+    return int(_cupy().cuda.Device().compute_capability)
+
+
+def best_kernel(device: int) -> str:
+    """The kernel that a device of that compute capability, times 10, runs fastest by its architecture."""
+    if device < MMA_FIRST:
+        return "popc"
+    return "mma-xor" if device <= XOR_LAST else "mma-and"
+
+
+def check_kernel(name: str, kernel: str, device: int) -> None:
+    """ValueError, naming ``name``, where a device of that compute capability, times 10, can't run the kernel."""
+    if (kernel != "popc" and device < MMA_FIRST) or (kernel == "mma-xor" and device > XOR_LAST):
+        rule = f"{MMA_FIRST / 10} to {XOR_LAST / 10}" if kernel == "mma-xor" else f"{MMA_FIRST / 10} or higher"
+        raise ValueError(f"{name}: kernel {kernel} must run on compute capability {rule}, got {device / 10}")
+
+
+class Prepared:
+    """A layer on the GPU, for inputs of one size: weights and thresholds are there, the kernel is compiled."""
+
+    def __init__(self, how: Plan) -> None:
+        cupy, layer = _cupy(), how.layer
+        check_kernel(layer.name, how.kernel, capability())
+        self.how = how
+        self._kernel = _compiled(instance(how), how.register_limit)
+        if how.shared_bytes > Limits().shared_bytes:
+            self._kernel.max_dynamic_shared_size_bytes = how.shared_bytes
+        self._weight = cupy.asarray(np.ascontiguousarray(layer.weight))
+        self._threshold = np.uintp(0) if layer.threshold is None else cupy.asarray(layer.threshold)
+        fields = problem(how)
+        self._problem = np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
+
+    def __call__(self, words: Any, output: Any = None) -> Any:
+        """(N, ceil(C/B), H, W) CuPy words -> CuPy words or dots, as the plan says, in ``output`` where it is given.
+
+        Asynchronous, in CuPy's current stream. The input is not looked at: it must be contiguous and of the plan.
+        """
+        if output is None:
+            output = _cupy().empty(self.how.output_shape, self.how.output_dtype)
+        bits, dots = (np.uintp(0), output) if self.how.layer.threshold is None else (output, np.uintp(0))
+        arguments = (words, self._weight, self._threshold, bits, dots, self._problem)
+        self._kernel((self.how.blocks,), self.how.block, arguments, shared_mem=self.how.shared_bytes)
+        return output
+
+
+def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
+    """As `golden.tiled.reference.run`, on the current GPU; by default with its `best_kernel`.
+
+    GpuError where there is no GPU or no CuPy; ValueError where the GPU can't run the plan's kernel.
+    """
+    how = how or plan(layer, words, kernel=best_kernel(capability()))
+    how.check_input(words)
+    cupy = _cupy()
+    output: Array = cupy.asnumpy(Prepared(how)(cupy.asarray(np.ascontiguousarray(words))))
+    return output
+
+
+@lru_cache(maxsize=64)
+def _compiled(name: str, registers: int) -> Any:
+    options = ("-std=c++17", f"--maxrregcount={registers}")
+    module = _cupy().RawModule(code=SOURCE.read_text(), options=options, name_expressions=(name,))
+    return module.get_function(name)
+
+
+def _cupy() -> ModuleType:
+    """CuPy. GpuError where it, CUDA or a device is missing."""
+    try:
+        import cupy
+    except ImportError:
+        raise GpuError('gpu: CuPy is missing: pip install "bitloom[gpu]"') from None
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as e:
+        raise GpuError(f"gpu: CUDA finds no device: {str(e).splitlines()[0]}") from None
+    if not count:
+        raise GpuError("gpu: CUDA finds no device")
+    module: ModuleType = cupy
+    return module

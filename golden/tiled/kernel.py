@@ -1,0 +1,49 @@
+"""What the CUDA source (binary_conv.cu) must be told, whoever compiles and runs it: fiber.py or gpu.py."""
+
+from pathlib import Path
+
+from .plan import Plan
+
+SOURCE = Path(__file__).with_name("binary_conv.cu")
+UNROLLED = (1, 3, 5)
+"""Square kernels that get code of their own; the loops of others have bounds known at run time."""
+
+FIELDS = (
+    "channels", "groups", "height", "width",
+    "out_channels", "out_groups", "out_height", "out_width",
+    "kernel_rows", "kernel_columns", "stride_rows", "stride_columns", "top", "left",
+    "pad", "stage_groups",
+)  # fmt: skip
+"""Members of the source's ``struct Problem``, each an int, in its order."""
+
+PAD_CODES = {"valid": 0, "-1": 0, "+1": 1, "exact": 2}
+"""The source's ``enum Pad``."""
+
+
+def problem(how: Plan) -> dict[str, int]:
+    """The source's ``struct Problem`` for a plan."""
+    layer, (rows, columns) = how.layer, how.output
+    (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
+    values = (
+        layer.channels, layer.groups, how.height, how.width,
+        layer.out_channels, layer.out_groups, rows, columns,
+        kh, kw, sy, sx, top, left,
+        PAD_CODES[layer.pad], how.stage_groups,
+    )  # fmt: skip
+    return dict(zip(FIELDS, values))
+
+
+def instance(how: Plan) -> str:
+    """The instance of a function template of the source that runs a plan."""
+    function, _, form = how.kernel.partition("-")
+    word = {32: "unsigned int", 64: "unsigned long long"}[how.layer.word_bits]
+    arguments = [word, *map(str, how.patch), str(kernel_constant(how))]
+    if form:
+        arguments.append("true" if form == "xor" else "false")
+    return f"binary_conv_{function}<{', '.join(arguments)}>"
+
+
+def kernel_constant(how: Plan) -> int:
+    """The source's template parameter KERNEL."""
+    kh, kw = how.layer.window.kernel
+    return kh if kh == kw and kh in UNROLLED else 0

@@ -1,0 +1,105 @@
+"""The command build: hardware for a network, for simulation and, with a board, for Vivado."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hls_gen.design import Npu
+
+from .. import bench as benches
+from .. import build as builds
+from .. import networks
+from ..boards import BOARDS, board
+from ..designs import chosen
+from ..explore.estimate import estimate
+from .show import dump, json_option, one_line_errors, table, working
+
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command("build")
+@click.argument("network")
+@click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
+@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
+@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
+@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
+@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
+@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
+@click.option(
+    "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
+)
+@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
+@click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
+@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
+@click.option(
+    "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
+)
+@click.option("--board", "board_name", type=click.Choice(list(BOARDS), False), help="Also sources for its bitstream.")
+@click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device.")
+@json_option
+@one_line_errors
+def build_command(
+    network: str,
+    out: Path | None,
+    design_name: str | None,
+    stream_bits: str | None,
+    stream_weights: bool,
+    order: str | None,
+    arch: str | None,
+    board_name: str | None,
+    clock_mhz: float,
+    as_json: bool,
+    **folding: int | None,
+) -> None:
+    """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
+
+    The NPUs are those of the reference design; with --kfp and the like it is one NPU. Memories are made as large as
+    the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an overlay for
+    simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
+    """
+    model = networks.find(network)
+    given = {key: value for key, value in folding.items() if value is not None}
+    reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
+    target = board(board_name) if board_name else None
+    with working("generating Verilog and compiling the network"):
+        design = reference.design(model.network.name, [model], stream_weights=stream_weights)
+        made = builds.build(
+            out or Path("build") / model.network.name, design, [model],
+            order=reference.order, work=reference.work, mapping=reference.mapping,
+            arch=arch, board=target, clock_mhz=clock_mhz,
+        )  # fmt: skip
+    program = made.program(model.network.name)
+    facts = {
+        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(network),
+        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
+        "npu": [_facts(n) for n in design.npus],
+        "mapping": list(program.mapping),
+        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
+        **({"board": target.name, "sources": str(made.sources)} if target else {}),
+    }  # fmt: skip
+    if as_json:
+        dump(facts)
+        return
+    table(
+        f"{model.network.name}: {made.folder}",
+        {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
+    )
+    if target:
+        click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {made.sources}")
+        area = estimate(design)
+        if not target.holds(area):
+            click.echo(
+                f"warning: by estimate the device alone takes {area.lut + area.lutram:,} LUT, {area.ff:,} FF, "
+                f"{area.bram36:g} BRAM36 and {area.dsp} DSP; {target.name} has {target.lut:,}, {target.ff:,}, "
+                f"{target.bram36:g} and {target.dsp:,}",
+                err=True,
+            )
+
+
+def _facts(npu: Npu) -> dict[str, Any]:
+    return {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
+
+
+def _parallelism(npu: Npu) -> dict[str, int]:
+    return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}

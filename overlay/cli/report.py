@@ -1,0 +1,75 @@
+"""The command report: one page about a build and a run of it."""
+
+from pathlib import Path
+
+import click
+
+from .. import build as builds
+from .. import networks
+from ..report.compiled import compiled
+from ..report.figures import check_extra, sheet
+from ..report.gather import CLOCK_MHZ, gather
+from ..report.measure import FRAMES, Measured, measure
+from ..report.page import page
+from ..report.text import number
+from .show import bar, dump, json_option, one_line_errors, table, working
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command("report")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("network", required=False)
+@click.option(
+    "--frames", type=click.IntRange(2), help=f"Frames of the longest batch, an even number.  [default: {FRAMES}]"
+)
+@click.option("--from", "run_file", type=FILE, help="Take the run from what --json printed, and simulate nothing.")
+@click.option("--area", "synthesise", is_flag=True, help="Area by Yosys (minutes the first time) instead of the model.")
+@click.option(
+    "--clock-mhz", type=click.FloatRange(0, min_open=True), default=CLOCK_MHZ, help="Clock for frames a second."
+)
+@click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
+@click.option("--png", type=FILE, help="Also write the plots as one picture.")
+@json_option
+@one_line_errors
+def report_command(
+    folder: Path,
+    network: str | None,
+    frames: int | None,
+    run_file: Path | None,
+    synthesise: bool,
+    clock_mhz: float,
+    out: Path | None,
+    png: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a page about the build in FOLDER: mapping, utilisation, timeline, memories, area, roofline.
+
+    The network runs on the simulated board; counters come from there. The page is one HTML file that loads nothing.
+    NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
+    """
+    check_extra(png)
+    if run_file and frames:
+        raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
+    made = builds.load(folder)
+    model = networks.find(network or next(iter(made.programs)))
+    found = compiled(made, model)
+    if run_file:
+        run = Measured.load(run_file)
+    else:
+        with bar("building and running the simulation") as update:
+            run = measure(made, model, frames or FRAMES, update)
+    with working("synthesis (minutes for a large design)" if synthesise else "gathering"):
+        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        out = out or folder / "report.html"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(page(report), encoding="utf-8")
+        if png:
+            sheet(report, png)
+    if as_json:
+        dump(report.to_dict())
+    else:
+        shown = {name.replace("_", " "): number(figure) for name, figure in report.figures.items()}
+        table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
+    if run.bit_exact_frames != run.frames:
+        raise ValueError(f"{run.network}: all {run.frames} frames must equal golden, got {run.bit_exact_frames}")

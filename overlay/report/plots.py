@@ -1,0 +1,226 @@
+"""The pictures of a report that are plots: each draws into an Axes, in the colours of a light page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .colours import LIGHT, SPENT
+from .gather import Report
+from .roofline import Point
+from .text import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": LIGHT["muted"],
+    "axes.labelcolor": LIGHT["ink"],
+    "axes.facecolor": "none",
+    "axes.axisbelow": True,
+    "figure.facecolor": "none",
+    "text.color": LIGHT["ink"],
+    "xtick.color": LIGHT["muted"],
+    "xtick.labelcolor": LIGHT["ink"],
+    "ytick.color": LIGHT["muted"],
+    "ytick.labelcolor": LIGHT["ink"],
+    "grid.color": LIGHT["line"],
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bitloom",
+}
+"""matplotlib's settings for these pictures."""
+
+FRAME = 1
+"""The frame that the timeline shows in colour: the first one that follows another."""
+HELD: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("weights", "beats", ("kernels",)),
+    ("thresholds, scales", "wait_weights", ("thresholds", "scales", "binariser", "reciprocals")),
+    ("tuples", "wait_input", ("tuples", "pool_tuples", "pool_queue", "pool_fifo")),
+    ("maps between layers", "wait_room", ("map_store", "buffers", "spill_store", "map_held")),
+    ("tables and the rest", "wait_table", ()),
+)
+"""What memories hold, its colour, and their names; the last one has all others."""
+NAMED = {name for _, _, names in HELD for name in names}
+LEGIBLE = 0.025
+"""Part of the width of a plot that a bar must have for a number in it."""
+
+
+def utilisation(axes: "Axes", report: Report) -> None:
+    """Stacked bars: where the cycles of each NPU go in a frame."""
+    names = [f"NPU {npu.npu}" for npu in report.npus]
+    left = [0.0] * len(names)
+    for key, label in SPENT.items():
+        spent = [npu.spent.get(key, 0.0) for npu in report.npus]
+        if not any(key in npu.spent for npu in report.npus):  # of weights that are streamed
+            continue
+        axes.barh(names, spent, left=left, color=LIGHT[key], label=label, height=0.62)
+        left = [a + b for a, b in zip(left, spent)]
+    _bars(axes, "cycles a frame, steady stream", len(names))
+
+
+def lanes(axes: "Axes", report: Report) -> None:
+    """Bars: beats of each layer, cut into lanes at work and lanes that have no channel or no kernel."""
+    names = _names(report)
+    busy = [w.beats * w.busy for w in report.work]
+    axes.barh(names, busy, color=LIGHT["beats"], label="lanes at work", height=0.62)
+    idle = [w.beats - b for w, b in zip(report.work, busy)]
+    axes.barh(names, idle, left=busy, color=LIGHT["idle"], label="lanes without a channel or a kernel", height=0.62)
+    _bars(axes, "beats a frame, by the part of the lanes", len(names))
+
+
+def memory(axes: "Axes", report: Report) -> None:
+    """Stacked bars: bits of each NPU's memories, by what they hold."""
+    owners = list(dict.fromkeys(m.npu for m in report.memories))
+    left = [0.0] * len(owners)
+    for label, colour, names in HELD:
+        held = [m for m in report.memories if (m.name in names if names else m.name not in NAMED)]
+        sizes = [sum(m.bits for m in held if m.npu == owner) / 1024 for owner in owners]
+        axes.barh(range(len(owners)), sizes, left=left, color=LIGHT[colour], label=label, height=0.62)
+        left = [a + b for a, b in zip(left, sizes)]
+    axes.set_yticks(range(len(owners)), ["shared" if owner is None else f"NPU {owner}" for owner in owners])
+    _bars(axes, "Kbit", len(owners))
+
+
+def _names(report: Report) -> list[str]:
+    """Names of the weighted layers, with their NPU where there are several."""
+    several = len(report.npus) > 1
+    return [f"{w.name}, NPU {w.npu}" if several else w.name for w in report.work]
+
+
+def _bars(axes: "Axes", label: str, count: int) -> None:
+    """What plots of ``count`` horizontal bars share: the first one on top, thousands on the axis, a legend above."""
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_xlabel(label)
+    axes.xaxis.set_major_formatter(_numbers())
+    axes.grid(axis="x", linewidth=0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, borderaxespad=0.2, handlelength=1, columnspacing=1)
+
+
+def timeline(axes: "Axes", report: Report) -> None:
+    """Bars: when each NPU is at work for each layer, frame after frame."""
+    times = report.timeline
+    assert times is not None
+    for span in times.spans:
+        width, shown = span.end + 1 - span.begin, span.frame == FRAME
+        axes.barh(
+            span.layer, width, left=span.begin, height=0.66, color=LIGHT["beats" if shown else "idle"],
+            edgecolor=LIGHT["page"], linewidth=0.5,
+        )  # fmt: skip
+        if width >= LEGIBLE * times.left[-1]:
+            colour = LIGHT["page" if shown else "ink"]
+            axes.text(span.begin + width / 2, span.layer, str(span.frame), color=colour, fontsize=8, ha="center",
+                      va="center_baseline")  # fmt: skip
+    for left in times.left:
+        axes.axvline(left + 1, color=LIGHT["muted"], linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    axes.set_yticks(range(len(report.work)), _names(report))
+    axes.set_ylim(len(report.work) - 0.5, -0.5)
+    axes.set_xlim(0, times.left[-1] + 2)
+    axes.set_xlabel("cycles from the acceptance of the first frame; dashed: a frame has left")
+    axes.xaxis.set_major_formatter(_numbers())
+    axes.tick_params(axis="y", length=0)
+
+
+def roofline(axes: "Axes", report: Report) -> None:
+    """Points under roofs, on logarithmic axes; a stem leads from each point to the roof of its own."""
+    device, points = report.points[0], _shown(report)
+    ridge = device.lanes / device.bytes_per_cycle
+    low = min(ridge / 8, *(p.intensity / 3 for p in (device, *points)))
+    high = max(ridge, *(p.intensity for p in (device, *points))) * 4
+    axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="operations a byte", ylabel="operations a cycle")
+    roof = [low * device.bytes_per_cycle, device.lanes, device.lanes]
+    axes.plot([low, ridge, high], roof, color=LIGHT["ink"], linewidth=1.4, zorder=1)
+    for p in points:
+        axes.plot([p.intensity] * 2, [p.rate, p.roof], color=LIGHT["muted"], linewidth=0.8, zorder=1)
+        axes.plot([p.intensity], [p.roof], marker="_", color=LIGHT["muted"], markersize=9, zorder=1)
+        alone = p.kind == "layer"
+        axes.plot([p.intensity], [p.rate], "o", color=LIGHT["beats"], markersize=6 if alone else 13,
+                  markerfacecolor=LIGHT["page" if alone else "beats"])  # fmt: skip
+        if alone:
+            axes.annotate(p.name, (p.intensity, p.rate), xytext=(0, -14), textcoords="offset points", fontsize=8,
+                          ha="center")  # fmt: skip
+        else:
+            axes.annotate(str(p.npu), (p.intensity, p.rate), color=LIGHT["page"], fontsize=8, ha="center",
+                          va="center_baseline")  # fmt: skip
+    axes.plot([device.intensity], [device.rate], "D", color=LIGHT["wait_room"], markersize=7)
+    axes.annotate("device", (device.intensity, device.rate), xytext=(7, -11), textcoords="offset points",
+                  color=LIGHT["wait_room"])  # fmt: skip
+    axes.annotate(
+        f"{device.lanes:,} lanes", (high, device.lanes), xytext=(0, 4), textcoords="offset points", ha="right"
+    )
+    axes.annotate(f"stream, {device.bytes_per_cycle:g} bytes a cycle", (ridge, device.lanes), xytext=(-8, 4),
+                  textcoords="offset points", ha="right")  # fmt: skip
+    bottom = min(roof[0], *(p.rate for p in (device, *points)))
+    axes.set_ylim(bottom / 2, device.lanes * 2)
+    _decades(axes)
+
+
+def _shown(report: Report) -> list[Point]:
+    """Points beside the device's: its NPUs, and the layers of those that have several; of one NPU only the layers."""
+    several = [npu.npu for npu in report.npus if len(npu.layers) > 1]
+    return [
+        p
+        for p in report.points[1:]
+        if (p.kind == "npu" and len(report.npus) > 1) or (p.kind == "layer" and p.npu in several)
+    ]
+
+
+def _decades(axes: "Axes") -> None:
+    """Labels 1, 2, 5, 10, ... with thousands' commas, and a grid there, on logarithmic axes."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
+        axis.set_major_formatter(_numbers())
+        axis.set_minor_formatter(NullFormatter())
+    axes.grid(which="major", linewidth=0.6)
+
+
+Draw = Callable[["Axes", Report], None]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A plot. width, height : in inches.  bars : horizontal bars with a legend above them, 0: it is another plot."""
+
+    name: str
+    title: str
+    draw: Draw
+    width: float
+    height: float
+    bars: int = 0
+
+
+HALF, WHOLE = 7.2, 14.6
+"""Widths: two pictures side by side, or one."""
+BAR, AROUND = 0.28, 1.0
+"""Inches of a bar with its gap, and of legend and axis around the bars."""
+
+
+def pictures(report: Report) -> list[Picture]:
+    """The plots of a report, in their order."""
+
+    def bars(name: str, title: str, draw: Draw, count: int) -> Picture:
+        return Picture(name, title, draw, HALF, AROUND + BAR * count, count)
+
+    made = [
+        bars("utilisation", "Where the cycles of each NPU go", utilisation, len(report.npus)),
+        bars("lanes", "Lanes at work, layer by layer", lanes, len(report.work)),
+    ]
+    if report.timeline:
+        made.append(Picture("timeline", "Frames on their way", timeline, WHOLE, 0.7 + BAR * len(report.work)))
+    made.append(Picture("roofline", "Roofline", roofline, HALF, 4.2))
+    return [*made, bars("memory", "Memories", memory, len({m.npu for m in report.memories}))]
+
+
+def _numbers() -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: number(value))

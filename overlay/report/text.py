@@ -1,0 +1,14 @@
+"""Numbers as people read them."""
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def number(value: float) -> str:
+    """With thousands' commas, and 4 digits where they are needed; after the point at least one."""
+    text = f"{value:,.{max(1, 4 - len(str(int(abs(value)))))}f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def percent(share: float) -> str:
+    """A share of 1 as per cent."""
+    return f"{share:.1%}"

@@ -1,0 +1,70 @@
+"""What the layers ask of the array: operations, beats, and the part of the lanes that is at work in a beat.
+
+An operation is one product of a feature and a weight at a valid tap, added up; in a layer that reads bit planes all
+planes of a channel are one operation. Padding at the border of a map takes neither operations nor beats; channels and
+kernels that don't fill KFP and KGP take lanes that do nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .compiled import Compiled
+
+
+@dataclass(frozen=True)
+class LayerWork:
+    """A weighted layer with its activation and pool, a frame.
+
+    operations, beats : see above.  words : of KFP features, of the map that it reads.  word_bytes : of one.
+    tuple_words : words of a tuple.  groups : kernel groups.
+    lanes_in : part of the lanes of a word that carry a feature.  lanes_out : part of the PEs that have a kernel.
+    work : order of work.
+    """
+
+    name: str
+    npu: int
+    operations: int
+    beats: int
+    words: int
+    word_bytes: float
+    tuple_words: int
+    groups: int
+    lanes_in: float
+    lanes_out: float
+    work: str
+
+    @property
+    def busy(self) -> float:
+        """Part of the array's lanes that is at work in a beat, 0..1."""
+        return self.lanes_in * self.lanes_out
+
+
+def layers(made: Compiled) -> list[LayerWork]:
+    """Work of every weighted layer, in the order of the network."""
+    plan = made.plan
+    taps = [len(t.index) for t in plan.schedule.tables if t.stage.kind == "conv"]
+    seen = dict.fromkeys(range(len(plan.npus)), 0)
+    out = []
+    for i, (p, n) in enumerate(zip(plan.lowered.passes, plan.mapping)):
+        npu, own = made.build.design.npus[n], plan.npus[n]
+        row, words = own.conv.layers[seen[n]], own.conv.inputs[seen[n]]["words"]
+        seen[n] += 1
+        channels, lanes = p.weight.shape[2], int(np.prod(p.weight.shape[2:]))
+        tuple_words, groups = row["words_minus_1"] + 1, -(-p.out_channels // npu.kgp)
+        out.append(
+            LayerWork(
+                name=p.name,
+                npu=n,
+                operations=taps[i] * channels * p.out_channels,
+                beats=plan.ideal[i][1],
+                words=words,
+                word_bytes=npu.word_bits / 8,
+                tuple_words=tuple_words,
+                groups=groups,
+                lanes_in=lanes / (tuple_words * npu.kfp),
+                lanes_out=p.out_channels / (groups * npu.kgp),
+                work=plan.work[i],
+            )
+        )
+    return out

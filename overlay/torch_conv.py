@@ -1,0 +1,92 @@
+"""PyTorch's own convolutions, to compare ours with. PyTorch is no dependency: whoever wants to compare installs it.
+
+Each number format is timed in both orders of memory, channels first and last; weights and features are converted and
+put in that order before. The int8 convolution is the quantized one of PyTorch's CPU engine, its weights packed before.
+"""
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+FORMATS = {"cpu": ("fp32", "bf16", "fp16", "int8"), "cuda": ("fp32", "tf32", "bf16", "fp16", "int8")}
+"""Number formats by device; the first one is what the others are compared with."""
+NO_INT8 = "PyTorch has no int8 convolution for CUDA"
+NO_TORCH = "PyTorch was not found: pip install torch"
+
+Run = Callable[[], Any]
+
+
+def missing() -> str:
+    """Why nothing can be run; "" where PyTorch is."""
+    return "" if importlib.util.find_spec("torch") else NO_TORCH
+
+
+def no_cuda() -> str:
+    """Why nothing can be run on a GPU; "" where PyTorch sees one."""
+    if missing():
+        return missing()
+    import torch
+
+    return "" if torch.cuda.is_available() else "PyTorch finds no CUDA device"
+
+
+def version() -> str:
+    """Of PyTorch; "" where there is none."""
+    if missing():
+        return ""
+    import torch
+
+    return str(torch.__version__)
+
+
+def set_threads(count: int) -> None:
+    """Let PyTorch use so many processors; nothing where it is not there."""
+    if not missing():
+        import torch
+
+        torch.set_num_threads(count)
+
+
+def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, device: str) -> list[Run]:
+    """The convolution of stride 1 in one number format, channels first and channels last.
+
+    x : (N, H, W, C) of -1 and +1.  weight : (O, K, K, C) of the same.  device : "cpu" or "cuda".
+    A call of a run gives the (N, O, H', W') tensor. RuntimeError, also by the run, where PyTorch lacks the format.
+    """
+    import torch
+
+    if number == "int8" and device == "cuda":
+        raise RuntimeError(NO_INT8)
+    features, kernels = (torch.tensor(np.moveaxis(v, 3, 1), dtype=torch.float32, device=device) for v in (x, weight))
+    make = _int8 if number == "int8" else _float
+    orders = (torch.contiguous_format, torch.channels_last)
+    return [make(number, features, kernels, padding, order) for order in orders]
+
+
+def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+    import torch
+
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(number, torch.float32)
+    x, w = (tensor.to(dtype).contiguous(memory_format=order) for tensor in (features, kernels))
+
+    @torch.inference_mode()
+    def run() -> Any:
+        torch.backends.cudnn.benchmark = True
+        torch.backends.cudnn.allow_tf32 = number == "tf32"
+        return torch.nn.functional.conv2d(x, w, padding=padding)
+
+    return run
+
+
+def _int8(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # quantized tensors are deprecated, and there is no other int8 convolution yet
+        x = torch.quantize_per_tensor(features, 1.0, 64, torch.quint8).contiguous(memory_format=order)
+        w = torch.quantize_per_tensor(kernels, 1.0, 0, torch.qint8)
+    packed = torch.ops.quantized.conv2d_prepack(w, None, [1, 1], [padding, padding], [1, 1], 1)
+    return torch.inference_mode()(lambda: torch.ops.quantized.conv2d(x, packed, 16.0, 128))

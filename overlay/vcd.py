@@ -1,0 +1,85 @@
+"""Signals of a waveform, read from a VCD file (IEEE 1364-2005, 18.2) as the simulation writes it.
+
+Only the signals that are asked for are kept, so that a file of tens of megabytes takes seconds. Values are integers:
+Verilator knows no x and no z.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+TICKS = 2
+"""Times of a clock cycle: the simulation dumps before the edge, when all signals have settled, and after it."""
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A signal's changes. times : (n,) int64, ascending.  values : (n,) int64, from that time on."""
+
+    name: str
+    times: np.ndarray
+    values: np.ndarray
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """Values at these times, 0 before the first change."""
+        index = np.searchsorted(self.times, times, side="right")
+        return np.concatenate([[0], self.values])[index]
+
+    def in_cycles(self, begin: int, end: int) -> np.ndarray:
+        """(end - begin,) values in the clock cycles ``begin`` .. ``end`` - 1, as the edge at their end sees them."""
+        return self.at(TICKS * np.arange(begin, end))
+
+
+def read(path: Path | str, names: Iterable[str]) -> dict[str, Signal]:
+    """The signals of these names, which are paths without the root, such as ``bitloom_top.npu_0.beat``.
+
+    ValueError for a name that the file doesn't declare.
+    """
+    names = list(names)
+    with Path(path).open() as file:
+        codes = _codes(file)
+        for name in names:
+            if name not in codes:
+                raise ValueError(f"{path}: signals must be declared in the file, got {name}")
+        changes: dict[str, tuple[list[int], list[int]]] = {codes[name]: ([], []) for name in names}
+        time = 0
+        for line in file:
+            kind = line[0]
+            if kind == "#":
+                time = int(line[1:])
+                continue
+            if kind in "01":
+                code, value = line[1:-1], int(kind)
+            elif kind == "b":
+                bits, code = line[1:].split()
+                if code not in changes:
+                    continue
+                value = int(bits, 2)
+            else:
+                continue
+            if code in changes:
+                times, values = changes[code]
+                times.append(time)
+                values.append(value)
+    return {name: Signal(name, *(np.array(part, np.int64) for part in changes[codes[name]])) for name in names}
+
+
+def _codes(file: Iterable[str]) -> dict[str, str]:
+    """Name -> code of each declaration; the file then stands behind them."""
+    scope: list[str] = []
+    codes = {}
+    for line in file:
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == "$scope":
+            scope.append(words[2])
+        elif words[0] == "$upscope":
+            scope.pop()
+        elif words[0] == "$var":
+            codes[".".join([*scope[1:], words[4]])] = words[3]
+        elif words[0] == "$enddefinitions":
+            break
+    return codes

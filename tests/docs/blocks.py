@@ -1,0 +1,59 @@
+"""The code blocks of a Markdown page, and what the comment before a block says about it:
+
+    <!-- not run: REASON -->   it can't be run by a test
+    <!-- slow: REASON -->      run in the slow tier only; what needs it must be slow too
+    <!-- prints -->            in front of a text block: what the block before it prints; ... stands for anything
+
+The comment must stand right before the block.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ("python", "shell")
+DATA = ("json", "text")
+"""Languages of blocks that are run, and of those that are not code to run."""
+
+MARK = re.compile(r"<!-- (not run|slow|prints)(?:: (.+))? -->")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of ``text`` that begins after ``line`` of its page. mark, reason : of the comment before it, or ""."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    mark: str
+    reason: str
+
+    @property
+    def name(self) -> str:
+        """Where it stands."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """The pages whose blocks are run."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    """Blocks of ``page`` in order. An indented block has language ``indented``."""
+    mark = reason = ""
+    for token in MarkdownIt("commonmark").parse(page.read_text()):
+        if token.type == "html_block":
+            found = MARK.fullmatch(token.content.strip())
+            mark, reason = (found[1], found[2] or "") if found else ("", "")
+        elif token.type in ("fence", "code_block"):
+            language = token.info.strip() if token.type == "fence" else "indented"
+            yield Block(page, token.map[0] + 1, language, token.content, mark, reason)
+            mark = reason = ""
+        elif token.content or token.nesting == 0:
+            mark = reason = ""

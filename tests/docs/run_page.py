@@ -1,0 +1,48 @@
+"""python -m tests.docs.run_page PAGE [--slow]: run the blocks of a page in order, in the working directory.
+
+Python blocks share their names. The first thing that goes wrong ends the run; the message names page and line.
+"""
+
+import contextlib
+import doctest
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+from .blocks import Block, blocks
+
+OUTPUT = doctest.OutputChecker()
+
+
+def run(page: Path, slow: bool) -> None:
+    """Run ``page``; ``slow`` : slow blocks too. AssertionError or the block's own error where it fails."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    printed: str | None = None
+    for block in blocks(page):
+        if block.language in ("python", "shell"):
+            left_out = block.mark == "not run" or (block.mark == "slow" and not slow)
+            printed = None if left_out else run_python(block, names) if block.language == "python" else run_shell(block)
+        elif block.mark == "prints" and printed is not None:
+            same = OUTPUT.check_output(block.text, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+            assert same, f"{block.name}: must be what is printed, got:\n{printed}"
+
+
+def run_python(block: Block, names: dict[str, object]) -> str:
+    """What the block prints."""
+    out = io.StringIO()
+    code = compile("\n" * block.line + block.text, str(block.page), "exec")
+    with contextlib.redirect_stdout(out):
+        exec(code, names)
+    return out.getvalue()
+
+
+def run_shell(block: Block) -> str:
+    """What the block prints on standard output."""
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True)
+    assert done.returncode == 0, f"{block.name}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]).resolve(), slow="--slow" in sys.argv[2:])

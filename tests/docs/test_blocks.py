@@ -1,0 +1,111 @@
+"""Every code block in README.md and docs is run, page by page, or says why not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .blocks import DATA, ROOT, RUN, Block, blocks, pages
+from .run_page import run
+
+NOT_RUN: dict[str, list[str]] = {
+    "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 5],
+    "docs/how-to/serve.md": [
+        "a server that runs until it is stopped; tests/overlay/serve runs it",
+        "needs the server above",
+    ],
+    "docs/start/install.md": [
+        "needs a clone and PyPI; the tests' own environment is made by the same makefile",
+        "a test's PATH has the environment already",
+        "needs PyPI",
+        "needs a board",
+    ],
+}
+"""Page -> reasons of the blocks that no test runs."""
+
+
+def of(page: Path) -> list[Block]:
+    return [b for b in blocks(page) if b.language in RUN]
+
+
+def named(found: list[Path]) -> list[object]:
+    return [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in found]
+
+
+FAST = [page for page in pages() if any(b.mark == "" for b in of(page))]
+SLOW = [page for page in pages() if any(b.mark == "slow" for b in of(page))]
+
+
+def run_in(folder: Path, page: Path, *options: str) -> None:
+    """Run a page in ``folder`` as in a checkout, whose build/ is its own."""
+    for entry in ROOT.iterdir():
+        if entry.name not in ("build", ".venv", ".git"):
+            (folder / entry.name).symlink_to(entry)
+    (folder / ".venv").symlink_to(sys.prefix)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "tests.docs.run_page", str(page), *options]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("page", named(FAST))
+def test_runs(page, tmp_path):
+    run_in(tmp_path, page)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", named(SLOW))
+def test_runs_slow(page, tmp_path):
+    run_in(tmp_path, page, "--slow")
+
+
+def test_every_block_is_run_or_says_why_not():
+    found: dict[str, list[str]] = {}
+    for page in pages():
+        for block in of(page):
+            if block.mark == "not run":
+                found.setdefault(page.relative_to(ROOT).as_posix(), []).append(block.reason)
+    assert found == NOT_RUN
+
+
+@pytest.mark.parametrize("page", named(pages()))
+def test_languages(page):
+    """An unknown language, an indented block or a mark without its reason would not be run, and nobody would know."""
+    for block in blocks(page):
+        assert block.language in RUN + DATA, f"{block.name}: a block must be {' or '.join(RUN + DATA)}"
+        assert block.mark == "prints" or bool(block.mark) == bool(block.reason), f"{block.name}: {block.mark} why?"
+        assert block.mark == "" or (block.mark == "prints") == (block.language == "text"), block.name
+
+
+def page_of(folder: Path, text: str) -> Path:
+    page = folder / "page.md"
+    page.write_text(text)
+    return page
+
+
+def test_a_failing_block_names_page_and_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.docs.blocks.ROOT", tmp_path)
+    with pytest.raises(AssertionError, match=r"^page\.md:3: exit status 7\nout\nerr\n$"):
+        run(page_of(tmp_path, "Text\n\n```shell\necho out\necho err >&2; false || exit 7\n```\n"), slow=False)
+
+
+def test_blocks_share_names_and_print_what_the_page_says(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.docs.blocks.ROOT", tmp_path)
+    text = "```python\na = 6\n```\n\n```python\nprint(7 * a, 'is it')\n```\n\n<!-- prints -->\n\n```text\n{}\n```\n"
+    run(page_of(tmp_path, text.format("42 ... it")), slow=False)
+    with pytest.raises(AssertionError, match=r"^page\.md:11: must be what is printed, got:\n42 is it\n$"):
+        run(page_of(tmp_path, text.format("43 is it")), slow=False)
+
+
+def test_marks(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.docs.blocks.ROOT", tmp_path)
+    text = "<!-- {} -->\n\n```python\nraise KeyError\n```\n"
+    run(page_of(tmp_path, text.format("not run: board")), slow=True)
+    run(page_of(tmp_path, text.format("slow: minutes")), slow=False)
+    with pytest.raises(KeyError):
+        run(page_of(tmp_path, text.format("slow: minutes")), slow=True)
+    with pytest.raises(KeyError):  # a comment is for the next block only
+        run(page_of(tmp_path, "<!-- not run: board -->\n\nText\n\n```python\nraise KeyError\n```\n"), slow=False)

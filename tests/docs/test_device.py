@@ -1,0 +1,119 @@
+"""docs/reference/device.md says what is generated: ports, packets, registers, error codes, keys of the files."""
+
+import json
+import re
+import zipfile
+
+import pytest
+
+from driver.compile import compile_model
+from driver.manifest import Manifest
+from hls_gen.design import Design, Npu, cascade
+from hls_gen.loader import ERRORS, MAGIC, kinds
+from hls_gen.registers import register_map
+from hls_gen.verilog import generate
+from overlay import networks
+from overlay.designs import DIGITS
+from overlay.fit import fit
+
+from .blocks import ROOT
+
+TEXT = (ROOT / "docs" / "reference" / "device.md").read_text()
+DESIGNS = {
+    "one NPU": Design(name="one"),
+    "streamed weights": Design(name="streamed", npus=(Npu(stream_weights=True),)),
+    "two NPUs": Design(name="two", npus=cascade([Npu(), Npu()])),
+}
+
+
+def section(name: str) -> str:
+    return TEXT.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+
+
+def rows(text: str) -> list[list[str]]:
+    """Cells of the tables in ``text``, headings left out."""
+    lines = [line.strip().strip("|") for line in text.splitlines()]
+    cells = [[cell.strip() for cell in line.split("|")] for line in lines if "|" in line]
+    rules = [k for k, row in enumerate(cells) if set("".join(row)) <= {"-"}]
+    return [row for k, row in enumerate(cells) if k not in rules and k + 1 not in rules]
+
+
+def documented(npus: int) -> dict[int, tuple[str, str, str]]:
+    """offset -> (name, access, content) of the page's table, for so many NPUs."""
+    found: dict[int, tuple[str, str, str]] = {}
+    base = 0
+    for offset, name, access, content in rows(section("Registers")):
+        if several := re.fullmatch(r"(0x\w+)\.\. 0x\w+", offset):
+            stem, _, last = name.rpartition("_")
+            for k in range(int(last.partition("..")[2]) + 1):
+                found[int(several[1], 16) + 4 * k] = (f"{stem}_{k}", access, content)
+            continue
+        if of_npu := re.fullmatch(r"(0x\w+) \+ 0x40 n", offset):
+            base, offset = int(of_npu[1], 16), "+0x00"
+        if not offset.startswith("+"):
+            found[int(offset, 16)] = (name, access, content)
+            continue
+        for n in range(npus):
+            found[base + 0x40 * n + int(offset, 16)] = (name.replace("*n*", str(n)), access, content)
+    return found
+
+
+@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+def test_registers(design):
+    told = documented(len(design.npus))
+    if not design.npus[0].stream_weights:
+        told = {offset: row for offset, row in told.items() if "only with `stream_weights`" not in row[2]}
+    assert {o: row[:2] for o, row in told.items()} == {r.offset: (r.name, r.access) for r in register_map(design)}
+
+
+def test_fields():
+    told = documented(1)
+    for register in register_map(DESIGNS["one NPU"]):
+        content = told[register.offset][2].replace("_", " ").lower()
+        if "fields in the manifest" in content:
+            continue
+        for field in register.fields:
+            bits = f"{field.lsb + field.width - 1}..{field.lsb}" if field.width > 1 else f"{field.lsb}"
+            assert f"{bits} {field.name.replace('_', ' ').lower()}" in content, f"{register.name}.{field.name}"
+
+
+def test_error_codes():
+    told = {int(code): (name, rule) for code, name, rule in rows(section("Packets")) if name.isupper()}
+    assert {code: name for code, (name, _) in told.items()} == {code: name for code, (name, _) in ERRORS.items()}
+    for code, (name, rule) in ERRORS.items():
+        assert told[code][1].startswith(rule), name
+
+
+def test_packets():
+    kind, magic = (next(row[2] for row in rows(section("Packets")) if row[1] == bits) for bits in ("3..0", "31..24"))
+    for name, number in kinds(DESIGNS["streamed weights"]).items():
+        assert f"{number} {name}" in kind
+    assert magic == f"0x{MAGIC:02X}"
+
+
+def test_ports():
+    told = set()
+    for ports, *_ in rows(section("Ports of the top module")):
+        for port in re.findall(r"`([^`]+)`", ports):
+            stem, _, rest = port.rpartition("_")
+            told |= {f"{stem}_{end}" for end in rest.split("/")} if "/" in rest else {port}
+    top = generate(DESIGNS["one NPU"]).modules["bitloom_top"]
+    made = set(re.findall(r"^\s*(?:input|output)\b.*?(\w+)\s*[,;]?$", top.partition(");")[0], re.M))
+    assert len(made) > 20
+    assert {name if not name.startswith("s_axi_") else "s_axi_*" for name in made} == told
+
+
+def test_keys_of_the_files(tmp_path):
+    model = networks.load("digits-cnn")
+    made = generate(fit("digits", [model], DIGITS))
+    for key in made.manifest:
+        assert f'"{key}":' in section("Manifest"), key
+    compile_model(model, Manifest.from_dict(made.manifest)).save(tmp_path / "digits.npz")
+    with zipfile.ZipFile(tmp_path / "digits.npz") as archive:
+        names = {name.removesuffix(".npy") for name in archive.namelist()}
+        header = json.loads(archive.read("header.npy").partition(b"\n")[2])
+    told = {row[0].strip("`"): row[2] for row in rows(section("Program"))}
+    assert names <= set(told)
+    assert set(told) - names <= {"weights", "weights_before"}
+    for key in header:
+        assert key in told["header"], key

@@ -1,0 +1,43 @@
+"""Links of Markdown files as they stand in the repository."""
+
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+
+from .blocks import ROOT, pages
+
+TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+
+
+def links(path: Path) -> list[str]:
+    found = []
+    for token in MarkdownIt("commonmark").enable("table").parse(path.read_text()):
+        for child in token.children or []:
+            found += [str(child.attrs[key]) for key in ("href", "src") if key in child.attrs]
+    return found
+
+
+def anchors(path: Path) -> set[str]:
+    """Of the headings, as both GitHub and the site make them."""
+    found = set()
+    for line in path.read_text().splitlines():
+        if heading := re.match(r"#+ (.+)", line):
+            kept = re.sub(r"[^\w\- ]", "", heading[1].lower())
+            found.add(re.sub(r"[ ]+", "-", kept.strip()))
+    return found
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_to_files_and_headings(path):
+    for link in links(path):
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = (path.parent / parts.path).resolve() if parts.path else path
+        assert target.exists(), f"{path.name}: {link} must exist"
+        assert ROOT in target.parents, f"{path.name}: {link} must be in the repository"
+        if parts.fragment:
+            assert parts.fragment in anchors(target), f"{path.name}: {link} must be a heading"

@@ -1,0 +1,141 @@
+"""BitloomOverlay: pynq's conventions, and the accelerator behind them."""
+
+import asyncio
+import inspect
+import re
+
+import numpy as np
+import pynq
+import pytest
+
+from driver.accelerator import Accelerator
+from driver.errors import DesignMismatch, DeviceError
+from driver.link import Core
+from driver.overlay import BitloomOverlay
+from tests.cases import random_images
+from tests.driver import design
+from tests.driver.fake_core import FakeCore
+from tests.driver.fake_device import FakeDevice
+
+
+class Bench:
+    """A fake device, an overlay for it, a program file, images and what golden says."""
+
+    def __init__(self, folder):
+        self.path = design.write_overlay(folder)
+        self.device = FakeDevice(FakeCore(design.manifest()))
+        model = design.model()
+        self.program = folder / "dense.program.npz"
+        design.program(model, design.manifest()).save(self.program)
+        self.images = random_images(model, 5, np.random.default_rng(2))
+        self.expected = model.forward(self.images)
+
+    def overlay(self, **options):
+        return BitloomOverlay(str(self.path), device=self.device, **{"timeout": 0.2, **options})
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+def test_a_program_file_and_images(bench):
+    with bench.overlay() as overlay:
+        overlay.load(bench.program)
+        np.testing.assert_array_equal(overlay.predict(bench.images), bench.expected)
+        classes = overlay.accelerator.program.classify(bench.expected)
+        np.testing.assert_array_equal(overlay.classify(bench.images, batch=2), classes)
+        np.testing.assert_array_equal(asyncio.run(overlay.predict_async(bench.images)), bench.expected)
+        assert overlay.counters() == overlay.accelerator.counters()
+        assert overlay.counters()["frames"] == 15
+        assert overlay.utilisation == overlay.accelerator.utilisation > (0,)
+        overlay.clear_counters()
+        assert overlay.counters()["frames"] == 0
+    assert not bench.device.allocated
+
+
+def test_the_path_may_be_any_path(bench):
+    assert BitloomOverlay(bench.path, device=bench.device).bitfile_name == str(bench.path)
+
+
+def test_it_is_called_as_pynqs_overlays_are():
+    wanted = {"bitfile_name": inspect.Parameter.empty, "download": True, "ignore_version": False, "device": None}
+    found = inspect.signature(BitloomOverlay).parameters
+    assert {name: found[name].default for name in found if name != "options"} == wanted
+    assert list(found) == [*wanted, "options"]
+    assert issubclass(BitloomOverlay, pynq.Overlay)
+
+
+def test_the_calls_are_the_accelerators_own(bench):
+    with bench.overlay() as overlay:
+        for name in ("load", "predict", "predict_async", "classify", "counters", "clear_counters"):
+            assert getattr(overlay, name) == getattr(overlay.accelerator, name)
+            assert getattr(BitloomOverlay, name).__doc__ == getattr(Accelerator, name).__doc__
+
+
+def test_pynqs_own_attributes_are_there(bench):
+    with bench.overlay() as overlay:
+        assert overlay.is_loaded()
+        assert isinstance(overlay.npu_0, Core)
+        assert overlay.accelerator.core is overlay.npu_0
+        assert type(overlay.axi_dma_0) is pynq.lib.dma.DMA
+        with pytest.raises(AttributeError, match="npu_1"):
+            _ = overlay.npu_1
+
+
+def test_hardware_is_checked_when_it_is_loaded(bench):
+    bench.device.core.constants[0] = 7
+    with pytest.raises(DesignMismatch, match=r"^fake: IDENT must be 0x424C4D31, got 0x00000007$"):
+        bench.overlay()
+
+
+def test_without_download_nothing_is_touched(bench):
+    bench.device.read_registers = bench.device.write_registers = None
+    overlay = bench.overlay(download=False)
+    assert "npu_0" in overlay.ip_dict
+    assert not hasattr(bench.device, "downloads")
+    del bench.device.read_registers, bench.device.write_registers
+    overlay.load(bench.program)
+    np.testing.assert_array_equal(overlay.predict(bench.images), bench.expected)
+
+
+def test_download_begins_anew(bench):
+    overlay = bench.overlay()
+    overlay.load(bench.program)
+    overlay.predict(bench.images)
+    first = overlay.accelerator
+    overlay.download()
+    assert not bench.device.allocated
+    assert overlay.accelerator is not first
+    with pytest.raises(DeviceError, match=r"^fake: a program must be loaded before images, got none$"):
+        overlay.predict(bench.images)
+    overlay.load(bench.program)
+    np.testing.assert_array_equal(overlay.predict(bench.images), bench.expected)
+
+
+def test_another_overlay_in_its_place(bench):
+    first = bench.overlay()
+    first.free()
+    bench.overlay()
+    message = f"{bench.path}: the overlay must be loaded, got another one: call download()"
+    with pytest.raises(DeviceError, match=rf"^{re.escape(message)}$"):
+        first.load(bench.program)
+    first.download()
+    first.load(bench.program)
+    np.testing.assert_array_equal(first.predict(bench.images), bench.expected)
+
+
+def test_options_are_the_accelerators(bench, tmp_path):
+    (tmp_path / "fake.manifest.json").rename(tmp_path / "other.json")
+    with pytest.raises(FileNotFoundError, match=r"fake\.manifest\.json"):
+        bench.overlay()
+    with bench.overlay(manifest=tmp_path / "other.json", dma="axi_dma_0") as overlay:
+        assert overlay.accelerator.manifest.name == "fake"
+
+
+def test_another_version_of_the_core(bench):
+    bench.device.cores["npu_0"]["type"] = "bitloom:bitloom:npu:0.2"
+    with pytest.warns(UserWarning, match="Use ignore_version=True"):
+        overlay = bench.overlay(download=False)
+    assert not isinstance(overlay.npu_0, Core)
+    assert isinstance(bench.overlay(download=False, ignore_version=True).npu_0, Core)

@@ -1,0 +1,112 @@
+"""Random binary convolutions beside golden's plain convolution, for every implementation of golden.tiled."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden.conv import Conv
+from golden.encoding import BIPOLAR
+from golden.layer import Map
+from golden.tiled import layout
+from golden.tiled.conv import PackedConv
+from golden.window import Pair, Sides, Window
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer, its input, and golden's dots (N, H', W', O) and bits (the same shape, 0 and 1)."""
+
+    layer: PackedConv
+    words: np.ndarray
+    dots: np.ndarray
+
+    @property
+    def bits(self) -> np.ndarray:
+        return (self.dots >= self.layer.threshold).astype(np.uint8)
+
+    def check(self, output: np.ndarray) -> None:
+        """The output of an implementation is right in every bit, unused ones included."""
+        if self.layer.threshold is None:
+            assert output.dtype == np.int32
+            assert np.array_equal(output, self.dots)
+        else:
+            assert output.dtype == self.words.dtype
+            assert np.array_equal(output, layout.pack(self.bits, self.layer.word_bits))
+
+    @property
+    def ties(self) -> int:
+        """Dots that equal their threshold."""
+        return int((self.dots == self.layer.threshold).sum())
+
+
+def bipolar(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return 2 * rng.integers(0, 2, shape, np.int8) - 1
+
+
+def case(
+    seed: int = 0,
+    *,
+    images: int = 1,
+    size: Pair = (7, 9),
+    channels: int = 33,
+    out_channels: int = 33,
+    kernel: Pair = (3, 3),
+    stride: Pair = (1, 1),
+    padding: Sides = (0, 0, 0, 0),
+    pad: str = "valid",
+    word_bits: int = 32,
+    threshold: bool = True,
+) -> Case:
+    """Thresholds lie near 0, so that many dots equal theirs; those of the first channels are out of reach."""
+    rng = np.random.default_rng(seed)
+    values = bipolar(rng, images, *size, channels)
+    weight = bipolar(rng, out_channels, *kernel, channels)
+    reach = channels * kernel[0] * kernel[1] + 1
+    limits = rng.integers(-3, 4, out_channels).astype(np.int32)
+    limits[1:3] = (-reach, reach)[: len(limits[1:3])]
+    layer = PackedConv(
+        name="conv",
+        channels=channels,
+        out_channels=out_channels,
+        window=Window(kernel=kernel, stride=stride, padding=padding),
+        pad=pad,
+        weight=layout.pack(weight, word_bits),
+        threshold=limits if threshold else None,
+    )
+    return Case(layer, layout.pack(values, word_bits), golden_dots(layer, values, weight))
+
+
+def golden_dots(layer: PackedConv, values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Golden's sums: its padding is that of ``exact``; where taps outside count, they are made part of the map."""
+    top, left, bottom, right = padding = layer.window.padding
+    if layer.pad in ("-1", "+1"):
+        values = np.pad(values, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=int(layer.pad))
+        padding = (0, 0, 0, 0)
+    _, height, width, channels = values.shape
+    source = Map(height=height, width=width, channels=channels, encoding=BIPOLAR)
+    conv = Conv(
+        name="conv", out_channels=layer.out_channels, kernel=layer.window.kernel, stride=layer.window.stride,
+        padding=padding,
+    )  # fmt: skip
+    return conv.forward(values.astype(np.int64), {"weight": weight}, source)
+
+
+CHANNELS = (1, 3, 31, 32, 33, 64, 65, 128)
+
+
+def random_case(seed: int) -> tuple[Case, np.random.Generator]:
+    """Sizes, kernel (1 to 7), strides, padding and word width drawn from ``seed``, and the generator for more."""
+    rng = np.random.default_rng(1000 + seed)
+    kernel = int(rng.integers(1, 8)), int(rng.integers(1, 8))
+    stride = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    pad = ("valid", "-1", "+1", "exact")[seed % 4]
+    down, across = (int(rng.integers(0, k)) for k in kernel), (int(rng.integers(0, k)) for k in kernel)
+    top, left = down
+    bottom, right = across
+    size = int(kernel[0] + rng.integers(0, 12)), int(kernel[1] + rng.integers(0, 12))
+    return case(
+        seed, images=int(rng.integers(1, 3)), size=size, channels=CHANNELS[seed % 8],
+        out_channels=CHANNELS[(seed // 8 + 3 * seed) % 8], kernel=kernel, stride=stride,
+        padding=(0, 0, 0, 0) if pad == "valid" else (top, left, bottom, right), pad=pad,
+        word_bits=(32, 64)[seed // 2 % 2], threshold=bool(seed % 5),
+    ), rng  # fmt: skip

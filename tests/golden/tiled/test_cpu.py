@@ -1,0 +1,197 @@
+"""The CPU path: every path that this machine can run, against golden's plain convolution."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from golden import native
+from golden.conv import Conv
+from golden.encoding import BIPOLAR
+from golden.layer import Map
+from golden.native import BuildError
+from golden.tiled import cpu, layout
+from golden.tiled.conv import PackedConv, from_golden
+from golden.window import Window
+from tests.errors import value_error
+
+EMULATED = "avx512vpopcntdq without VPOPCNTQ"
+"""The kernel for VPOPCNTQ with other instructions in its place, for machines with AVX-512 that lack it."""
+POSSIBLE = cpu.paths()
+PATHS = [*POSSIBLE, *([EMULATED] if "avx512bw" in POSSIBLE and "avx512vpopcntdq" not in POSSIBLE else [])]
+CHANNELS = (1, 3, 31, 32, 33, 64, 65, 128)
+
+
+@pytest.fixture(params=PATHS)
+def path(request, monkeypatch):
+    real = cpu.PATHS["avx512vpopcntdq"]
+    flags = tuple(flag for flag in real.flags if flag != "-mavx512vpopcntdq")
+    monkeypatch.setitem(cpu.PATHS, EMULATED, cpu.Instructions(frozenset({"avx512bw"}), flags))
+    return request.param
+
+
+def case(rng, *, c, o, kernel, stride=(1, 1), padding=(0, 0, 0, 0), size=(7, 9), images=2):
+    """Golden's layer, its source, a map of +-1 and weights of +-1."""
+    layer = Conv(name="conv_1", out_channels=o, kernel=kernel, stride=stride, padding=padding)
+    source = Map(height=size[0], width=size[1], channels=c, encoding=BIPOLAR)
+    return layer, source, rng.choice([-1, 1], (images, *source.shape)), rng.choice([-1, 1], (o, *kernel, c))
+
+
+def dots_of(path, layer, source, x, weight, **options):
+    convolution = cpu.Convolution(from_golden(layer, source, weight, word_bits=64), path)
+    return convolution(layout.pack(x, 64), **options)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_dots_and_bits_equal_the_plain_convolution(path, seed):
+    rng = np.random.default_rng(seed)
+    kernel = (1 + seed % 7, int(rng.integers(1, 5)))
+    layer, source, x, weight = case(
+        rng, c=CHANNELS[seed % 8], o=int(rng.choice([*CHANNELS, 200])), kernel=kernel,
+        stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
+        padding=tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel)), size=(7 + seed % 3, 5 + seed % 4),
+    )  # fmt: skip
+    dots = layer.forward(x, {"weight": weight}, source)
+    found = dots_of(path, layer, source, x, weight)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, dots)
+
+    threshold = dots[0, 0, 0].reshape(-1, 1)  # so that there are ties
+    direction = rng.choice([-1, 1], layer.out_channels)
+    conv = from_golden(layer, source, weight, threshold, direction, word_bits=64)
+    bits = layout.unpack(cpu.Convolution(conv, path)(layout.pack(x, 64)), layer.out_channels)
+    np.testing.assert_array_equal(bits, dots * direction >= threshold[:, 0] * direction)
+
+
+@pytest.mark.parametrize("pad", ["valid", "-1", "+1", "exact"])
+@pytest.mark.parametrize("c", [5, 64, 70])
+def test_padding(path, pad, c):
+    rng = np.random.default_rng(c)
+    sides = (0, 0, 0, 0) if pad == "valid" else (1, 2, 0, 1)
+    *_, x, weight = case(rng, c=c, o=67, kernel=(3, 3), size=(5, 6))
+    conv = PackedConv(
+        name="conv_1", channels=c, out_channels=67, window=Window(kernel=(3, 3), stride=(1, 2), padding=sides), pad=pad,
+        weight=layout.pack(weight, 64), threshold=None,
+    )  # fmt: skip
+    value = {"valid": 0, "exact": 0, "-1": -1, "+1": 1}[pad]
+    padded = np.pad(x, [(0, 0), (sides[0], sides[2]), (sides[1], sides[3]), (0, 0)], constant_values=value)
+    plain = Conv(name="conv_1", out_channels=67, kernel=(3, 3), stride=(1, 2))
+    whole = Map(height=padded.shape[1], width=padded.shape[2], channels=c, encoding=BIPOLAR)
+    expected = plain.forward(padded, {"weight": weight}, whole)
+    np.testing.assert_array_equal(cpu.Convolution(conv, path)(layout.pack(x, 64)), expected)
+
+
+@pytest.mark.parametrize(("c", "size"), [(252, 1), (253, 1), (256, 1), (260, 1), (1024, 8), (1028, 8), (2000, 7)])
+def test_counts_hold_the_largest_window(path, c, size):
+    """All products equal: 8-bit counts take 63 steps of 4, 16-bit ones 65,535."""
+    layer, source, x, weight = case(
+        np.random.default_rng(0), c=c, o=2, kernel=(size, size), size=(size, size), images=1
+    )
+    weight[0], weight[1] = -x[0], x[0]
+    products = c * size * size
+    assert dots_of(path, layer, source, x, weight).ravel().tolist() == [-products, products]
+
+
+@cache
+def large():
+    """Work for 10 threads, in tasks that do not come out even, and its dots."""
+    layer, source, x, weight = case(
+        np.random.default_rng(5),
+        c=100,
+        o=260,
+        kernel=(3, 2),
+        padding=(1, 1, 2, 0),
+        stride=(2, 1),
+        size=(21, 21),
+        images=5,
+    )
+    return layer, source, x, weight, layer.forward(x, {"weight": weight}, source)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 200])
+def test_any_number_of_threads_gives_the_same(path, threads):
+    *request, expected = large()
+    np.testing.assert_array_equal(dots_of(path, *request, threads=threads), expected)
+
+
+def test_an_output_is_the_next_layers_input(path):
+    rng = np.random.default_rng(7)
+    layer, source, x, weight = case(rng, c=3, o=70, kernel=(3, 3), size=(8, 9))
+    zeros = np.zeros((70, 1), int)
+    middle = layer.output(source)
+    signs = np.where(layer.forward(x, {"weight": weight}, source) >= 0, 1, -1)
+    second, _, _, weights_2 = case(rng, c=70, o=6, kernel=(2, 4))
+    one_bit = Map(height=middle.height, width=middle.width, channels=70, encoding=BIPOLAR)
+    words = cpu.Convolution(from_golden(layer, source, weight, zeros, word_bits=64), path)(layout.pack(x, 64))
+    found = cpu.Convolution(from_golden(second, one_bit, weights_2, word_bits=64), path)(words)
+    np.testing.assert_array_equal(found, second.forward(signs, {"weight": weights_2}, one_bit))
+
+
+@pytest.mark.parametrize("threshold", [-(2**31), 2**31 - 1])
+def test_thresholds_out_of_reach_are_constants(path, threshold):
+    rng = np.random.default_rng(9)
+    conv = PackedConv(
+        name="conv_1", channels=64, out_channels=64, window=Window(kernel=(1, 1)), weight=layout.pack(
+            rng.choice([-1, 1], (64, 1, 1, 64)), 64), threshold=np.full(64, threshold, np.int32),
+    )  # fmt: skip
+    words = cpu.Convolution(conv, path)(layout.pack(rng.choice([-1, 1], (2, 3, 4, 64)), 64))
+    assert (words == (0 if threshold > 0 else 2**64 - 1)).all()
+
+
+def small() -> tuple[PackedConv, np.ndarray]:
+    layer, source, x, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 2))
+    return from_golden(layer, source, weight, word_bits=64), layout.pack(x, 64)
+
+
+def test_maps_of_several_sizes_and_layouts_of_memory(path):
+    layer, source, x, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 3), padding=(1, 0, 0, 2))
+    convolution = cpu.Convolution(from_golden(layer, source, weight, word_bits=64), path)
+    for rows, columns in ((4, 9), (7, 9), (7, 5)):
+        part = Map(height=rows, width=columns, channels=70, encoding=BIPOLAR)
+        expected = layer.forward(x[:, :rows, :columns], {"weight": weight}, part)
+        words = layout.pack(x, 64)[:, :, :rows, :columns]
+        np.testing.assert_array_equal(convolution(words), expected)
+        np.testing.assert_array_equal(convolution(np.moveaxis(np.moveaxis(words, 1, 3).copy(), 3, 1)), expected)
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ((), ["scalar"]),
+        (("popcnt", "avx2"), ["avx2", "scalar"]),
+        (("avx2", "avx512f"), ["avx2", "scalar"]),
+        (("avx2", "avx512f", "avx512bw"), ["avx512bw", "avx2", "scalar"]),
+        (("avx2", "avx512f", "avx512bw", "avx512_vpopcntdq"), ["avx512vpopcntdq", "avx512bw", "avx2", "scalar"]),
+    ],
+)
+def test_the_path_is_chosen_by_what_the_processor_has(monkeypatch, features, expected):
+    monkeypatch.setattr(native, "processor_features", lambda: frozenset(features))
+    assert cpu.paths() == expected
+    taken = []
+    monkeypatch.setattr(cpu, "_library", lambda path: taken.append(path) or type("Library", (), {"bitloom_conv": None}))
+    assert cpu.Convolution(small()[0]).path == expected[0]
+    assert taken == expected[:1]
+    names = ", ".join(expected)
+    with value_error(f"conv_1: path must be one of {names} on this machine, got 'neon'"):
+        cpu.Convolution(small()[0], "neon")
+
+
+def test_requests_are_checked():
+    conv, words = small()
+    layer, source, _, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 2))
+    with value_error("conv_1: words must have 64 bits on the CPU path, got 32"):
+        cpu.Convolution(from_golden(layer, source, weight, word_bits=32))
+    convolution = cpu.Convolution(conv, "scalar")
+    with value_error("conv_1: threads must be >= 1, got 0"):
+        convolution(words, threads=0)
+    with value_error("conv_1: input must be uint64, as the weights, got int64"):
+        convolution(words.astype(np.int64))
+    with value_error("conv_1: input must have shape (N, 2, H, W), got (2, 1, 7, 9)"):
+        convolution(words[:, :1])
+
+
+def test_without_a_compiler_the_reason_is_one_line(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-g++")
+    cpu._library.cache_clear()
+    with pytest.raises(BuildError, match=r"^C\+\+ compiler 'no-such-g\+\+' was not found: .*\Z"):
+        cpu.Convolution(small()[0])

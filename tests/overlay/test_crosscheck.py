@@ -1,0 +1,129 @@
+"""All implementations give golden's bits, and one that doesn't is noticed."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from golden import file
+from golden.conv import Conv, Dense
+from golden.network import Network
+from golden.pool import MaxPool
+from golden.threshold import Threshold
+from golden.tiled import check, reference
+from hls_gen.design import Npu
+from overlay import crosscheck, networks
+from overlay.cli.commands import bitloom
+from tests.cases import case_map, random_model
+
+WITHOUT_RTL = ("tiled", "popc", "mma-xor", "mma-and", "cpu")
+
+
+@pytest.fixture(scope="module")
+def model():
+    layers = (
+        Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(1, 0, 1, 1)),
+        Threshold(name="threshold_1"),
+        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
+        Dense(name="dense_2", out_channels=4),
+    )
+    network = Network(name="small", input=case_map(4, 5, 7), layers=layers)
+    return random_model(network, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("rtl", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_implementation_gives_goldens_bits(model, tmp_path, monkeypatch, rtl):
+    monkeypatch.setitem(crosscheck.NPUS, "small", Npu(kfp=7, kgp=3, pfp=3, shift_bits=0))
+    progress = []
+    names = [*WITHOUT_RTL, *(["rtl"] if rtl else [])]
+    rows = crosscheck.crosscheck(model, tmp_path, names, images=2, progress=lambda *at: progress.append(at))
+    assert [(row.name, row.values) for row in rows] == [("conv_1", 360), ("pool_1", 72), ("dense_2", 8)]
+    assert all(row.wrong == dict.fromkeys(names, 0) for row in rows)
+    assert progress == [(k, len(names)) for k in range(len(names))]
+
+
+def test_one_design_runs_the_network_cut_off_after_each_stage(model, tmp_path, monkeypatch):
+    """What the simulation would be asked to run; the slow tests let it."""
+    ran = []
+
+    def run(build, shorter, images):
+        assert build.program(shorter.network.name).output_shape == shorter.network.output.shape
+        ran.append((build.digest, shorter.network.name))
+        return SimpleNamespace(outputs=shorter.forward(images))
+
+    monkeypatch.setattr(crosscheck, "run", run)
+    rows = crosscheck.crosscheck(model, tmp_path, ["rtl"])
+    assert [name for _, name in ran] == ["small-threshold-1", "small-pool-1", "small-dense-2"]
+    assert len({digest for digest, _ in ran}) == 1
+    assert [row.wrong for row in rows] == [{"rtl": 0}] * 3
+
+
+def test_names_of_cut_off_models(model):
+    cut = crosscheck.cut_off(model, 2)
+    assert (cut.network.name, len(cut.network.layers)) == ("small-pool-1", 3)
+    assert set(cut.arrays) == {"conv_1", "threshold_1"}
+
+
+def test_a_gpu_takes_part_where_there_is_one(monkeypatch):
+    for missing, found in ((None, True), ("gpu: CUDA finds no device", False)):
+        gpu = replace(check.IMPLEMENTATIONS["gpu"], missing=lambda missing=missing: missing)
+        monkeypatch.setitem(check.IMPLEMENTATIONS, "gpu", gpu)
+        assert ("gpu" in crosscheck.available()) is found
+    assert (*WITHOUT_RTL, "gpu", "rtl") == crosscheck.NAMES
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    gpu = replace(check.IMPLEMENTATIONS["gpu"], missing=lambda: "gpu: CUDA finds no device")
+    monkeypatch.setitem(check.IMPLEMENTATIONS, "gpu", gpu)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_command_shows_a_table_and_says_what_did_not_run(model, tmp_path):
+    path = tmp_path / "small.npz"
+    file.save(model, path)
+    skip = [word for name in ("rtl", "popc") for word in ("--skip", name)]
+    done = CliRunner(env={"COLUMNS": "120"}).invoke(bitloom, ["crosscheck", str(path), *skip])
+    assert done.exit_code == 0, done.output
+    rows = [line.split("│")[1:-1] for line in done.output.splitlines() if "pool_1" in line]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["pool_1", "36", "0", "not run", "0", "0", "0", "not run", "not run"]
+    ]
+    assert "not run: gpu: CUDA finds no device" in done.output
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_command_fails_where_a_bit_differs(model, tmp_path, monkeypatch):
+    path = tmp_path / "small.npz"
+    file.save(model, path)
+
+    def wrong(layer, words):
+        output = reference.run(layer, words)
+        if layer.threshold is None:
+            output[0, 0, 0, :2] += 1
+        return output
+
+    monkeypatch.setitem(check.IMPLEMENTATIONS, "cpu", check.Implementation(wrong))
+    command = ["crosscheck", str(path), "--skip", "rtl", "--json", "--images", "3", "--word-bits", "64"]
+    done = CliRunner().invoke(bitloom, command)
+    text, end = done.stdout[: done.stdout.rindex("}") + 1], "bitloom: crosscheck: every value must equal golden's, got "
+    assert done.exit_code != 0
+    assert f"{end}others in {path} dense_2 (cpu)" in str(done.exception) + done.output
+    found = json.loads(text)
+    assert (found["images"], found["word_bits"]) == (3, 64)
+    assert found["not_run"] == {"gpu": "gpu: CUDA finds no device", "rtl": "left out"}
+    stages = found["networks"][str(path)]
+    assert [stage["wrong"]["cpu"] for stage in stages] == [0, 0, 2]
+    assert stages[2] == {"name": "dense_2", "values": 12, "wrong": dict.fromkeys(WITHOUT_RTL, 0) | {"cpu": 2}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digits-cnn", "cnv-w1a1"])
+def test_real_networks(name, tmp_path):
+    rows = crosscheck.crosscheck(networks.load(name), tmp_path, [*WITHOUT_RTL, "rtl"])
+    assert rows[0].wrong == dict.fromkeys(WITHOUT_RTL) | {"rtl": 0}  # an integer input
+    assert all(set(row.wrong.values()) == {0} for row in rows[1:])
+    assert len(rows) == {"digits-cnn": 5, "cnv-w1a1": 11}[name]

@@ -240,6 +240,11 @@ __device__ inline Position position(const Problem& p, const Tile& tile, int numb
     return {row, column, inside};
 }
 
+// Where its window begins in a group of the staged input.
+__device__ inline int first_input(const Problem& p, const Tile& tile, const Position& at) {
+    return at.inside ? at.row * p.stride_rows * tile.columns + at.column * p.stride_columns : 0;
+}
+
 // weight_ones[taps + 1][a]: adds the ones of the staged groups in each tap's weights.
 template <typename Word>
 __device__ inline void count_weight_ones(int taps, bool first, int groups, const Word* kernels, int* weight_ones) {
@@ -273,8 +278,8 @@ template <typename Word, int ROWS, int COLUMNS, int KERNEL, bool XOR>
 __global__ void binary_conv_mma(const Word* input, const Word* weight, const int* threshold, unsigned* bits, int* dots,
                                 Problem p) {
     fix_kernel<KERNEL>(p);
-    constexpr int CHUNKS = (ROWS * COLUMNS + 15) / 16;        // of 16 positions that a warp works on
-    constexpr int STEP = 256 / (8 * sizeof(Word));            // words of a product
+    constexpr int CHUNKS = (ROWS * COLUMNS + 15) / 16;  // of 16 positions that a warp works on
+    constexpr int STEP = 256 / (8 * sizeof(Word));      // words of a row in one product
     const int tile_rows = blockDim.y * ROWS, tile_columns = blockDim.z * COLUMNS;
     const Tile tile = place(p, 8 * sizeof(Word), tile_rows, tile_columns);
     const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
@@ -303,22 +308,21 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
 #pragma unroll
         for (int chunk = 0; chunk < CHUNKS; chunk++) {
             const int number = 16 * (warp + chunk * warps);
-            const Position low = position(p, tile, number + quad, tile_rows, tile_columns);
-            const Position high = position(p, tile, number + quad + 8, tile_rows, tile_columns);
-            if (!__ballot_sync(WARP, low.inside || high.inside)) continue;
-            const Word* window[2] = {};
-            window[0] = features + (low.inside ? low.row * p.stride_rows * tile.columns + low.column * p.stride_columns : 0);
-            window[1] = features + (high.inside ? high.row * p.stride_rows * tile.columns + high.column * p.stride_columns : 0);
+            const Position at[2] = {position(p, tile, number + quad, tile_rows, tile_columns),
+                                    position(p, tile, number + quad + 8, tile_rows, tile_columns)};
+            if (!__ballot_sync(WARP, at[0].inside || at[1].inside)) continue;
+            const Word *upper = features + first_input(p, tile, at[0]), *lower = features + first_input(p, tile, at[1]);
             for (int first = 0; first < words; first += STEP) {
                 unsigned rows[4], columns[2];
-                pieces(first + member, words, [=](int k) { return window[0][offsets[k]]; }, rows[0], rows[2], Word());
-                pieces(first + member, words, [=](int k) { return window[1][offsets[k]]; }, rows[1], rows[3], Word());
+                pieces(first + member, words, [=](int k) { return upper[offsets[k]]; }, rows[0], rows[2], Word());
+                pieces(first + member, words, [=](int k) { return lower[offsets[k]]; }, rows[1], rows[3], Word());
                 input_ones[chunk][0] += ones(rows[0]) + ones(rows[2]);
                 input_ones[chunk][1] += ones(rows[1]) + ones(rows[3]);
 #pragma unroll
                 for (int j = 0; j < 4; j++) {
                     const Word* channel = kernels + first_channel + 8 * j + quad / 2 + 4 * (quad % 2);
-                    pieces(first + member, words, [=](int k) { return channel[k * (a + 1)]; }, columns[0], columns[1], Word());
+                    const auto load = [=](int k) { return channel[k * (a + 1)]; };
+                    pieces(first + member, words, load, columns[0], columns[1], Word());
                     multiply<XOR>(sum[chunk][j], rows, columns);
                 }
             }
@@ -367,8 +371,8 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
         }
         const Position at = position(p, tile, number + lane, tile_rows, tile_columns);
         if (!dots && lane < 16 && at.inside) {
-            store_word<Word>(p, tile.image, tile.channel + first_channel, tile.row + at.row, tile.column + at.column, word,
-                             bits);
+            const int row = tile.row + at.row, column = tile.column + at.column;
+            store_word<Word>(p, tile.image, tile.channel + first_channel, row, column, word, bits);
         }
     }
 }

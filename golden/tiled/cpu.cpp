@@ -1,8 +1,9 @@
 // Binary convolution of packed words on a CPU: the loops around the kernel that the compiler's flags choose.
 //
-// The rows of all outputs, image after image, are shared out to threads in tasks. A task copies the input rows that it needs, with
-// the padding around them, into a band of units; there every window has the same offsets, and borders cost the kernel nothing. What
-// padding adds to the mismatches of a window is known before, and stands in the border's row of `bias` and `limit`.
+// The rows of all outputs, image after image, are shared out to threads in tasks. A task copies the input rows that it
+// needs, with the padding around them, into a band of units; there every window has the same offsets, and borders cost
+// the kernel nothing. What padding adds to the mismatches of a window is known before, and stands in the border's row
+// of `bias` and `limit`.
 
 #include <algorithm>
 #include <atomic>
@@ -35,8 +36,8 @@ struct Job {
 namespace {
 
 using Unit = Kernel::Unit;
-constexpr int64_t TASK = 256;  // positions that a thread takes at a time
-constexpr int64_t WORTH = 1 << 24;  // products for which a thread is started: some 50 microseconds
+constexpr int64_t TASK = 256;                // positions that a thread takes at a time
+constexpr int64_t WORTH = 1 << 24;           // products for which a thread is started: some 50 microseconds
 constexpr int64_t SLACK = Kernel::PER_WORD;  // a position's last word may have more units than are used
 
 struct Position {
@@ -98,7 +99,8 @@ class Task {
         const int64_t plane = job.height * job.width;
         const uint64_t* from = inside ? job.input + image * job.groups * plane + y * job.width + x : job.filler;
         const int64_t step = inside ? plane : 1;
-        for (int64_t group = 0; group < job.groups; group++) Kernel::units(from[group * step], to + group * Kernel::PER_WORD);
+        for (int64_t group = 0; group < job.groups; group++, to += Kernel::PER_WORD)
+            Kernel::units(from[group * step], to);
     }
 
     template <int B> void add_blocks(int64_t block) const {
@@ -134,8 +136,9 @@ class Task {
 
 extern "C" __attribute__((visibility("default"))) void bitloom_conv(const Job* job) {
     const int64_t rows = job->images * job->rows, positions = rows * job->columns;
-    const int64_t products = job->kernel_y * job->kernel_x * job->units * (BLOCK / Kernel::PER_WORD) * job->out_channels;
-    const int64_t threads = std::max<int64_t>(1, std::min(job->threads, positions * products / WORTH));
+    const int64_t fan_in = job->kernel_y * job->kernel_x * job->units * (BLOCK / Kernel::PER_WORD);
+    const int64_t worth = positions * job->out_channels * fan_in / WORTH;
+    const int64_t threads = std::max<int64_t>(1, std::min(job->threads, worth));
     const int64_t rounds = (positions + threads * TASK - 1) / (threads * TASK);
     const int64_t share = (rows + rounds * threads - 1) / (rounds * threads);
     std::atomic<int64_t> next{0};

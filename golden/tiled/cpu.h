@@ -1,7 +1,7 @@
 // What the kernels of the CPU path and the loops around them (cpu.cpp) agree on.
 //
-// Output channels come in blocks of BLOCK, the bits of an output word. The input channels of a position come in units: what
-// a kernel takes at a time. A kernel is a struct with
+// Output channels come in blocks of BLOCK, the bits of an output word. The input channels of a position come in units:
+// what a kernel takes at a time. A kernel is a struct with
 //
 //     Unit                 type of a unit
 //     POSITIONS, BLOCKS    of the tile that it is fastest for

@@ -42,8 +42,10 @@ struct Kernel {
                     for (int v = 0; v < VECTORS; v++) kernels[v] = _mm512_loadu_si512(w + v * LANES);
                     for (int p = 0; p < P; p++) {
                         const __m512i feature = _mm512_set1_epi64(int64_t(x[p][u]));
-                        for (int v = 0; v < VECTORS; v++)
-                            count[p][v] = _mm512_add_epi64(count[p][v], popcount(_mm512_xor_si512(feature, kernels[v])));
+                        for (int v = 0; v < VECTORS; v++) {
+                            const __m512i ones = popcount(_mm512_xor_si512(feature, kernels[v]));
+                            count[p][v] = _mm512_add_epi64(count[p][v], ones);
+                        }
                     }
                 }
             }
@@ -56,8 +58,10 @@ struct Kernel {
 
     static uint64_t at_most(const int32_t* counts, const int32_t* limits) {
         uint64_t bits = 0;
-        for (int o = 0; o < BLOCK; o += 16)
-            bits |= uint64_t(_mm512_cmple_epi32_mask(_mm512_loadu_si512(counts + o), _mm512_loadu_si512(limits + o))) << o;
+        for (int o = 0; o < BLOCK; o += 16) {
+            const __m512i count = _mm512_loadu_si512(counts + o), limit = _mm512_loadu_si512(limits + o);
+            bits |= uint64_t(_mm512_cmple_epi32_mask(count, limit)) << o;
+        }
         return bits;
     }
 };

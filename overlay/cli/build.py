@@ -11,11 +11,13 @@ from .. import bench as benches
 from .. import build as builds
 from .. import networks
 from ..boards import BOARDS, board
-from ..designs import chosen
+from ..designs import Reference, chosen
+from ..explore.candidate import Candidate
 from ..explore.estimate import estimate
 from .show import dump, json_option, one_line_errors, table, working
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("build")
@@ -29,6 +31,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option(
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
 )
+@click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
 @click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
@@ -43,6 +46,7 @@ def build_command(
     network: str,
     out: Path | None,
     design_name: str | None,
+    foldings: Path | None,
     stream_bits: str | None,
     stream_weights: bool,
     order: str | None,
@@ -54,19 +58,26 @@ def build_command(
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
 
-    The NPUs are those of the reference design; with --kfp and the like it is one NPU. Memories are made as large as
-    the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an overlay for
-    simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
+    The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU. Memories are
+    made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
+    overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
     """
     model = networks.find(network)
     given = {key: value for key, value in folding.items() if value is not None}
-    reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
     target = board(board_name) if board_name else None
+    reference: Reference | Candidate
     with working("generating Verilog and compiling the network"):
-        design = reference.design(model.network.name, [model], stream_weights=stream_weights)
+        if foldings is not None:
+            others = {"design": design_name, "stream-bits": stream_bits, "order": order, **given}
+            _refuse([k for k, v in others.items() if v] + ["stream-weights"] * stream_weights)
+            reference = Candidate.load(foldings, model)
+            design = reference.design(model, model.network.name)
+        else:
+            reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
+            design = reference.design(model.network.name, [model], stream_weights=stream_weights)
         made = builds.build(
             out or Path("build") / model.network.name, design, [model],
-            order=reference.order, work=reference.work, mapping=reference.mapping,
+            order=reference.order, work=dict(reference.work), mapping=reference.mapping,
             arch=arch, board=target, clock_mhz=clock_mhz,
         )  # fmt: skip
     program = made.program(model.network.name)
@@ -95,6 +106,11 @@ def build_command(
                 f"{target.bram36:g} and {target.dsp:,}",
                 err=True,
             )
+
+
+def _refuse(options: list[str]) -> None:
+    if options:
+        raise ValueError(f"--foldings: the file says everything about the design, got --{options[0]} too")
 
 
 def _facts(npu: Npu) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """A candidate: foldings, mapping and orders of work for a network; the design that it makes, and its figures."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from driver.flow import Deadlock, simulate
@@ -51,6 +53,17 @@ class Candidate:
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
                 "order": self.order, "work": dict(self.work), "mapping": list(self.mapping), "npus": npus}  # fmt: skip
+
+    @classmethod
+    def load(cls, path: Path, model: Model) -> "Candidate":
+        """The candidate in a JSON file of ``to_dict``'s data; ValueError where it is none, or not for ``model``."""
+        try:
+            made = cls.from_dict(json.loads(path.read_text()))
+        except (OSError, json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as e:
+            raise ValueError(f"{path}: foldings must be a file of explore --save, got: {e}") from None
+        if made.network != model.network.name:
+            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {made.network}")
+        return made
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Candidate":

@@ -255,8 +255,34 @@ def test_command(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for word in ("Pareto front", "chosen", "cycles", "latency", "designs that it was not fitted to"):
         assert word in result.stdout
-    candidate = Candidate.from_dict(json.loads(saved.read_text()))
-    assert candidate.design(networks.load("digits-cnn")).npus
+    model = networks.load("digits-cnn")
+    candidate, folder = Candidate.load(saved, model), tmp_path / "build"
+    built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(saved), "--out", str(folder)])
+    assert built.exit_code == 0, built.output
+    made = builds.load(folder)
+    assert made.design == candidate.design(model, "digits-cnn")
+    assert made.program("digits-cnn").mapping == candidate.mapping
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("{", (), "{path}: foldings must be a file of explore --save, got: Expecting property name enclosed in double "
+         "quotes: line 1 column 2 (char 1)"),
+        ("{}", (), "{path}: foldings must be a file of explore --save, got: foldings: format must be bitloom-foldings, "
+         "version 1, got None"),
+        (json.dumps(Candidate("lfc-w1a1", (), ()).to_dict()), (),
+         "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
+        ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
+        ("{}", ("--stream-weights",),
+         "--foldings: the file says everything about the design, got --stream-weights too"),
+    ],
+)  # fmt: skip
+def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:
+    path = tmp_path / "foldings.json"
+    path.write_text(content)
+    result = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(path), *arguments])
+    assert str(result.exception) == f"bitloom: {message.format(path=path)}"
 
 
 def test_command_json_and_rate() -> None:

@@ -297,7 +297,7 @@ def test_a_frame_is_bit_exact_if_it_is_so_in_every_batch(made: Made, monkeypatch
             self.golden = np.zeros((batch, 1, 1, 10))
             self.outputs, self.counters = self.golden.copy(), {"cycles": 1}
             if batch != 3:
-                self.outputs[batch > 1, 0, 0, 9] = 1
+                self.outputs[int(batch > 1), 0, 0, 9] = 1
 
     monkeypatch.setattr(measuring, "run", Ran)
     done = measure(found.build, found.model, 6, lambda *progress: seen.append(progress))

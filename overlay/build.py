@@ -33,13 +33,19 @@ SOURCES = "vivado"
 
 @dataclass(frozen=True)
 class Build:
-    """A finished build. programs : network name -> file.  sources : folder for Vivado, None without a board."""
+    """A finished build. programs : network name -> file.  order, work : with which they were compiled.
+
+    command : words of the command line that made it, () if none did.  sources : folder for Vivado, or None.
+    """
 
     folder: Path
     design: Design
     digest: str
     bit: Path
     programs: dict[str, Path]
+    order: str = "auto"
+    work: Work = "output"
+    command: tuple[str, ...] = ()
     sources: Path | None = None
 
     def program(self, network: str) -> Program:
@@ -60,11 +66,13 @@ def build(
     arch: str | None = None,
     board: Board | None = None,
     clock_mhz: float = 100.0,
+    command: Sequence[str] = (),
 ) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
 
     order, work, mapping : of the maps, of the layers' beats, of the layers to NPUs (driver.plan).
     arch, board, clock_mhz : as for BlockDesign. With a board there are also sources for its bitstream.
+    command : words of the command line, to be kept.
 
     ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
     """
@@ -93,10 +101,11 @@ def build(
     description = {
         "format": FORMAT, "version": 1, "design": design.to_dict(), "digest": manifest.digest, "bit": bit.name,
         "programs": {name: path.name for name, path in files.items()},
+        "order": order, "work": work if isinstance(work, str) else dict(work), "command": list(command),
         "sources": SOURCES if board else None,
     }  # fmt: skip
     (folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
-    return Build(folder, design, manifest.digest, bit, files, sources)
+    return Build(folder, design, manifest.digest, bit, files, order, work, tuple(command), sources)
 
 
 def load(folder: Path | str) -> Build:
@@ -111,7 +120,8 @@ def load(folder: Path | str) -> Build:
         programs = {name: path.parent / file for name, file in data["programs"].items()}
         sources = path.parent / data["sources"] if data.get("sources") else None
         design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
-        return Build(path.parent, design, data["digest"], bit, programs, sources)
+        how = data["order"], data["work"], tuple(data["command"])
+        return Build(path.parent, design, data["digest"], bit, programs, *how, sources)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
 

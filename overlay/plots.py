@@ -8,22 +8,15 @@ import numpy as np
 
 from golden.schedule import StageTables
 
+from .report.colours import LIGHT, SPENT
 from .vcd import Signal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GOOD, BAD = "tab:blue", "tab:red"
+GOOD, BAD = LIGHT["beats"], LIGHT["wait_room"]
 LETTERS = 130
 """That fit beside each other in the width of a waveform."""
-PARTS = {
-    "beats": ("array fed", "tab:blue"),
-    "wait_input": ("waits for input", "tab:orange"),
-    "wait_room": ("waits for room behind it", "tab:red"),
-    "wait_table": ("waits for its tables", "tab:gray"),
-    "wait_weights": ("waits for weights", "tab:purple"),
-}
-"""Where an NPU's cycles go (docs/reference/device.md, "Registers"): name in a picture, colour."""
 
 
 def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], marked: Sequence[bool] = ()) -> None:
@@ -57,16 +50,16 @@ def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> N
     """
     total = counters["cycles"]
     begin = np.zeros(len(names))
-    for part, (label, colour) in PARTS.items():
-        share = np.array([100 * counters.get(f"npu{n}_{part}", 0) / total for n in range(len(names))])
+    for key, label in SPENT.items():
+        share = np.array([100 * counters.get(f"npu{n}_{key}", 0) / total for n in range(len(names))])
         if share.any():
-            axes.barh(names, share, left=begin, color=colour, label=label)
+            axes.barh(names, share, left=begin, color=LIGHT[key], label=label)
         begin += share
     for n in range(len(names)):
         axes.text(101, n, f"{counters[f'npu{n}_beats'] / total:.1%}", va="center")
     axes.invert_yaxis()
-    axes.set(xlim=(0, 112), xlabel=f"share of {total:,} cycles, %", title="where the cycles went")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncol=len(PARTS), frameon=False)
+    axes.set(xlim=(0, 112), xlabel=f"share of {total:,} cycles, %")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=len(SPENT), frameon=False)
 
 
 def waveform(axes: "Axes", signals: Mapping[str, Signal], begin: int, end: int) -> None:
@@ -84,7 +77,7 @@ def waveform(axes: "Axes", signals: Mapping[str, Signal], begin: int, end: int) 
             continue
         edges = [0, *(np.flatnonzero(np.diff(values)) + 1), len(values)]
         for a, b in pairwise(edges):
-            axes.broken_barh([(begin + a, b - a)], (bottom, 1), facecolor="whitesmoke", edgecolor="gray")
+            axes.broken_barh([(begin + a, b - a)], (bottom, 1), facecolor=LIGHT["panel"], edgecolor=LIGHT["muted"])
             if len(str(values[a])) * len(values) < LETTERS * (b - a):
                 axes.text(begin + (a + b) / 2, bottom + 0.5, f"{values[a]}", ha="center", va="center", fontsize=7)
     axes.set_yticks([0.5 - 1.5 * row for row in range(len(signals))], list(signals))
@@ -98,12 +91,12 @@ def visits(axes: "Axes", table: StageTables, windows: int) -> None:
     taps = np.flatnonzero(table.window < windows)
     index, new, newest = table.index[taps], table.new[taps], table.newest[taps]
     count = table.capacity(False)
-    axes.fill_between(taps, np.maximum(newest - count + 1, 0), newest, color="tab:gray", alpha=0.2, step="mid",
+    axes.fill_between(taps, np.maximum(newest - count + 1, 0), newest, color=LIGHT["muted"], alpha=0.2, step="mid",
                       label=f"in the memory: {count} tuple{'s' * (count > 1)}")  # fmt: skip
     axes.plot(taps[new], index[new], "s", markersize=4, color=BAD, label="new: arrives now")
     axes.plot(taps[~new], index[~new], "o", markersize=3, color=GOOD, label="old: read again")
     for end in taps[table.last[taps]][:-1]:
-        axes.axvline(end + 0.5, color="lightgray", linewidth=0.7)
+        axes.axvline(end + 0.5, color=LIGHT["line"], linewidth=0.7)
     axes.set(title=f"{table.stage.name}, {table.order} order", xlabel="tap; lines part windows",
              ylabel="tuple, in order of arrival")  # fmt: skip
     axes.legend(loc="upper left", fontsize=8)
@@ -112,7 +105,7 @@ def visits(axes: "Axes", table: StageTables, windows: int) -> None:
 def scores(axes: "Axes", values: np.ndarray, classes: Sequence[str], label: int | None = None) -> None:
     """(classes,) scores of one image as bars; the largest one is the class that is given, ``label``'s name is bold."""
     best = int(values.argmax())
-    colours = [(GOOD if label in (None, best) else BAD) if k == best else "lightgray" for k in range(len(classes))]
+    colours = [(GOOD if label in (None, best) else BAD) if k == best else LIGHT["line"] for k in range(len(classes))]
     axes.barh(range(len(classes)), values, color=colours)
     axes.set_yticks(range(len(classes)), classes, fontsize=8)
     for k, text in enumerate(axes.get_yticklabels()):

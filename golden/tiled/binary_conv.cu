@@ -1,10 +1,10 @@
-// Two-level tiled binary convolution: golden/tiled/conv.py says what it computes, golden/tiled/plan.py how it is cut up.
-// NVRTC and nvcc compile this source for a GPU, g++ with fibers.h for a machine without one.
+// Two-level tiled binary convolution. conv.py says what it computes, plan.py how it is cut up. NVRTC and nvcc compile
+// this source for a GPU, g++ with fibers.h for a machine without one.
 //
-// A block of (a, bh, bw) threads makes the outputs of a channels, bh * ROWS rows and bw * COLUMNS columns. It copies the
-// input that these need, and the weights of its channels, into shared memory, stage_groups word groups at a time; each
-// word of global memory is read once. From there on it reads shared memory only. The decisions of the 32 threads of a
-// warp become one output word, or half of one, by a vote.
+// A block of (a, bh, bw) threads makes the outputs of a channels, bh * ROWS rows and bw * COLUMNS columns. It copies
+// what these need of the input, and the weights of its channels, into shared memory, stage_groups word groups at a
+// time; each word is read once. From there on it reads shared memory only, and a threshold. The decisions of a warp
+// become output words of 32 bits, or halves of words, by votes.
 //
 //   binary_conv_popc : every thread has ROWS x COLUMNS neighbouring positions of one channel; XOR and popcount.
 //   binary_conv_mma  : every warp has 16 positions of 32 channels at a time; the tensor cores' binary matrix product.
@@ -149,8 +149,8 @@ __device__ inline void add_mismatches(const Problem& p, const Tile& tile, int gr
     }
 }
 
-// input, weight: words in layout N(C/B)HWB. Without dots, threshold (O) gives bits in the same layout, as halves of words
-// where Word has 64 bits; with dots, these are (N, H', W', O) and the other two are not used.
+// input, weight: words in layout N(C/B)HWB. Without dots, threshold (O) gives bits in the same layout; with dots, these
+// are (N, H', W', O), and the other two are not used.
 template <typename Word, int ROWS, int COLUMNS, int KERNEL>
 __global__ void binary_conv_popc(const Word* input, const Word* weight, const int* threshold, unsigned* bits, int* dots,
                                  Problem p) {
@@ -201,16 +201,14 @@ __device__ inline void multiply(int (&sum)[4], const unsigned (&a)[4], const uns
 #ifdef FIBERS
     fibers::multiply(XOR, sum, a, b);
 #else
-    if constexpr (XOR)
-        asm volatile(
-            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-    else
-        asm volatile(
-            "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-            : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define BINARY_MMA(OPERATION)                                                                   \
+    asm volatile("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32." OPERATION                  \
+                 ".popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                  \
+                 : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+    if constexpr (XOR) BINARY_MMA("xor");
+    else BINARY_MMA("and");
+#undef BINARY_MMA
 #endif
 }
 
@@ -258,6 +256,25 @@ __device__ inline void count_weight_ones(int taps, bool first, int groups, const
     }
 }
 
+// And their totals, when all groups have been counted.
+__device__ inline void total_weight_ones(int taps, int* weight_ones) {
+    const int a = blockDim.x;
+    for (int channel = thread_index(); channel < a; channel += thread_count()) {
+        int count = 0;
+        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + channel];
+        weight_ones[taps * a + channel] = count;
+    }
+}
+
+// offsets[stage_groups * taps]: of each word of a window, from its first one.
+__device__ inline void set_offsets(const Problem& p, const Tile& tile, int* offsets) {
+    const int taps = p.kernel_rows * p.kernel_columns;
+    for (int k = thread_index(); k < p.stage_groups * taps; k += thread_count()) {
+        const int row = k / taps * tile.rows + k % taps / p.kernel_columns;
+        offsets[k] = row * tile.columns + k % p.kernel_columns;
+    }
+}
+
 // Ones in a channel's weights, of the taps that count. weight_ones: that channel's column.
 __device__ inline int ones_that_count(const Problem& p, const Taps& counting, const int* weight_ones) {
     const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
@@ -271,108 +288,135 @@ __device__ inline int ones_that_count(const Problem& p, const Taps& counting, co
     return count;
 }
 
-// As binary_conv_popc. A window and a channel's weights are rows of 256 bits; where a tap does not count, the input is 0.
+// A thread's part in its warp's products. Row r of a product is position r of 16; column c of product j of four is channel
+// 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the results has 4 channels side by side.
+struct Part {
+    int lane, quad, member;  // the PTX ISA's laneid, groupID, threadID_in_group
+    int channel;             // first of the warp's 32, in the tile
+    int warp, warps;         // of those with the same channels
+
+    __device__ int first_position(int chunk) const { return 16 * (warp + chunk * warps); }
+    __device__ int loaded_channel(int j) const { return channel + 8 * j + quad / 2 + 4 * (quad % 2); }
+    __device__ int result_channel(int j, int odd) const { return channel + 8 * j + 4 * odd + member; }
+};
+
+__device__ inline Part part_of_thread() {
+    const int lane = threadIdx.x % 32;
+    return {lane,
+            lane / 4,
+            lane % 4,
+            int(threadIdx.x) - lane,
+            int(threadIdx.y + blockDim.y * threadIdx.z),
+            int(blockDim.y * blockDim.z)};
+}
+
+// Products of 16 windows, this thread's rows of which begin at upper and lower, with the weights of 32 channels.
+template <bool XOR, typename Word>
+__device__ inline void multiply_windows(const Part& part, int words, const Word* upper, const Word* lower,
+                                        const int* offsets, const Word* kernels, int (&sum)[4][4],
+                                        int (&input_ones)[2]) {
+    constexpr int STEP = 256 / (8 * sizeof(Word));  // words of a row in one product
+    const int pitch = blockDim.x + 1;
+    for (int first = 0; first < words; first += STEP) {
+        const int k = first + part.member;
+        unsigned rows[4], columns[2];
+        pieces(k, words, [=](int i) { return upper[offsets[i]]; }, rows[0], rows[2], Word());
+        pieces(k, words, [=](int i) { return lower[offsets[i]]; }, rows[1], rows[3], Word());
+        input_ones[0] += ones(rows[0]) + ones(rows[2]);
+        input_ones[1] += ones(rows[1]) + ones(rows[3]);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const Word* channel = kernels + part.loaded_channel(j);
+            pieces(k, words, [=](int i) { return channel[i * pitch]; }, columns[0], columns[1], Word());
+            multiply<XOR>(sum[j], rows, columns);
+        }
+    }
+}
+
+// Dots of 16 positions and 32 channels from the sums of their products; votes on them, or stores them.
 //   XOR: sum = mismatches of the taps that count + ones in the weights of the others
 //   AND: mismatches = ones in the input + ones in the weights, of taps that count, - 2 * sum
+template <bool XOR, typename Word, typename At>
+__device__ inline void store_products(const Problem& p, const Tile& tile, const Part& part, At at,
+                                      const int (&sum)[4][4], const int (&input_ones)[2], const int* weight_ones,
+                                      const int* threshold, unsigned* bits, int* dots) {
+    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
+    unsigned word = 0;  // of position ``lane``, in the first 16 lanes
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int in_window = input_ones[half];  // so far of this lane's pieces
+        in_window += __shfl_xor_sync(WARP, in_window, 1);
+        in_window += __shfl_xor_sync(WARP, in_window, 2);
+        const Position here = at(part.quad + 8 * half);
+        const int row = tile.row + here.row, column = tile.column + here.column;
+        const Taps counting = counting_taps(p, row, column);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+#pragma unroll
+            for (int odd = 0; odd < 2; odd++) {
+                const int channel = part.result_channel(j, odd), product = sum[j][2 * half + odd];
+                const int in_weight = here.inside ? ones_that_count(p, counting, weight_ones + channel) : 0;
+                const int mismatches = XOR ? product - (weight_ones[taps * a + channel] - in_weight)
+                                           : in_window + in_weight - 2 * product;
+                const int dot = p.channels * counting.count() - 2 * mismatches;
+                const bool there = here.inside && tile.channel + channel < p.out_channels;
+                if (dots) {
+                    if (there) store_dot(p, tile.image, tile.channel + channel, row, column, dot, dots);
+                    continue;
+                }
+                const bool positive = there && dot >= __ldg(threshold + tile.channel + channel);
+                const unsigned vote = __ballot_sync(WARP, positive);  // 4 channels of each of 8 positions
+                if (part.lane / 8 == half) word |= (vote >> 4 * (part.lane % 8) & 15) << (8 * j + 4 * odd);
+            }
+        }
+    }
+    const Position own = at(part.lane);
+    if (dots || part.lane >= 16 || !own.inside) return;
+    const int channel = tile.channel + part.channel;
+    store_word<Word>(p, tile.image, channel, tile.row + own.row, tile.column + own.column, word, bits);
+}
+
+// As binary_conv_popc. A window and a channel's weights are rows of 256 bits; input of taps that don't count is 0.
 template <typename Word, int ROWS, int COLUMNS, int KERNEL, bool XOR>
 __global__ void binary_conv_mma(const Word* input, const Word* weight, const int* threshold, unsigned* bits, int* dots,
                                 Problem p) {
     fix_kernel<KERNEL>(p);
     constexpr int CHUNKS = (ROWS * COLUMNS + 15) / 16;  // of 16 positions that a warp works on
-    constexpr int STEP = 256 / (8 * sizeof(Word));      // words of a row in one product
     const int tile_rows = blockDim.y * ROWS, tile_columns = blockDim.z * COLUMNS;
     const Tile tile = place(p, 8 * sizeof(Word), tile_rows, tile_columns);
+    const Part part = part_of_thread();
     const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
     Word* features = reinterpret_cast<Word*>(shared_memory);
     Word* kernels = features + p.stage_groups * tile.rows * tile.columns;
     int* weight_ones = reinterpret_cast<int*>(kernels + p.stage_groups * taps * (a + 1));
-    int* offsets = weight_ones + (taps + 1) * a;  // of word k of a window, from its first one
-    for (int k = thread_index(); k < p.stage_groups * taps; k += thread_count()) {
-        const int row = k / taps * tile.rows + k % taps / p.kernel_columns;
-        offsets[k] = row * tile.columns + k % p.kernel_columns;
-    }
-
-    // PTX's groupID and threadID_in_group. Row ``quad`` of a product is a position; column c of product j of four is
-    // channel 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the result has 4 channels side by side.
-    const int lane = threadIdx.x % 32, quad = lane / 4, member = lane % 4;
-    const int first_channel = threadIdx.x - lane;
-    const int warp = threadIdx.y + blockDim.y * threadIdx.z, warps = blockDim.y * blockDim.z;
+    int* offsets = weight_ones + (taps + 1) * a;
+    set_offsets(p, tile, offsets);
 
     const int needed = tile.channel < p.out_channels ? p.groups : 0;
     int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
     for (int group = 0; group < needed; group += p.stage_groups) {
-        const int groups = min(p.stage_groups, p.groups - group), words = groups * taps;
+        const int groups = min(p.stage_groups, p.groups - group);
         stage(p, tile, group, groups, input, weight, features, kernels);
         __syncthreads();
         count_weight_ones(taps, group == 0, groups, kernels, weight_ones);
 #pragma unroll
         for (int chunk = 0; chunk < CHUNKS; chunk++) {
-            const int number = 16 * (warp + chunk * warps);
-            const Position at[2] = {position(p, tile, number + quad, tile_rows, tile_columns),
-                                    position(p, tile, number + quad + 8, tile_rows, tile_columns)};
-            if (!__ballot_sync(WARP, at[0].inside || at[1].inside)) continue;
-            const Word *upper = features + first_input(p, tile, at[0]), *lower = features + first_input(p, tile, at[1]);
-            for (int first = 0; first < words; first += STEP) {
-                unsigned rows[4], columns[2];
-                pieces(first + member, words, [=](int k) { return upper[offsets[k]]; }, rows[0], rows[2], Word());
-                pieces(first + member, words, [=](int k) { return lower[offsets[k]]; }, rows[1], rows[3], Word());
-                input_ones[chunk][0] += ones(rows[0]) + ones(rows[2]);
-                input_ones[chunk][1] += ones(rows[1]) + ones(rows[3]);
-#pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    const Word* channel = kernels + first_channel + 8 * j + quad / 2 + 4 * (quad % 2);
-                    const auto load = [=](int k) { return channel[k * (a + 1)]; };
-                    pieces(first + member, words, load, columns[0], columns[1], Word());
-                    multiply<XOR>(sum[chunk][j], rows, columns);
-                }
-            }
+            const int first = part.first_position(chunk) + part.quad;
+            const Position high = position(p, tile, first, tile_rows, tile_columns);
+            const Position low = position(p, tile, first + 8, tile_rows, tile_columns);
+            if (!__ballot_sync(WARP, high.inside || low.inside)) continue;
+            const Word *upper = features + first_input(p, tile, high), *lower = features + first_input(p, tile, low);
+            multiply_windows<XOR>(part, groups * taps, upper, lower, offsets, kernels, sum[chunk], input_ones[chunk]);
         }
         __syncthreads();
     }
-    for (int channel = thread_index(); channel < a; channel += thread_count()) {
-        int count = 0;
-        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + channel];
-        weight_ones[taps * a + channel] = count;
-    }
+    total_weight_ones(taps, weight_ones);
     __syncthreads();
 
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
-        const int number = 16 * (warp + chunk * warps);
-        unsigned word = 0;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int in_window = input_ones[chunk][half];  // so far of this lane's pieces
-            in_window += __shfl_xor_sync(WARP, in_window, 1);
-            in_window += __shfl_xor_sync(WARP, in_window, 2);
-            const Position at = position(p, tile, number + quad + 8 * half, tile_rows, tile_columns);
-            const int row = tile.row + at.row, column = tile.column + at.column;
-            const Taps counting = counting_taps(p, row, column);
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-#pragma unroll
-                for (int odd = 0; odd < 2; odd++) {
-                    const int channel = first_channel + 8 * j + 4 * odd + member;
-                    const int product = sum[chunk][j][2 * half + odd];
-                    const int in_weight = at.inside ? ones_that_count(p, counting, weight_ones + channel) : 0;
-                    const int mismatches = XOR ? product - (weight_ones[taps * a + channel] - in_weight)
-                                               : in_window + in_weight - 2 * product;
-                    const int dot = p.channels * counting.count() - 2 * mismatches;
-                    const bool there = at.inside && tile.channel + channel < p.out_channels;
-                    if (dots) {
-                        if (there) store_dot(p, tile.image, tile.channel + channel, row, column, dot, dots);
-                        continue;
-                    }
-                    const bool positive = there && dot >= __ldg(threshold + tile.channel + channel);
-                    const unsigned vote = __ballot_sync(WARP, positive);  // 4 channels of each of 8 positions
-                    if (lane / 8 == half) word |= (vote >> 4 * (lane % 8) & 15) << (8 * j + 4 * odd);
-                }
-            }
-        }
-        const Position at = position(p, tile, number + lane, tile_rows, tile_columns);
-        if (!dots && lane < 16 && at.inside) {
-            const int row = tile.row + at.row, column = tile.column + at.column;
-            store_word<Word>(p, tile.image, tile.channel + first_channel, row, column, word, bits);
-        }
+        const int first = part.first_position(chunk);
+        const auto at = [&](int row) { return position(p, tile, first + row, tile_rows, tile_columns); };
+        store_products<XOR, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], weight_ones, threshold, bits, dots);
     }
 }

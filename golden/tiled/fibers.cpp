@@ -1,4 +1,4 @@
-// binary_conv.cu under g++, for ctypes (fiber.py). PATCH_ROWS, PATCH_COLUMNS and KERNEL_SIZE come from the compiler's command line.
+// binary_conv.cu under g++, for ctypes (fiber.py), which defines PATCH_ROWS, PATCH_COLUMNS and KERNEL_SIZE.
 #include "fibers.h"
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // CUDA on one CPU thread: every thread of a block is a fiber, so that a kernel's source runs, unchanged, under g++.
 //
-// A fiber runs until it waits at a barrier or at an operation of its warp. When all wait, whole warps do their operation
-// and a whole block passes its barrier; anything else is an error that names the threads: one that is missing at a
-// barrier or a vote, reads of global memory outside the arrays that were announced, writes beyond the shared memory that
-// was asked for. Shared memory starts with a pattern, not with zeros. Reads by __ldg are counted.
+// A fiber runs until it waits at a barrier or at an operation of its warp. When all wait, whole warps do their
+// operation, or the whole block passes its barrier. Anything else is an error that names the threads: one that is
+// missing at a barrier or a vote, a read of global memory outside the arrays that were announced, a write beyond the
+// shared memory that was asked for. Shared memory starts with a pattern, not with zeros. Reads by __ldg are counted.
 //
-// Not like a GPU: threads of a warp don't run in step, so what they do between two of these points must not depend on it
-// (nor may it on a GPU, since Volta); a race between two of these points shows only if a fiber's turn makes it wrong.
+// Unlike on a GPU, threads run one after another between two of these points; a race shows only where that order makes
+// the result wrong.
 #pragma once
 
 #include <ucontext.h>

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from hls_gen.design import Npu
 
@@ -78,7 +79,7 @@ def build_command(
         made = builds.build(
             out or Path("build") / model.network.name, design, [model],
             order=reference.order, work=dict(reference.work), mapping=reference.mapping,
-            arch=arch, board=target, clock_mhz=clock_mhz,
+            arch=arch, board=target, clock_mhz=clock_mhz, command=_words(click.get_current_context()),
         )  # fmt: skip
     program = made.program(model.network.name)
     facts = {
@@ -106,6 +107,20 @@ def build_command(
                 f"{target.bram36:g} and {target.dsp:,}",
                 err=True,
             )
+
+
+def _words(context: click.Context) -> list[str]:
+    """The command line, without what only changes what is printed."""
+    words = ["bitloom", "build"]
+    for parameter in context.command.params:
+        name, value = str(parameter.name), context.params[str(parameter.name)]
+        if name == "as_json" or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if isinstance(parameter, click.Option):
+            words.append(parameter.opts[0])
+        if not (isinstance(parameter, click.Option) and parameter.is_flag):
+            words.append(str(value))
+    return words
 
 
 def _refuse(options: list[str]) -> None:

@@ -171,7 +171,7 @@ def gather(
         memories=tuple(memories(made, times.stores if times else {})),
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
-        commands=tuple(commands(made, run.frames, given)),
+        commands=tuple(commands(made.build, run.frames, given)),
     )
 
 

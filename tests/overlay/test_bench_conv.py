@@ -137,6 +137,12 @@ def test_the_median_of_the_fastest_way_counts():
     assert candidate.ms == 4.0
 
 
+def test_what_takes_long_sits_out_the_last_rounds():
+    candidates = [Candidate("slow", runs=["slow"]), Candidate("fast", runs=["fast"])]
+    bench_conv._time(candidates, 4, lambda run, count: 2500.0 if run == "slow" else 1.0)
+    assert [len(candidate.times[0]) for candidate in candidates] == [2, 4]
+
+
 @pytest.mark.skipif(gpu.missing() is None, reason="there is a GPU")
 def test_without_a_gpu_every_row_is_not_run():
     rows = measured("cuda")

@@ -47,6 +47,8 @@ def test_build_and_simulate(tmp_path: Path) -> None:
         ).stdout
     )
     assert (facts["kfp"], facts["kgp"], facts["pfp"], facts["lanes"]) == (8, 4, 3, 32)
+    said = f"bitloom build digits-cnn --out {folder} --kfp 8 --kgp 4 --pfp 3 --ol 1"
+    assert " ".join(json.loads((tmp_path / "build" / "build.json").read_text())["command"]) == said
     images = np.random.default_rng(1).integers(0, 17, (5, 8, 8, 1))
     np.save(tmp_path / "images.npy", images)
     result = call("simulate", folder, "--images", str(tmp_path / "images.npy"), "--frames", "4", "--batch", "3",

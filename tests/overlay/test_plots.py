@@ -1,6 +1,8 @@
 """Pictures say what the data say: what is drawn is read back from the axes."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ from matplotlib.figure import Figure
 
 from golden.schedule import schedule
 from overlay import networks, plots
+from overlay.explore.plot import draw
+from overlay.report.colours import LIGHT
 from overlay.vcd import Signal
 
 
@@ -63,7 +67,7 @@ def test_cycles(axes):
     assert bars(axes) == [(0, 75), (0, 100), (75, 20), (100, 0), (95, 5), (100, 0)]
     assert [text for text, _, _ in texts(axes)] == ["75.0%", "100.0%"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "array fed", "waits for input", "waits for room behind it",
+        "beats", "waits for input", "waits for room",
     ]  # fmt: skip
     assert axes.get_xlabel() == "share of 200 cycles, %"
     assert axes.yaxis_inverted()
@@ -115,7 +119,25 @@ def test_visits(axes):
 def test_scores(axes, label, colour):
     plots.scores(axes, np.array([-3, 8, 2]), ["x", "y", "z"], label)
     assert bars(axes) == [(0, -3), (0, 8), (0, 2)]
-    assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in ("lightgray", colour, "lightgray")]
+    assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in (LIGHT["line"], colour, LIGHT["line"])]
     bold = [text.get_text() for text in axes.get_yticklabels() if text.get_fontweight() == "bold"]
     assert bold == ([] if label is None else ["xyz"[label]])
     assert axes.get_xlabel() == "score"
+
+
+def row(npus: int, lut: int, cycles: float) -> Any:
+    """What the picture of a Pareto front looks at."""
+    return SimpleNamespace(
+        candidate=SimpleNamespace(npus=[None] * npus), figures=SimpleNamespace(lut=lut, cycles=cycles)
+    )
+
+
+def test_pareto_front(axes):
+    front = [row(3, 9000, 100.0), row(1, 2000, 700.0)]
+    draw(axes, "some network", front, front[1], 8000)
+    points, chosen, limit = axes.lines
+    assert (list(points.get_xdata()), list(points.get_ydata())) == ([9000, 2000], [100, 700])
+    assert [(text.get_text(), text.xy) for text in axes.texts] == [("3", (9000, 100)), ("1", (2000, 700))]
+    assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([2000], [700])
+    assert list(limit.get_xdata()) == [8000, 8000]
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "some network")

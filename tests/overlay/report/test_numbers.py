@@ -10,7 +10,7 @@ import pytest
 
 from golden.network import Model
 from overlay import networks
-from overlay.build import build
+from overlay.build import build, load
 from overlay.designs import DIGITS
 from overlay.explore.estimate import estimate
 from overlay.fit import fit
@@ -200,50 +200,27 @@ def test_area_by_the_model_or_by_yosys(
 # the commands
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("digits-cnn", "digits-cnn"),
-        ("digits-cnn-pipeline", "digits-cnn --design digits-cnn-pipeline"),
-        ("streamed", "digits-cnn --stream-weights"),
-    ],
-)
-def test_commands(name: str, options: str, made: Made) -> None:
-    folder = made(name).build.folder
-    assert commands(made(name), 6) == [
-        f"bitloom build {options} --out {folder}",
-        f"bitloom simulate {folder} --frames 6",
-        f"bitloom report {folder} --frames 6",
-        f"bitloom area {folder}",
+def test_commands(made: Made) -> None:
+    """As given, where a command made the build."""
+    build = replace(made("digits-cnn").build, folder=Path("a b"))
+    by_hand = [
+        "bitloom simulate 'a b' 'my net.npz' --frames 6",
+        "bitloom report 'a b' 'my net.npz' --frames 6",
+        "bitloom area 'a b'",
+    ]
+    assert commands(build, 6, "my net.npz") == by_hand
+    words = ("bitloom", "build", "my net.npz", "--out", "a b")
+    assert commands(replace(build, command=words), 6, "my net.npz") == [
+        "bitloom build 'my net.npz' --out 'a b'",
+        *by_hand,
     ]
 
 
-def test_commands_with_a_folding_and_a_network_by_file(made: Made) -> None:
-    found = made("digits-cnn")
-    design = fit("small", [found.model], replace(DIGITS, kfp=16, kgp=8), stream_bits=64)
-    small = replace(found, build=replace(found.build, design=design, folder=Path("a b")))
-    assert commands(small, 2, "my net.npz")[:2] == [
-        "bitloom build 'my net.npz' --kfp 16 --kgp 8 --stream-bits 64 --out 'a b'",
-        "bitloom simulate 'a b' 'my net.npz' --frames 2",
-    ]
-
-
-def test_no_build_command_where_none_makes_the_design(made: Made) -> None:
-    found = made("digits-cnn")
-    npu = replace(found.build.design.npus[0], kernel_rows=500)
-    roomy = replace(found, build=replace(found.build, design=replace(found.build.design, npus=(npu,))))
-    other = replace(found.program, parameters=found.program.parameters[:-1])
-    for changed in (roomy, replace(found, program=other)):
-        assert [line.split()[1] for line in commands(changed, 2)] == ["simulate", "report", "area"]
-
-
-def test_order_and_work_of_a_build_are_found(made: Made, tmp_path: Path) -> None:
-    """They stand in the program alone."""
+def test_order_and_work_are_those_of_the_build(tmp_path: Path) -> None:
     model, work = networks.load("digits-cnn"), {"conv_3": "input"}
-    assert made("digits-cnn").orders == ("auto", "pull")
     design = fit("d", [model], replace(DIGITS, accumulators=8), order="raster", work=work)
-    found = compiled(build(tmp_path / "b", design, [model], order="raster", work=work), model)
-    assert found.orders == ("raster",)
+    build(tmp_path / "b", design, [model], order="raster", work=work)
+    found = compiled(load(tmp_path / "b"), model)
     assert found.plan.schedule.order == "raster"
     assert found.plan.work == ["output", "output", "input", "output"]
 
@@ -263,19 +240,6 @@ def test_another_network_is_refused(made: Made) -> None:
     build = made("digits-cnn").build
     with value_error(f"{build.folder}: network must be one of digits-cnn, got 'digits-or'"):
         compiled(build, networks.load("digits-or"))
-
-
-def test_a_program_that_the_compiler_does_not_make_is_refused(made: Made, tmp_path: Path) -> None:
-    found = made("digits-cnn")
-    parameters = found.program.parameters.copy()
-    parameters[-1] ^= 1
-    path = tmp_path / "other.npz"
-    replace(found.program, parameters=parameters).save(path)
-    with value_error(
-        f"{found.build.folder}: the program of digits-cnn must be what the compiler makes of it, got another: "
-        "build again"
-    ):
-        compiled(replace(found.build, programs={"digits-cnn": path}), found.model)
 
 
 @pytest.mark.parametrize("what", ["network", "design", "model"])

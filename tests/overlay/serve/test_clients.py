@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from contextlib import suppress
 
 import numpy as np
 import pynq
@@ -100,15 +101,10 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     process.wait()
     works(server, bit)
     assert server.system.ddr.used == 0
-    expected = {
-        "CLIENT: the client went away during write",
-        "CLIENT: freed 2 buffers that other clients had left",
-        f"CLIENT: loaded {bit.name}",
-    }
-    end = time.monotonic() + 20
-    while (texts := {re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in caplog.messages}) != expected:
-        assert time.monotonic() < end, texts  # each thread says it in its own time
-        time.sleep(0.01)
+    texts = [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in caplog.messages]
+    with suppress(ValueError):  # gRPC may also take the end of the connection for the end of the request
+        texts.remove("CLIENT: the client went away during write")
+    assert texts == ["CLIENT: freed 2 buffers that other clients had left", f"CLIENT: loaded {bit.name}"]
 
 
 def test_without_a_download_the_next_client_finds_things_as_they_were_left(server, connect):

@@ -97,11 +97,18 @@ struct Taps {
     __device__ int count() const { return (end_row - first_row) * (end_column - first_column); }
 };
 
-// row, column: of an output position.
+// Of the window of an output position inside the map.
 __device__ inline Taps counting_taps(const Problem& p, int row, int column) {
     const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
     if (p.pad != PAD_EXACT) return {0, p.kernel_rows, 0, p.kernel_columns};
     return {max(0, -y), min(p.kernel_rows, p.height - y), max(0, -x), min(p.kernel_columns, p.width - x)};
+}
+
+// Whether all taps of an output position's window count.
+__device__ inline bool whole_window(const Problem& p, int row, int column) {
+    const int y = row * p.stride_rows - p.top, x = column * p.stride_columns - p.left;
+    return p.pad != PAD_EXACT ||
+           (y >= 0 && y + p.kernel_rows <= p.height && x >= 0 && x + p.kernel_columns <= p.width);
 }
 
 // ---- results
@@ -161,10 +168,7 @@ __global__ void binary_conv_popc(const Word* input, const Word* weight, const in
     const int channel = tile.channel + threadIdx.x, row = tile.row + threadIdx.y * ROWS,
               column = tile.column + threadIdx.z * COLUMNS;
     const bool working = channel < p.out_channels && row < p.out_height && column < p.out_width;
-    const Taps first = counting_taps(p, row, column);
-    const Taps last = counting_taps(p, row + ROWS - 1, column + COLUMNS - 1);
-    const int taps = p.kernel_rows * p.kernel_columns;
-    const bool border = first.count() != taps || last.count() != taps;
+    const bool border = !whole_window(p, row, column) || !whole_window(p, row + ROWS - 1, column + COLUMNS - 1);
 
     const int needed = tile.channel < p.out_channels ? p.groups : 0;
     int sum[ROWS][COLUMNS] = {};
@@ -288,8 +292,8 @@ __device__ inline int ones_that_count(const Problem& p, const Taps& counting, co
     return count;
 }
 
-// A thread's part in its warp's products. Row r of a product is position r of 16; column c of product j of four is channel
-// 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the results has 4 channels side by side.
+// A thread's part in its warp's products. Row r of a product is position r of 16; column c of product j of four is
+// channel 8 j + c / 2 + 4 (c % 2), so that a vote on one element of the results has 4 channels side by side.
 struct Part {
     int lane, quad, member;  // the PTX ISA's laneid, groupID, threadID_in_group
     int channel;             // first of the warp's 32, in the tile

@@ -53,6 +53,14 @@ def test_another_patch_and_a_kernel_size_that_the_compiler_knows(word_bits, kern
 
 
 @kernels
+@pytest.mark.parametrize("size", [(3, 3), (3, 5), (4, 3)])
+def test_a_patch_whose_last_windows_lie_behind_the_map(size, kernel):
+    """Of a thread's 4 x 4 windows the first is whole, the second cut off; the last begins 3 rows and columns behind."""
+    made = case(size=size, stride=(2, 2), padding=(0, 0, 2, 2), pad="exact")
+    check(made, plan(made.layer, made.words, kernel=kernel))
+
+
+@kernels
 def test_staging_in_parts_and_order_of_blocks(kernel):
     made = case(images=2, size=(17, 9), channels=128, out_channels=40, padding=(1, 1, 1, 1), pad="exact")
     how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=9_000))

@@ -32,7 +32,6 @@ from . import torch_conv
 
 BATCHES = (1, 32)
 ROUNDS = 15
-WARM_UP = 2
 ROUND_SECONDS = 0.01
 """An implementation that is faster than this is called several times a round."""
 RUN_SECONDS = 5
@@ -241,8 +240,7 @@ def _time(candidates: Sequence[Candidate], rounds: int, timed: Timed) -> None:
     runs = [(run, times) for c in candidates for run, times in zip(c.runs, c.times)]
     often = []
     for run, _ in runs:
-        ms = min(timed(run, 1) for _ in range(WARM_UP))
-        often.append(max(1, round(1000 * ROUND_SECONDS / max(ms, 1e-3))))
+        often.append(max(1, round(1000 * ROUND_SECONDS / max(timed(run, 1), 1e-3))))  # warms up, too
     for _ in range(rounds):
         for (run, times), count in zip(runs, often):
             if sum(times) * count < 1000 * RUN_SECONDS:

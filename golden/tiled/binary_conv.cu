@@ -79,7 +79,7 @@ __device__ inline void stage(const Problem& p, const Tile& tile, int first, int 
         const int y = tile.top + row, x = tile.left + column;
         if (row >= tile.used_rows || column >= tile.used_columns) continue;
         const bool inside = 0 <= y && y < p.height && 0 <= x && x < p.width;
-        const long long at = ((long long)(tile.image * p.groups + group) * p.height + y) * p.width + x;
+        const long long at = (((long long)tile.image * p.groups + group) * p.height + y) * p.width + x;
         features[i] = inside ? __ldg(input + at) : outside_word<Word>(p, group);
     }
     for (int i = thread_index(); i < int(blockDim.x) * groups * taps; i += thread_count()) {
@@ -119,13 +119,13 @@ __device__ inline void store_word(const Problem& p, int image, int channel, int 
                                   unsigned* bits) {
     const int word_bits = 8 * sizeof(Word), group = channel / word_bits;
     if (group >= p.out_groups || row >= p.out_height || column >= p.out_width) return;
-    const long long at = ((long long)(image * p.out_groups + group) * p.out_height + row) * p.out_width + column;
+    const long long at = (((long long)image * p.out_groups + group) * p.out_height + row) * p.out_width + column;
     bits[at * (word_bits / 32) + channel % word_bits / 32] = word;  // little endian, as every GPU
 }
 
 __device__ inline void store_dot(const Problem& p, int image, int channel, int row, int column, int dot, int* dots) {
     if (channel >= p.out_channels || row >= p.out_height || column >= p.out_width) return;
-    dots[((long long)(image * p.out_height + row) * p.out_width + column) * p.out_channels + channel] = dot;
+    dots[(((long long)image * p.out_height + row) * p.out_width + column) * p.out_channels + channel] = dot;
 }
 
 // ---- XOR and popcount

@@ -56,8 +56,8 @@ class PackedConv:
             raise ValueError(f"{self.name}: pad must be one of {', '.join(PADS)}, got {self.pad!r}")
         if self.pad == "valid" and any(self.window.padding):
             raise ValueError(f"{self.name}: pad valid needs padding (0, 0, 0, 0), got {self.window.padding}")
-        if self.channels * self.window.taps >= 1 << 31:
-            raise ValueError(f"{self.name}: channels x taps must be < 2^31, got {self.channels} x {self.window.taps}")
+        if self.channels * self.window.taps >= 1 << 30:  # twice that fits an int32
+            raise ValueError(f"{self.name}: channels x taps must be < 2^30, got {self.channels} x {self.window.taps}")
         layout.word_bits_of(f"{self.name}.weight", self.weight)
         _check_shape(f"{self.name}.weight", self.weight, (self.out_channels, self.groups, *self.window.kernel))
         layout.check_unused(f"{self.name}.weight", self.weight, self.channels)

@@ -4,8 +4,8 @@
 // kernels: a byte is a kernel, and two instructions count 4 channels of each. 8-bit counts hold 63 steps of at most 4,
 // then they are added to 16-bit ones, and those, before they run over, to the result.
 //
-// Tried instead, on 512 bits: XOR and the popcount of a vector by PSHUFB, 0.6 times as fast; XOR and carry-save adders, a
-// fifth slower at 1,152 products a window and a seventh faster at 2,304.
+// Tried instead, on 512 bits: XOR and the popcount of a vector by PSHUFB, 0.6 times as fast; XOR and carry-save adders,
+// a fifth slower at 1,152 products a window and a seventh faster at 2,304.
 
 #pragma once
 

@@ -2,11 +2,12 @@
 tests/overlay/test_mixed_kinds.py."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
+from driver.flow.of_plan import system
 from driver.plan import Plan, plan
 from golden.conv import Conv, Dense
 from golden.encoding import BIPOLAR, Encoding, signed
@@ -99,6 +100,16 @@ def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
     assert made.conv.inputs[0]["words"] == 30 * 6
     assert made.kernels[0].shape == (3 * 30 * 6, 2 * 3 * 8)
     assert made.passes[0].weight.shape == (5, 30, 12)
+
+
+def test_bits_have_a_gearbox_of_their_own():
+    """Also where as many lanes leave by other outlets; a binary NPU gives bits to all."""
+    npus = cascade([replace(INTEGER, kfp=8), BINARY, replace(INTEGER, kfp=8)])
+    requantised = Requantise(name="act_0", encoding=INT8)
+    first = Conv(name="conv_0", out_channels=4, kernel=(1, 1), weight=INT8)
+    made = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
+    modelled = system(made, [asdict(npu) for npu in npus])
+    assert [modelled.gearbox(i) for i in range(5)] == [(8, False), (8, True), (8, False), (8, False), (8, False)]
 
 
 def test_widths_are_those_of_the_npu():

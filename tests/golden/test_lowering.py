@@ -1,4 +1,4 @@
-"""Each rewriting of golden/lowering_binary.py against the plain layers, pass by pass; unused lanes as in driver/layout."""
+"""Each rewriting of golden/lowering_binary.py against plain layers, pass by pass; unused lanes as in driver/layout."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -92,7 +92,7 @@ def test_errors_of_a_layer():
             {"window": Window(kernel=(3, 3), padding=(1, 0, 0, 0))},
             "conv: pad valid needs padding (0, 0, 0, 0), got (1, 0, 0, 0)",
         ),
-        ({"channels": 1 << 28}, "conv: channels x taps must be < 2^31, got 268435456 x 9"),
+        ({"channels": 1 << 27}, "conv: channels x taps must be < 2^30, got 134217728 x 9"),
         ({"weight": layer.weight.astype(np.int32)}, "conv.weight: words must be uint32 or uint64, got int32"),
         ({"weight": layer.weight[:, :1]}, "conv.weight: shape must be (5, 2, 3, 3), got (5, 1, 3, 3)"),
         ({"weight": ~layer.weight}, "conv.weight: bits of channels >= 33 must be 0"),

@@ -100,6 +100,20 @@ def test_problem_is_the_struct_of_the_source():
     assert re.search(r"enum Pad \{ (.*?) \}", text)[1] == "PAD_MINUS, PAD_PLUS, PAD_EXACT"
 
 
+@pytest.mark.parametrize(
+    ("word_bits", "size", "options", "expected"),
+    [
+        (32, (3, 3), {}, "binary_conv_popc<unsigned int, 4, 4, 3>"),
+        (64, (3, 1), {"patch": (2, 8)}, "binary_conv_popc<unsigned long long, 2, 8, 0>"),
+        (32, (2, 2), {"kernel": "mma-xor"}, "binary_conv_mma<unsigned int, 4, 4, 0, true>"),
+        (64, (5, 5), {"kernel": "mma-and"}, "binary_conv_mma<unsigned long long, 4, 4, 5, false>"),
+    ],
+)
+def test_instance_of_the_source(word_bits, size, options, expected):
+    made = case(kernel=size, word_bits=word_bits)
+    assert kernel.instance(plan(made.layer, made.words, **options)) == expected
+
+
 def test_a_read_outside_the_arrays_is_an_error():
     made = case(size=(4, 4))
     how = plan(made.layer, made.words)

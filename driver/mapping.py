@@ -1,4 +1,4 @@
-"""Mapping: which NPU of a chain or ring computes which layer (spec B16, D2, D9).
+"""Mapping: which NPU of a chain or ring computes which layer (spec B16, D2, D9), and with it on which engine.
 
 layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
 """
@@ -7,8 +7,70 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
+import numpy as np
+
+from golden.conv import Weighted
+from golden.lowering import Engine, Lowered, engine_kinds, lower
+from golden.network import Model
+from golden.passes import Pass
+
 Geometry = Mapping[str, Any]
 """Parameters of an NPU, as its manifest gives them."""
+
+
+def mapped(
+    model: Model, geometries: Sequence[Geometry], mapping: Sequence[int] | None = None
+) -> tuple[Lowered, Sequence[int]]:
+    """The passes of ``model``, each for the NPU that computes it, and these NPUs.
+
+    mapping : NPU of each weighted layer; by default ``assign``'s, where NPUs differ in kind by the layers' own kinds.
+    ValueError where a layer finds no way to its NPU, or this one can't compute it.
+    """
+    names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
+    if mapping is not None:
+        check(geometries, names, mapping)
+        return _lowered(model, [_engine([geometries[n]]) for n in mapping], geometries[0]), mapping
+    kinds = [str(geometries[0]["kind"])] * len(names)
+    if any(g["kind"] != kinds[0] for g in geometries):
+        kinds[1:] = engine_kinds(model.network)[1:]
+    engines = [_engine([g for g in geometries if g["kind"] == kind]) for kind in kinds]
+    lowered = _lowered(model, engines, geometries[0])
+    mapping = assign(geometries, names, _beats(lowered, geometries))
+    for name, kind, n in zip(names, kinds, mapping):
+        if kind != geometries[n]["kind"]:
+            raise ValueError(f"{name}: kind of its NPU must be {kind}, got {geometries[n]['kind']} in NPU {n}")
+    own = [_engine([geometries[n]]) for n in mapping]
+    return lowered if own == engines else _lowered(model, own, geometries[0]), mapping
+
+
+def _engine(geometries: Sequence[Geometry]) -> Engine:
+    """The engine of NPUs of one kind, as wide as the widest."""
+    feature_bits, weight_bits = (max(int(g[key]) for g in geometries) for key in ("feature_bits", "weight_bits"))
+    return Engine(str(geometries[0]["kind"]), feature_bits, weight_bits)
+
+
+def _lowered(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Lowered:
+    """Passes for these engines. geometry : of NPU 0, which the input is for."""
+    kfp, groups, shift_bits = (int(geometry[key]) for key in ("kfp", "planes", "shift_bits"))
+    lanes = kfp // (groups + 1) if groups else kfp
+    lowered = lower(model, groups or None, int(geometry["binariser_bits"]), lanes, engines=engines)
+    if not groups and lowered.input_bits > 1 << shift_bits:
+        raise ValueError(
+            f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
+            f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
+        )
+    return lowered
+
+
+def _beats(lowered: Lowered, geometries: Sequence[Geometry]) -> list[list[float]]:
+    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on those of another kind."""
+    out: list[list[float]] = []
+    for p in lowered.passes:
+        taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
+        lanes, kind = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
+        beats = [taps * -(-lanes // int(g["kfp"])) * -(-p.out_channels // int(g["kgp"])) for g in geometries]
+        out.append([count if g["kind"] == kind else inf for count, g in zip(beats, geometries)])
+    return out
 
 
 def way(geometries: Sequence[Geometry], name: str, here: int, there: int) -> str:

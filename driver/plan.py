@@ -5,13 +5,11 @@ model --golden.lowering--> passes --golden.schedule--> orders --this--> table ro
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 
 import numpy as np
 
-from golden.conv import Weighted
 from golden.encoding import Array
-from golden.lowering import Engine, Lowered, engine_kinds, lower
+from golden.lowering import Lowered
 from golden.network import Model
 from golden.passes import IntegerPass, Pass
 from golden.schedule import Schedule, Stage, StageTables, schedule
@@ -19,7 +17,7 @@ from golden.window import Pair, Window
 
 from . import integer
 from .layout import UNUSED, Ints, Layout, chunks, plane_layout, regroup, result_layout
-from .mapping import Geometry, assign, check, way
+from .mapping import Geometry, mapped, way
 from .program import ONE, ZERO
 from .raster import raster_schedule
 from .tables import Tables, base, rows
@@ -134,7 +132,7 @@ def plan(
     """
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
-    lowered, mapping = _mapped(model, geometries, mapping)
+    lowered, mapping = mapped(model, geometries, mapping)
     made, layout, code = _begin(lowered, geometries, order)
     made.mapping = list(mapping)
     parts, passes, source = iter(made.schedule.tables), lowered.passes, "host"
@@ -159,67 +157,12 @@ def plan(
     return made
 
 
-def _mapped(
-    model: Model, geometries: Sequence[Geometry], mapping: Sequence[int] | None
-) -> tuple[Lowered, Sequence[int]]:
-    """The model lowered to the NPUs that compute its layers, and these."""
-    names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
-    if mapping is not None:
-        check(geometries, names, mapping)
-        return _lower(model, [_engine([geometries[n]]) for n in mapping], geometries[0]), mapping
-    kinds = [str(geometries[0]["kind"])] * len(names)
-    if any(g["kind"] != kinds[0] for g in geometries):
-        kinds[1:] = engine_kinds(model.network)[1:]
-    lowered = _lower(model, [_engine([g for g in geometries if g["kind"] == kind]) for kind in kinds], geometries[0])
-    mapping = assign(geometries, names, _beats(lowered, geometries))
-    for name, kind, n in zip(names, kinds, mapping):
-        if kind != geometries[n]["kind"]:
-            raise ValueError(f"{name}: kind of its NPU must be {kind}, got {geometries[n]['kind']} in NPU {n}")
-    if len(geometries) > 1:  # which may be narrower than others of their kind
-        lowered = _lower(model, [_engine([geometries[n]]) for n in mapping], geometries[0])
-    return lowered, mapping
-
-
-def _engine(geometries: Sequence[Geometry]) -> Engine:
-    """The engine of NPUs of one kind, as wide as the widest."""
-    feature_bits, weight_bits = (max(int(g[key]) for g in geometries) for key in ("feature_bits", "weight_bits"))
-    return Engine(str(geometries[0]["kind"]), feature_bits, weight_bits)
-
-
-def _beats(lowered: Lowered, geometries: Sequence[Geometry]) -> list[list[float]]:
-    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on those of another kind."""
-    out = []
-    for p in lowered.passes:
-        taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
-        lanes, kind = int(np.prod(p.weight.shape[2:])), "integer" if isinstance(p, IntegerPass) else "binary"
-        out.append(
-            [
-                taps * -(-lanes // int(g["kfp"])) * -(-p.out_channels // int(g["kgp"])) if g["kind"] == kind else inf
-                for g in geometries
-            ]
-        )
-    return out
-
-
 def _chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> int:
     """Words of a chunk of the map with this tuple layout that ``p`` reads."""
     buffer, words = int(npu.geometry["buffer_words"]), len(layout)
     if p.height * p.width == 1:
         return 1
     return min(tuples, buffer // words) * words if words <= buffer else buffer
-
-
-def _lower(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Lowered:
-    """Passes for these engines. geometry : of NPU 0."""
-    kfp, groups, shift_bits = (int(geometry[key]) for key in ("kfp", "planes", "shift_bits"))
-    lanes = kfp // (groups + 1) if groups else kfp
-    lowered = lower(model, groups or None, int(geometry["binariser_bits"]), lanes, engines=engines)
-    if not groups and lowered.input_bits > 1 << shift_bits:
-        raise ValueError(
-            f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
-            f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
-        )
-    return lowered
 
 
 def _begin(lowered: Lowered, geometries: Sequence[Geometry], order: str) -> tuple[Plan, Layout, Ints]:

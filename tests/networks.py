@@ -161,12 +161,12 @@ def integer_networks(draw: st.DrawFn, feature_bits: int = 8, weight_bits: int = 
 
 
 @st.composite
-def mixed_networks(draw: st.DrawFn, kinds: Sequence[str], input_bits: int = 8) -> Network:
+def mixed_networks(draw: st.DrawFn, kinds: Sequence[str], poolable: Sequence[bool] | None = None) -> Network:
     """A weighted layer for the engine of each of ``kinds``, "binary" or "integer" of 8 bits; the last may be raw.
 
-    input_bits : planes of an integer input to a binary first layer.
+    poolable : which of the layers may have a pool behind them; by default all.
     """
-    binary = st.sampled_from([BIPOLAR, bipolar(2), signed(input_bits)])
+    binary = st.sampled_from([BIPOLAR, bipolar(2), signed(8)])
     source = draw(maps(draw(binary if kinds[0] == "binary" else encodings(8))))
     at, macs = source, 0
     layers: list[Layer] = []
@@ -186,7 +186,7 @@ def mixed_networks(draw: st.DrawFn, kinds: Sequence[str], input_bits: int = 8) -
         layers.append(layer)
         if raw:
             break
-        pooled, tail = draw(st.booleans()), list[Layer]()
+        pooled, tail = (poolable is None or poolable[i]) and draw(st.booleans()), list[Layer]()
         if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
             encoding = draw(encodings(8).filter(lambda e: e.kind != "ternary"))
             tail.append(Requantise(name=f"act_{i}", encoding=encoding, relu=draw(st.booleans())))

@@ -58,7 +58,7 @@ def _paragraph(text: str, width: int) -> str:
     items = [(f"- `{item[1]}`: {item[2]}" if (item := ITEM.match(part)) else part) for part in parts]
     out = items[:1]
     for before, item in pairwise(items):
-        out += [item] if before[:2] == item[:2] == "- " else ["", item]
+        out += [item] if before.startswith("- ") == item.startswith("- ") else ["", item]
     return "\n".join(out)
 
 

@@ -63,7 +63,7 @@ def run(
     FiberError where the kernel breaks a rule; native.BuildError where it can't be compiled.
     """
     how = how or plan(layer, words)
-    how.check_input(words)
+    how.check(layer, words)
     size = int(np.prod(how.output_shape))
     guarded = np.empty(size + 2 * GUARD_WORDS, how.output_dtype)
     guarded.view(np.uint8)[:] = GUARD

@@ -81,7 +81,7 @@ def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
     GpuError where there is no GPU or no CuPy; ValueError where the GPU can't run the plan's kernel.
     """
     how = how or plan(layer, words, kernel=best_kernel(capability()))
-    how.check_input(words)
+    how.check(layer, words)
     cupy = _cupy()
     output: Array = cupy.asnumpy(Prepared(how)(cupy.asarray(np.ascontiguousarray(words))))
     return output

@@ -189,12 +189,14 @@ class Plan:
         """Registers that a thread can have."""
         return min(self.limits.thread_registers, self.limits.registers // self.threads)
 
-    def check_input(self, words: Array) -> None:
-        """ValueError unless the plan is for ``words`` (N, ceil(C/B), H, W), and they are the layer's input."""
-        self.layer.check_input(words)
-        needed = (self.images, self.layer.groups, self.height, self.width)
+    def check(self, layer: PackedConv, words: Array) -> None:
+        """ValueError unless the plan is of that layer for the input ``words`` (N, ceil(C/B), H, W)."""
+        if self.layer is not layer:
+            raise ValueError(f"{layer.name}: the plan must be of this layer, got one of another, {self.layer.name}")
+        layer.check_input(words)
+        needed = (self.images, layer.groups, self.height, self.width)
         if words.shape != needed:
-            raise ValueError(f"{self.layer.name}: the plan is for an input of shape {needed}, got {words.shape}")
+            raise ValueError(f"{layer.name}: the plan is for an input of shape {needed}, got {words.shape}")
 
 
 def plan(

@@ -47,7 +47,7 @@ def run(
     reads : counters, to which every read of global memory adds.
     """
     how = how or plan(layer, words)
-    how.check_input(words)
+    how.check(layer, words)
     rows, columns = how.output
     halves = np.zeros((len(words), layer.out_groups, rows, columns, layer.word_bits // WARP), np.uint32)
     dots = np.zeros((len(words), rows, columns, layer.out_channels), np.int32)

@@ -18,6 +18,7 @@ CASES = {
     "full line": (f"{FULL}\nof it.", f"- `a`: {FULL[4:]} of it."),
     "line with room": (f"{FULL}\nI am.", f"- `a`: {FULL[4:]}\n\nI am."),
     "line that ended": ("a : one.\nRaises ValueError.", "- `a`: one.\n\nRaises ValueError."),
+    "text after items": ("a : one.\nText.\nMore.", "- `a`: one.\n\nText.\nMore."),
     "no item": ("``a``: one. Not a : b here", "``a``: one. Not a : b here"),
     "drawing": ("    a --> b\n\nText.", "    a --> b\n\nText."),
     "columns": ("x/<name>    one\nyyy         two", "```text\nx/<name>    one\nyyy         two\n```"),

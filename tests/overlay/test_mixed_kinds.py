@@ -81,13 +81,14 @@ PARTS = ("beats", "wait_input", "wait_room", "wait_table")
 
 @st.composite
 def mappings(draw: st.DrawFn, design: Design) -> list[int]:
-    """NPUs of 2 layers to 5, each reached from the one before, the last with outlet host."""
+    """NPUs of 2 layers to 5, each reached from the one before, the last with outlet host; of a pipeline, all."""
     npus, found, most = design.npus, [0], draw(st.integers(2, 5))
-    while len(found) < most or "host" not in npus[found[-1]].outlets:
+    while True:
         here = found[-1]
         ways = [here] * ("loop" in npus[here].outlets) + [(here + 1) % len(npus)] * ("ring" in npus[here].outlets)
+        if not ways or (len(found) >= most and "host" in npus[here].outlets):
+            return found
         found.append(draw(st.sampled_from(ways)))
-    return found
 
 
 @cache
@@ -104,11 +105,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """``unfit`` where the network that is drawn doesn't fit the design's memories, ``stuck`` where it would block, else
-    ``exact``; then with how many kinds."""
+    ``exact`` and on how many kinds of NPUs."""
     design, (bit, manifest) = DESIGNS[name], overlay(name, folder)
     mapping = data.draw(mappings(design))
-    kinds = [design.npus[n].kind for n in mapping]
-    network, seed = data.draw(mixed_networks(kinds)), data.draw(st.integers(0, 2**32 - 1))
+    kinds, poolable = [design.npus[n].kind for n in mapping], [design.npus[n].pool for n in mapping]
+    network, seed = data.draw(mixed_networks(kinds, poolable)), data.draw(st.integers(0, 2**32 - 1))
     order, work = data.draw(st.sampled_from(["raster", "pull"])), data.draw(st.sampled_from(["output", "auto"]))
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, 32)

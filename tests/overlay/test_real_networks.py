@@ -31,7 +31,7 @@ from overlay.run import random_images, run
 from tests import board_data
 
 FIGURES = {
-    "digits-cnn": (1, 512, 1_356, 1_376),
+    "digits-cnn": (1, 512, 1_358, 1_378),
     "digits-cnn-pipeline": (4, 592, 648, 1_078),
     "cifar-quick-int8": (1, 64, 220_537, 220_560),
     "cifar-quick-int8-cascade3": (3, 192, 94_864, 130_728),

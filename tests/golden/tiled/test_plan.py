@@ -98,4 +98,7 @@ def test_impossible_tiles():
     with value_error("conv: blocks must be < 2^31, got 4294967296"):
         replace(how, images=1 << 31)
     with value_error("conv: the plan is for an input of shape (2, 2, 7, 9), got (1, 2, 7, 9)"):
-        replace(how, images=2).check_input(made.words)
+        replace(how, images=2).check(made.layer, made.words)
+    other = case(channels=33).layer
+    with value_error("conv: the plan must be of this layer, got one of another, conv"):
+        how.check(other, made.words)

@@ -1,0 +1,42 @@
+"""Lists in pages are whole."""
+
+import re
+
+import driver.errors
+from overlay.boards import BOARDS
+
+from .blocks import ROOT
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def test_install_tells_every_extra():
+    project = (ROOT / "pyproject.toml").read_text()
+    section = project.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    extras = re.findall(r"^([\w-]+) = \[", section, re.M)
+    assert len(extras) > 5
+    told = re.findall(r"^\| `([\w-]+)` \|", page("start/install.md"), re.M)
+    assert sorted(told) == sorted(extras)
+
+
+def test_bring_up_tells_every_board():
+    line = next(line for line in page("how-to/board.md").splitlines() if line.startswith("Boards: "))
+    assert line.removeprefix("Boards: ").partition(". ")[0].split(", ") == list(BOARDS)
+
+
+def test_errors_tells_every_exception():
+    errors = [name for name, kind in vars(driver.errors).items() if getattr(kind, "__module__", "") == "driver.errors"]
+    named = re.findall(r"^\| \[`(\w+)`\]\[driver\.errors\.\1\]", page("reference/errors.md"), re.M)
+    assert sorted(named) == sorted(name for name in errors if name[0].isupper())
+
+
+def test_files_tells_what_a_build_writes():
+    """By the docstring of overlay.build."""
+    import overlay.build
+
+    written = re.findall(r"^(\S+?)(?:, \S+)*  +\S", overlay.build.__doc__, re.M)
+    assert len(written) > 4
+    for name in written:
+        assert f"| `{name.replace('<name>', '<design>')}`" in page("reference/files.md"), name

@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?=
 DEMO := hls,sim,cli
-DEV := hls,sim,cli,area,explore,cluster,docs,dev
+DEV := all,docs,dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 # One line that is true for a Python that can make the environment; old Pythons must be able to read it.
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
 
-.PHONY: help demo test test-slow lint docs clean compiler
+.PHONY: help demo test test-slow lint notebooks docs clean compiler
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 
@@ -30,6 +30,10 @@ test-slow: compiler $(VENV)/.ready-dev ## the tests: long runs
 lint: $(VENV)/.ready-dev ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+
+notebooks: compiler $(VENV)/.ready-dev ## the notebooks, in JupyterLab
+	@$(PIP) install -c constraints.txt jupyterlab
+	@$(BIN)/jupyter lab --ServerApp.root_dir=notebooks
 
 docs: $(VENV)/.ready-dev ## the documentation site: build/site/index.html
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

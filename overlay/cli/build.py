@@ -12,7 +12,7 @@ from .. import bench as benches
 from .. import build as builds
 from .. import networks
 from ..boards import BOARDS, board
-from ..designs import Reference, chosen
+from ..designs import REFERENCES, Reference, chosen
 from ..explore.candidate import Candidate
 from ..explore.estimate import estimate
 from .show import dump, json_option, one_line_errors, table, working
@@ -22,7 +22,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("build")
-@click.argument("network")
+@click.argument("network", metavar="NETWORK|DESIGN")
 @click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
 @click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
 @click.option("--kgp", type=int, help="PEs, kernels in parallel.")
@@ -57,13 +57,20 @@ def build_command(
     as_json: bool,
     **folding: int | None,
 ) -> None:
-    """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz).
+    """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz); or a reference DESIGN (see
+    bench), for all networks that it is for.
 
     The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU. Memories are
     made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
     overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
     """
-    model = networks.find(network)
+    if network in REFERENCES and not (design_name or foldings):
+        name, design_name, models = network, network, REFERENCES[network].models()
+        weights = REFERENCES[network].network
+    else:
+        models, weights = [networks.find(network)], network
+        name = models[0].network.name
+    model = models[0]
     given = {key: value for key, value in folding.items() if value is not None}
     target = board(board_name) if board_name else None
     reference: Reference | Candidate
@@ -72,18 +79,18 @@ def build_command(
             others = {"design": design_name, "stream-bits": stream_bits, "order": order, **given}
             _refuse([k for k, v in others.items() if v] + ["stream-weights"] * stream_weights)
             reference = Candidate.load(foldings, model)
-            design = reference.design(model, model.network.name)
+            design = reference.design(model, name)
         else:
             reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
-            design = reference.design(model.network.name, [model], stream_weights=stream_weights)
+            design = reference.design(name, models, stream_weights=stream_weights)
         made = builds.build(
-            out or Path("build") / model.network.name, design, [model],
+            out or Path("build") / name, design, models,
             order=reference.order, work=dict(reference.work), mapping=reference.mapping,
             arch=arch, board=target, clock_mhz=clock_mhz, command=_words(click.get_current_context()),
         )  # fmt: skip
     program = made.program(model.network.name)
     facts = {
-        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(network),
+        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(weights),
         **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
         "npu": [_facts(n) for n in design.npus],
         "mapping": list(program.mapping),
@@ -94,7 +101,7 @@ def build_command(
         dump(facts)
         return
     table(
-        f"{model.network.name}: {made.folder}",
+        f"{name}: {made.folder}",
         {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
     )
     if target:

@@ -11,9 +11,7 @@ from .blocks import DATA, ROOT, RUN, Block, blocks, pages
 from .run_page import run
 
 NOT_RUN: dict[str, list[str]] = {
-    "README.md": [
-        "makes an environment of its own; tests/overlay/test_demo.py runs the demo, and make test is what runs the tests"
-    ],
+    "README.md": ["makes an environment of its own; tests/overlay/test_demo.py runs the demo"],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/serve runs it",

@@ -1,6 +1,7 @@
 """The command line: what people and scripts see."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from golden import file
+from overlay import build as builds
 from overlay import networks
 from overlay.cli.commands import bitloom
+from overlay.designs import DIGITS, REFERENCES, Reference
 
 REPORT_KEYS = {
     "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
@@ -37,6 +40,16 @@ def test_demo(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "demo" / "report.json").read_text())
     assert set(report) >= REPORT_KEYS
     assert report["frames"] == report["bit_exact_frames"] == 12
+
+
+def test_build_a_reference_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, for all its networks."""
+    npu = replace(DIGITS, accumulate="both")
+    monkeypatch.setitem(REFERENCES, "two", Reference(network="digits-cnn", npus=(npu,), also=("digits-or",)))
+    assert call("build", "two", "--out", str(tmp_path)).exit_code == 0
+    made = builds.load(tmp_path)
+    assert made.design.name == "two"
+    assert list(made.programs) == ["digits-cnn", "digits-or"]
 
 
 def test_build_and_simulate(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def check(
         )
     if not to_bits and kinds not in TAILS:
         raise ValueError(
-            f"{layer.name}: what follows must be nothing, requantise, or requantise and a pool, got {', '.join(kinds)}"
+            f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
+            f"and a pool, got {', '.join(kinds)}"
         )
     if not kinds and not is_last:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")

@@ -11,7 +11,10 @@ from .blocks import DATA, ROOT, RUN, Block, blocks, pages
 from .run_page import run
 
 NOT_RUN: dict[str, list[str]] = {
-    "README.md": ["makes an environment of its own; tests/overlay/test_demo.py runs the demo"],
+    "README.md": [
+        "makes an environment of its own; tests/overlay/test_demo.py runs the demo",
+        "servers that run until they are stopped; tests/overlay/serve and tests/overlay/test_notebooks.py run both",
+    ],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/serve runs it",

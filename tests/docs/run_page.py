@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .blocks import Block, blocks
+from .blocks import RUN, Block, blocks
 
 OUTPUT = doctest.OutputChecker()
 
@@ -20,9 +20,10 @@ def run(page: Path, slow: bool) -> None:
     names: dict[str, object] = {"__name__": "__main__"}
     printed: str | None = None
     for block in blocks(page):
-        if block.language in ("python", "shell"):
-            left_out = block.mark == "not run" or (block.mark == "slow" and not slow)
-            printed = None if left_out else run_python(block, names) if block.language == "python" else run_shell(block)
+        if block.language in RUN:
+            printed = None
+            if block.mark == "" or (block.mark == "slow" and slow):
+                printed = run_python(block, names) if block.language == "python" else run_shell(block)
         elif block.mark == "prints" and printed is not None:
             same = OUTPUT.check_output(block.text, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
             assert same, f"{block.name}: must be what is printed, got:\n{printed}"

@@ -5,7 +5,6 @@ tuple memories, buffers and spill stores.
 """
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -26,12 +25,11 @@ from golden.encoding import BIPOLAR
 from golden.network import Model, Network
 from golden.threshold import Threshold
 from hls_gen.design import Design, Npu
-from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
 from overlay.board import activate
 from tests.cases import case_map
 from tests.cases import random_model as case_model
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.simulated import overlay
 
 BINARY = Npu(
     acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
@@ -89,13 +87,6 @@ QUICK = ("integer", "ring")
 BATCHES = (1, 2, 4)
 
 
-@cache
-def overlay(name: str, folder: Path) -> tuple[Path, Manifest]:
-    """The simulation overlay of a design, made once."""
-    made = generate(DESIGNS[name])
-    return write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("flow_hardware")
@@ -103,7 +94,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     """Whether the network that is drawn fits the design and was compared."""
-    bit, manifest = overlay(design, folder)
+    bit, manifest = overlay(DESIGNS[design], folder)
     npus = [npu.parameters for npu in manifest.npus]
     integer = npus[0]["kind"] == "integer"
     network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
@@ -198,8 +189,7 @@ def test_deadlock_is_that_of_the_hardware(tmp_path: Path) -> None:
     design = Design(name="four", npus=ring(one, one), spill_words=64)
 
     def of(words: int) -> tuple[Path, Manifest]:
-        made = generate(replace(design, spill_words=words))
-        return write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest, "four")
+        return overlay(replace(design, spill_words=words), tmp_path)
 
     manifest = of(64)[1]
     npus = [npu.parameters for npu in manifest.npus]

@@ -4,7 +4,6 @@ serial and collect; and whole networks with layers that accumulate by OR."""
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from driver.accelerator import Accelerator
 from driver.compile import compile_model
 from driver.manifest import Manifest
 from golden import packed
@@ -30,13 +28,12 @@ from hls_gen.design import Design, Npu
 from hls_gen.memory import Library
 from hls_gen.top import TOP
 from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
 from overlay.fit import fit
 from overlay.sim import lint
 from tests.cases import random_images, random_model
 from tests.errors import value_error
 from tests.hls_gen.bench import Bench, together
+from tests.simulated import outputs, overlay
 
 PRODUCTS = 10
 """Of the longest window."""
@@ -310,36 +307,22 @@ def model_of(network: Network, seed: int) -> Model:
     return model
 
 
-@cache
-def overlay(name: str, folder: Path) -> tuple[Path, Manifest]:
-    """The simulation overlay of a design, made once."""
-    made = generate(design_of(name))
-    return write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("accumulate")
 
 
 def check_network(name: str, folder: Path, data: st.DataObject) -> None:
-    bit, manifest = overlay(name, folder)
+    bit, manifest = overlay(design_of(name), folder)
     npu, seed = DESIGNS[name], data.draw(st.integers(0, 2**32 - 1))
     model = model_of(data.draw(networks(npu)), seed)
     images = random_images(model, 3, np.random.default_rng(seed))
     work = data.draw(st.sampled_from(["output", "auto"]))
     program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])), work)
-    board = activate()
-    board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])), seed=seed)
-    try:
-        with Accelerator(bit) as accelerator:
-            accelerator.load(program)
-            outputs = accelerator.predict(images)
-            beats = accelerator.counters()["npu0_beats"]
-    finally:
-        board.close()
-    np.testing.assert_array_equal(outputs, packed.forward(model, images))
-    assert beats == program.ideal_cycles * len(images)
+    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    found, counters = outputs(bit, program, images, **stalls, seed=seed)
+    np.testing.assert_array_equal(found, packed.forward(model, images))
+    assert counters["npu0_beats"] == program.ideal_cycles * len(images)
 
 
 def run_networks(name: str, folder: Path, count: int) -> None:

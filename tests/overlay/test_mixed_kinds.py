@@ -1,30 +1,24 @@
 """Chains and rings in which binary and integer NPUs take turns: random networks on any mapping, bit-exact under random
 stalls, in as many cycles as the flow model says, every one of them counted."""
 
-from collections import Counter
 from dataclasses import asdict, replace
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from driver.accelerator import Accelerator
 from driver.compile import compile_model
 from driver.flow import simulate
 from driver.flow.of_plan import system
-from driver.manifest import Manifest
 from driver.plan import plan
-from driver.program import Program
 from golden import packed
 from hls_gen.design import Design, Npu, cascade, pipeline, ring
 from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
 from overlay.sim import lint
 from tests.networks import mixed_networks, random_images, random_integer_model
+from tests.simulated import outputs, overlay, tally
 
 BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=1024, pool_words=256, taps=8192, olds=8192,
@@ -91,13 +85,6 @@ def mappings(draw: st.DrawFn, design: Design) -> list[int]:
         found.append(draw(st.sampled_from(ways)))
 
 
-@cache
-def overlay(name: str, folder: Path) -> tuple[Path, Manifest]:
-    """The simulation overlay of a design, made once."""
-    made = generate(DESIGNS[name])
-    return write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mixed_kinds")
@@ -106,7 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """``unfit`` where the network that is drawn doesn't fit the design's memories, ``stuck`` where it would block, else
     ``exact`` and on how many kinds of NPUs."""
-    design, (bit, manifest) = DESIGNS[name], overlay(name, folder)
+    design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     mapping = data.draw(mappings(design))
     kinds, poolable = [design.npus[n].kind for n in mapping], [design.npus[n].pool for n in mapping]
     network, seed = data.draw(mixed_networks(kinds, poolable)), data.draw(st.integers(0, 2**32 - 1))
@@ -121,9 +108,9 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
         return "stuck" if "spill_words" in str(e) else "unfit"
     images = random_images(network, FRAMES, seed)
     golden = packed.forward(model, images)
-    stalled, _ = outputs(bit, program, images, {"source": 0.4, "sink": 0.4, "seed": seed})
+    stalled, _ = outputs(bit, program, images, source=0.4, sink=0.4, seed=seed)
     np.testing.assert_array_equal(stalled, golden)
-    straight, counters = outputs(bit, program, images, {})
+    straight, counters = outputs(bit, program, images)
     np.testing.assert_array_equal(straight, golden)
     modelled = system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words)
     flow = simulate(modelled, FRAMES)
@@ -134,49 +121,16 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     return f"exact {len(set(kinds))}"
 
 
-def outputs(
-    bit: Path, program: Program, images: np.ndarray, stalls: dict[str, float]
-) -> tuple[np.ndarray, dict[str, int]]:
-    """What the simulated board gives for a batch, and its counters of it."""
-    board = activate()
-    board.stall(**stalls)
-    board.timeout_cycles = 500_000
-    try:
-        with Accelerator(bit, timeout=120.0) as accelerator:
-            accelerator.load(program)
-            accelerator.clear_counters()
-            return accelerator.predict(images, len(images)), accelerator.counters()
-    finally:
-        board.close()
-
-
-def check_many(name: str, folder: Path, count: int) -> Counter[str]:
-    """What became of ``count`` combinations."""
-    found: Counter[str] = Counter()
-
-    @settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), print_blob=True,
-    )  # fmt: skip
-    @given(st.data())
-    def draw(data: st.DataObject) -> None:
-        found[check(name, folder, data)] += 1
-
-    draw()
-    print(name, found)
-    return found
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_random_networks(name: str, folder: Path) -> None:
-    assert check_many(name, folder, QUICK[name])["exact 2"] >= 8
+    assert tally(partial(check, name, folder), QUICK[name])["exact 2"] >= 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_many_random_networks(name: str, folder: Path) -> None:
     assert lint(generate(DESIGNS[name]).text) == []
-    assert check_many(name, folder, MANY)["exact 2"] >= 15
+    assert tally(partial(check, name, folder), MANY)["exact 2"] >= 15
 
 
 def test_equal_npus_between_others() -> None:

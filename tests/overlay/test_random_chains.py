@@ -6,23 +6,19 @@ A few designs run every network that is drawn; tests/overlay/test_random_network
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from driver.accelerator import Accelerator
 from driver.compile import compile_model
 from driver.flow import Deadlock, System, simulate
 from driver.flow.of_plan import system
 from driver.manifest import Manifest
 from driver.plan import plan
-from driver.program import Program
 from golden import packed
 from golden.conv import Conv, Dense, Weighted
 from golden.encoding import BIPOLAR, Encoding, signed
@@ -32,11 +28,10 @@ from golden.requantise import Requantise
 from golden.threshold import Threshold
 from hls_gen.design import Design, Npu, cascade, ring
 from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
 from overlay.sim import SimulationTimeout
 from tests.cases import case_map
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.simulated import outputs, overlay, tally
 
 BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=256, pool_words=256, taps=8192, olds=8192,
@@ -166,16 +161,10 @@ def mappings(draw: st.DrawFn, design: Design, layers: int) -> list[int] | None:
 
 
 @cache
-def overlay(name: str, folder: Path) -> tuple[Path, Manifest, Manifest]:
-    """The simulation overlay of a design, made once, and the manifest of the same with a roomy spill store."""
+def roomy_manifest(name: str) -> Manifest:
+    """The manifest of a design with a roomy spill store, if it has one at all."""
     design = DESIGNS[name]
-    made = generate(design)
-    roomy = generate(replace(design, spill_words=ROOMY)).manifest if design.spill_words else made.manifest
-    return (
-        write_simulation_overlay(folder, made.manifest, made.text),
-        Manifest.from_dict(made.manifest, name),
-        Manifest.from_dict(roomy, "roomy"),
-    )
+    return Manifest.from_dict(generate(replace(design, spill_words=design.spill_words and ROOMY)).manifest, "roomy")
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +174,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """``unfit`` where the network that is drawn doesn't fit the design's memories, else ``exact`` or ``stuck``."""
-    design, (bit, manifest, roomy) = DESIGNS[name], overlay(name, folder)
+    design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     kind = design.npus[0].kind
     wide = integer_networks(8, 8) if kind == "integer" else networks(input_bits=design.npus[0].planes or 8)
     deep = deep_networks(kind, 6 if design.closed or "loop" in design.npus[0].outlets else len(design.npus))
@@ -199,7 +188,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     chunk = data.draw(st.sampled_from([1, 2, 5, 1000]))
     model = random_integer_model(network, seed, 32) if kind == "integer" else random_model(network, seed)
     try:
-        program = compile_model(model, roomy, order, work, mapping=mapping, chunk=chunk)
+        program = compile_model(model, roomy_manifest(name), order, work, mapping=mapping, chunk=chunk)
     except ValueError:
         return "unfit"
     npus = [npu.parameters for npu in manifest.npus]
@@ -213,13 +202,13 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
             compile_model(model, manifest, order, work, mapping=mapping, chunk=chunk)
         check_least(modelled, str(refused.value))
         with pytest.raises(SimulationTimeout) as stuck:
-            outputs(bit, replace(program, design_digest=manifest.digest), images, {**stalls, "seed": seed})
+            outputs(bit, replace(program, design_digest=manifest.digest), images, **stalls, seed=seed)
         first = str(stuck.value).splitlines()[0]
         assert "a circle of waits: " in first
         assert {int(n) for n in re.findall(r"NPU (\d+) waits for", first)} == circle
         return "stuck"
     program = compile_model(model, manifest, order, work, mapping=mapping, chunk=chunk)
-    found = outputs(bit, program, images, {**stalls, "seed": seed})
+    found, _ = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))
     return "exact"
 
@@ -244,38 +233,9 @@ def check_least(modelled: System, message: str) -> None:
         simulate(replace(modelled, spill_words=least - 1), FRAMES)
 
 
-def outputs(bit: Path, program: Program, images: np.ndarray, stalls: dict[str, float]) -> np.ndarray:
-    board = activate()
-    board.stall(**stalls)
-    board.timeout_cycles = 500_000
-    try:
-        with Accelerator(bit, timeout=120.0) as accelerator:
-            accelerator.load(program)
-            return accelerator.predict(images, len(images))
-    finally:
-        board.close()
-
-
-def check_many(name: str, folder: Path, count: int) -> Counter[str]:
-    """What became of ``count`` combinations."""
-    found: Counter[str] = Counter()
-
-    @settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), print_blob=True,
-    )  # fmt: skip
-    @given(st.data())
-    def draw(data: st.DataObject) -> None:
-        found[check(name, folder, data)] += 1
-
-    draw()
-    return found
-
-
 @pytest.mark.parametrize("name", QUICK)
 def test_random_chains(name: str, folder: Path) -> None:
-    found = check_many(name, folder, QUICK[name])
-    print(name, found)
+    found = tally(partial(check, name, folder), QUICK[name])
     assert found["exact"] + found["stuck"] >= 5
 
 
@@ -283,8 +243,7 @@ def test_random_chains(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_many_random_chains(name: str, folder: Path) -> None:
     """More than 100 combinations in all."""
-    found = check_many(name, folder, MANY)
-    print(name, found)
+    found = tally(partial(check, name, folder), MANY)
     assert found["exact"] + found["stuck"] >= 15
     if name in STOPS:
         assert min(found["exact"], found["stuck"]) >= 3

@@ -5,7 +5,6 @@ after another on the same bitstream, under random stalls.
 """
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from driver.accelerator import Accelerator
 from driver.compile import compile_model
-from driver.manifest import Manifest
 from driver.plan import plan
 from golden import packed
 from hls_gen.design import Design, Npu
-from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
 from overlay.fit import geometry
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.simulated import outputs, overlay
 
 ROOMY = Npu(
     acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
@@ -61,20 +56,13 @@ QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5", "raster")
 """Designs of the default tier."""
 
 
-@cache
-def overlay(name: str, folder: Path) -> tuple[Path, Manifest]:
-    """The simulation overlay of a design, made once."""
-    made = generate(DESIGNS[name])
-    return write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("random_networks")
 
 
 def check(design: str, folder: Path, data: st.DataObject) -> None:
-    bit, manifest = overlay(design, folder)
+    bit, manifest = overlay(DESIGNS[design], folder)
     npu = DESIGNS[design].npus[0]
     if npu.kind == "integer":
         network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits))
@@ -89,17 +77,10 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     work = data.draw(st.sampled_from(["output", "auto"])) if npu.accumulators > 1 else "output"
     program = compile_model(model, manifest, order, work)
-    board = activate()
-    board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])), seed=seed)
-    try:
-        with Accelerator(bit) as accelerator:
-            accelerator.load(program)
-            outputs = accelerator.predict(images)
-            beats = accelerator.counters()["npu0_beats"]
-    finally:
-        board.close()
-    np.testing.assert_array_equal(outputs, packed.forward(model, images))
-    assert beats == program.ideal_cycles * len(images)
+    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    found, counters = outputs(bit, program, images, **stalls, seed=seed)
+    np.testing.assert_array_equal(found, packed.forward(model, images))
+    assert counters["npu0_beats"] == program.ideal_cycles * len(images)
 
 
 def per_design(count: int) -> settings:

@@ -38,11 +38,17 @@ def free_address() -> str:
     pytest.skip(f"no address of 127.0.0.0/8 can be had with port {PORT} (other systems than Linux have 127.0.0.1 only)")
 
 
+def heed_interrupts():
+    """A shell has its background processes, and those that they start, ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def serving(folder, *options):
     """`bitloom serve` in another process: gives (process, the lines that it printed until it listened)."""
     command = [sys.executable, "-c", "from overlay.cli import main; main()", "serve", str(folder), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, **pipes, preexec_fn=heed_interrupts)
     try:
         lines = []
         while not lines or "overlay.load" not in lines[-1]:
@@ -98,7 +104,7 @@ def test_digits_by_pynqs_own_protocol(digits, tmp_path):
         found = classify(tmp_path, address, digits, images)
         again = classify(tmp_path, address, digits, images)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=120)
         assert (process.returncode, output) == (0, "")
         assert errors.splitlines()[-1] == "bitloom: the server ends"
     assert found["predict"] == found["async"] == expected.tolist()
@@ -115,7 +121,7 @@ def test_a_port_that_pynq_does_not_know_and_others_that_can_reach_it(digits):
         assert "PYNQ_REMOTE_DEVICES" not in printed
         socket.create_connection(("127.0.0.1", port), 5).close()
         process.send_signal(signal.SIGTERM)
-        errors = process.communicate(timeout=20)[1]
+        errors = process.communicate(timeout=120)[1]
     assert process.returncode == 0
     rule = "can use this board: PYNQ's protocol has no password and no encryption"
     assert errors == f"bitloom: warning: whoever reaches 0.0.0.0:{port} {rule}\nbitloom: the server ends\n"

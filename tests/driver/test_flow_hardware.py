@@ -14,20 +14,13 @@ from hypothesis import strategies as st
 
 from driver.accelerator import Accelerator
 from driver.compile import compile_model
-from driver.errors import Timeout
-from driver.flow import Deadlock, Waits, simulate, spill
+from driver.flow import Waits, simulate
 from driver.flow.of_plan import system
 from driver.manifest import Manifest
 from driver.plan import Plan, plan
 from driver.program import Program
-from golden.conv import Conv
-from golden.encoding import BIPOLAR
-from golden.network import Model, Network
-from golden.threshold import Threshold
 from hls_gen.design import Design, Npu
 from overlay.board import activate
-from tests.cases import case_map
-from tests.cases import random_model as case_model
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import overlay
 
@@ -166,54 +159,3 @@ def test_random_networks(design: str, folder: Path) -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_networks(design: str, folder: Path) -> None:
     assert compare_many(design, folder, 40) >= 5
-
-
-def four_convolutions() -> Model:
-    layers = [
-        part
-        for i in range(4)
-        for part in (
-            Conv(name=f"conv_{i}", out_channels=16, kernel=(3, 3), padding=(1, 1, 1, 1)),
-            Threshold(name=f"act_{i}"),
-        )
-    ]
-    network = Network(name="four", input=case_map(10, 10, 16, BIPOLAR), layers=tuple(layers))
-    return case_model(network, np.random.default_rng(0))
-
-
-@pytest.mark.slow
-def test_deadlock_is_that_of_the_hardware(tmp_path: Path) -> None:
-    """With the least spill store frames come out, in as many cycles as the model says; with a word less they do not."""
-    model = four_convolutions()
-    one = replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, buffer_words=8, tuple_words=64, pool_words=16)
-    design = Design(name="four", npus=ring(one, one), spill_words=64)
-
-    def of(words: int) -> tuple[Path, Manifest]:
-        return overlay(replace(design, spill_words=words), tmp_path)
-
-    manifest = of(64)[1]
-    npus = [npu.parameters for npu in manifest.npus]
-    made = plan(model, npus, "raster")
-    least = spill(system(made, npus)).least
-    assert least > 2
-    images = random_images(model.network, 4, 0)
-    for words in (least - 1, least):
-        bit, manifest = of(words)
-        program = compile_model(model, manifest, "raster")
-        board = activate()
-        board.stall()
-        try:
-            with Accelerator(bit, timeout=2.0) as accelerator:
-                accelerator.load(program)
-                if words < least:
-                    with pytest.raises(Timeout):
-                        accelerator.predict(images, 4)
-                    with pytest.raises(Deadlock):
-                        simulate(system(made, npus, spill_words=words), 4)
-                else:
-                    accelerator.clear_counters()
-                    accelerator.predict(images, 4)
-                    found = simulate(system(made, npus, spill_words=words), 4)
-                    assert accelerator.counters()["cycles"] == found.left[-1] + 1
-        finally:
-            board.close()

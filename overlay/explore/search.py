@@ -29,7 +29,7 @@ SPAN = 64
 """Of the slowest interval to the fastest."""
 ROUNDS = 6
 """Attempts to bring a chain within its budget."""
-HALVINGS = 4
+HALVINGS = 2
 """Times that the gap between the fastest interval of the sweep that fits and the next one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""

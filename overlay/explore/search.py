@@ -27,9 +27,9 @@ POINTS = 9
 """Intervals of a sweep."""
 SPAN = 64
 """Of the slowest interval to the fastest."""
-ROUNDS = 6
+ROUNDS = 5
 """Attempts to bring a chain within its budget."""
-HALVINGS = 2
+HALVINGS = 1
 """Times that the gap between the fastest interval of the sweep that fits and the next one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""
@@ -37,6 +37,7 @@ FEW_NPUS = Price()
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
+HALVING_PRICES = PRICES[:2]
 
 Progress = Callable[[int, int], None]
 
@@ -91,7 +92,7 @@ def explore(
         for k, interval in enumerate(search.intervals(points))
         for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
     ]
-    total, done = len(sweep) + HALVINGS * len(PRICES) + 1, 0
+    total, done = len(sweep) + HALVINGS * len(HALVING_PRICES) + 1, 0
 
     def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
         nonlocal done
@@ -109,7 +110,7 @@ def explore(
         interval = between_fitting(rows, budget)
         if interval is None:
             break
-        rows += tried([(interval, price) for price in PRICES])
+        rows += tried([(interval, price) for price in HALVING_PRICES])
     fitting = [row for row in rows if row.fits]
     fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
     best = _best(fitting, budget)

@@ -59,10 +59,7 @@ def test_imports_only_what_it_may(package):
 def test_sees_imports_inside_functions():
     text = "import numpy.linalg\nfrom . import y\ndef f():\n    from sklearn import datasets\n    import veriloggen\n"
     assert list(imports(ast.parse(text), "golden")) == [
-        ("numpy", False),
-        ("golden", False),
-        ("sklearn", True),
-        ("veriloggen", True),
+        ("numpy", False), ("golden", False), ("sklearn", True), ("veriloggen", True),
     ]
 
 

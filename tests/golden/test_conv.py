@@ -203,7 +203,9 @@ def test_the_fast_or_counts_exactly_beyond_what_a_bit_holds():
 
 def test_a_description_tells_only_of_or():
     """Networks from before there was a choice keep their description, hence their digest."""
-    one, other = (Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or"))
+    one, other = (
+        Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or")
+    )
     assert "accumulate" not in one.to_dict()["layers"][0]
     assert other.to_dict()["layers"][0]["accumulate"] == "or"
     assert [Network.from_dict(n.to_dict()) for n in (one, other)] == [one, other]

@@ -353,12 +353,8 @@ def test_result_is_the_same_on_every_cpu(name):
         "print(run(digits.digits_cnn()), run(digits_or.digits_or()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env={**os.environ, **environments()[name]},
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, **environments()[name]}, capture_output=True,
+        text=True, check=False,
     )
     assert done.returncode == 0, done.stderr
     assert tuple(done.stdout.split()) == SHORT_RUNS
@@ -370,30 +366,18 @@ def test_result_is_the_same_on_every_cpu(name):
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        (
-            [Threshold(name="last")],
-            "toy: the last layer must be dense, or a conv with one window, got threshold with 35 positions",
-        ),
-        (
-            [Conv(name="last", out_channels=2, kernel=(5, 6))],
-            "toy: the last layer must be dense, or a conv with one window, got conv with 2 positions",
-        ),
-        (
-            [AvgPool(name="mean", kernel=(2, 2), stride=(2, 2)), Dense(name="last", out_channels=2)],
-            "mean: training knows conv, dense, max_pool and threshold layers, got avg_pool",
-        ),
-        (
-            [Threshold(name="two", levels=2), Dense(name="last", out_channels=2)],
-            "two: training knows thresholds of 1 level, got 2",
-        ),
-        (
-            [Threshold(name="first"), Dense(name="last", out_channels=2, accumulate="or")],
-            "toy: the last layer must accumulate by popcount, got or",
-        ),
-        (
-            [Dense(name="last", out_channels=2, weight=TERNARY)],
-            "last: training knows weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)",
-        ),
+        ([Threshold(name="last")], "toy: the last layer must be dense, or a conv with one window, "
+                                   "got threshold with 35 positions"),
+        ([Conv(name="last", out_channels=2, kernel=(5, 6))], "toy: the last layer must be dense, or a conv with one "
+                                                             "window, got conv with 2 positions"),
+        ([AvgPool(name="mean", kernel=(2, 2), stride=(2, 2)), Dense(name="last", out_channels=2)],
+         "mean: training knows conv, dense, max_pool and threshold layers, got avg_pool"),
+        ([Threshold(name="two", levels=2), Dense(name="last", out_channels=2)],
+         "two: training knows thresholds of 1 level, got 2"),
+        ([Threshold(name="first"), Dense(name="last", out_channels=2, accumulate="or")],
+         "toy: the last layer must accumulate by popcount, got or"),
+        ([Dense(name="last", out_channels=2, weight=TERNARY)],
+         "last: training knows weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)"),
     ],
 )
 def test_networks_that_cannot_be_trained(layers, message):

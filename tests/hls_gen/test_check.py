@@ -67,8 +67,7 @@ GOOD = {
     "ripple in one vector": module(
         "wire [3:0] c;\nassign c[0] = a[0];\nassign c[3:1] = c[2:0] & a[3:1];\nassign y = c;"
     ),
-    "stream stage twice": STAGE
-    + """
+    "stream stage twice": STAGE + """
 module top(input clk, input s_tvalid, output s_tready, input [7:0] s_tdata,
            output m_tvalid, input m_tready, output [7:0] m_tdata);
   wire valid, ready;
@@ -79,8 +78,7 @@ module top(input clk, input s_tvalid, output s_tready, input [7:0] s_tdata,
             .m_tvalid(m_tvalid), .m_tready(m_tready), .m_tdata(m_tdata));
 endmodule
 """,
-    "packed bus through an instance": WIRED
-    + """
+    "packed bus through an instance": WIRED + """
 module top(input s_valid, output s_ready, output m_valid, input m_ready);
   wire [1:0] bus;
   assign bus[0] = s_valid;
@@ -101,229 +99,169 @@ BAD = {
     # drivers
     "output without driver": (module(""), "top.y: an output must be driven"),
     "output driven in part": (
-        module("assign y[1] = a[0];"),
-        "top.y: an output must be driven, got none for bits 3:2, 0",
-    ),
+        module("assign y[1] = a[0];"), "top.y: an output must be driven, got none for bits 3:2, 0"),
     "wire without driver": (module("wire w;\nassign y = {3'd0, w};"), "top.w: is read and must be driven"),
-    "reg without driver": (module("reg [3:0] q;\nassign y = q;"), "top.q: is read and must be driven"),
+    "reg without driver": (
+        module("reg [3:0] q;\nassign y = q;"), "top.q: is read and must be driven"),
     "wire driven in part": (
         module("wire [3:0] w;\nassign w[2:0] = a[2:0];\nassign y = w;"),
-        "top.w: is read and must be driven, got none for bits 3",
-    ),
-    "index without driver": (module("wire [1:0] i;\nassign y = {3'd0, a[i]};"), "top.i: is read and must be driven"),
+        "top.w: is read and must be driven, got none for bits 3"),
+    "index without driver": (
+        module("wire [1:0] i;\nassign y = {3'd0, a[i]};"), "top.i: is read and must be driven"),
     "driven twice": (
         module("assign y = a;\nassign y = a;"),
-        "top.y: must be driven once, got assign in line 2 and assign in line 3",
-    ),
+        "top.y: must be driven once, got assign in line 2 and assign in line 3"),
     "overlapping parts": (
         module("assign y[2:0] = a[2:0];\nassign {y[3], y[2]} = a[3:2];"),
-        "top.y: must be driven once, got assign in line 2 and assign in line 3",
-    ),
+        "top.y: must be driven once, got assign in line 2 and assign in line 3"),
     "two always": (
-        module(
-            "reg [3:0] q;\nassign y = q;\nalways @(posedge clk) begin q[0] <= a[0]; end\n"
-            "always @(posedge clk) begin q <= a; end"
-        ),
-        "top.q: must be driven once, got always in line 4 and always in line 5",
-    ),
+        module("reg [3:0] q;\nassign y = q;\nalways @(posedge clk) begin q[0] <= a[0]; end\n"
+               "always @(posedge clk) begin q <= a; end"),
+        "top.q: must be driven once, got always in line 4 and always in line 5"),
     "input driven": (
-        module("assign y = a;\nassign a = 4'd0;"),
-        "top.a: must be driven once, got the port and assign in line 3",
-    ),
+        module("assign y = a;\nassign a = 4'd0;"), "top.a: must be driven once, got the port and assign in line 3"),
     "instance and assign": (
-        WIRED
-        + module(
-            "wire w;\nassign w = 1'd0;\nassign y = {3'd0, w};\nwired i(.s_valid(a[0]), .m_ready(a[1]), .m_valid(w));"
-        ),
-        "top.w: must be driven once, got assign in line 7 and instance i",
-    ),
+        WIRED + module("wire w;\nassign w = 1'd0;\nassign y = {3'd0, w};\n"
+                       "wired i(.s_valid(a[0]), .m_ready(a[1]), .m_valid(w));"),
+        "top.w: must be driven once, got assign in line 7 and instance i"),
     "bits outside": (module("assign y = {a[4], a[2:0]};"), "top.a: bits 4:4 are outside of 3:0"),
     "undeclared read": (module("assign y = b;"), "top.b: must be declared"),
     "undeclared written": (module("assign y = a;\nassign b = a;"), "top.b: must be a declared signal to be written"),
     "range": (module("wire [4:1] w;\nassign w = a;\nassign y = w;"), "top.w: its range must be [constant:0]"),
     "inout": (
         module("assign y = a;", "inout b, input [3:0] a, output [3:0] y"),
-        "top.b: must be an input, output, wire or reg, got inout",
-    ),
+        "top.b: must be an input, output, wire or reg, got inout"),
     # instances
     "unknown module": (module("assign y = a;\nstage i(.x(a));"), "top.i: module stage is not known"),
     "input not connected": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[0]), .m_ready());"),
-        "top.i: input m_ready must be connected",
-    ),
+        "top.i: input m_ready must be connected"),
     "no such port": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[0]), .m_ready(a[1]), .valid(a[1]));"),
-        "top.i: module wired has no port valid",
-    ),
+        "top.i: module wired has no port valid"),
     "connected twice": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[0]), .s_valid(a[0]), .m_ready(a[1]));"),
-        "top.i: each port must be connected once",
-    ),
+        "top.i: each port must be connected once"),
     "by position": (
         WIRED + module("assign y = a;\nwire v, r;\nwired i(a[0], r, v, a[1]);"),
         "top.i: ports must be connected by name\ntop.i: each port must be connected once\n"
-        "top.i: input s_valid must be connected\ntop.i: input m_ready must be connected",
-    ),
+        "top.i: input s_valid must be connected\ntop.i: input m_ready must be connected"),
     "port width": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[1:0]), .m_ready(1'd1));"),
-        "top.i: port s_valid must be connected to 1 bits, got 2",
-    ),
+        "top.i: port s_valid must be connected to 1 bits, got 2"),
     "constant too wide": (
         WIRED + module("assign y = a;\nwired i(.s_valid(2), .m_ready(1'd1));"),
-        "top.i: port s_valid must be connected to 1 bits, got 2",
-    ),
+        "top.i: port s_valid must be connected to 1 bits, got 2"),
     "output into an expression": (
         WIRED + module("assign y = a;\nwired i(.s_valid(a[0]), .m_ready(a[0]), .m_valid(~a[0]));"),
-        "top.i: output m_valid must be connected to a signal",
-    ),
+        "top.i: output m_valid must be connected to a signal"),
     "array of instances": (
         WIRED + module("assign y = a;\nwired i[1:0](.s_valid(a[0]), .m_ready(a[0]));"),
-        "top.i: arrays of instances are not allowed in generated Verilog",
-    ),
+        "top.i: arrays of instances are not allowed in generated Verilog"),
     "contains itself": (
-        module("assign y = a;\ntop i(.clk(clk), .a(a));"),
-        "top: a module must not contain itself, got top > top",
-    ),
+        module("assign y = a;\ntop i(.clk(clk), .a(a));"), "top: a module must not contain itself, got top > top"),
     "defined twice": (module("assign y = a;") * 2, "top: a module must be defined once"),
     "no top": (WIRED, "top: the top module is not in the text"),
     # one clock
     "negative edge": (
         module("reg [3:0] q;\nassign y = q;\nalways @(negedge clk) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(negedge clk)",
-    ),
+        "top.always: must be @(posedge clk) or @(*), got @(negedge clk)"),
     "other clock": (
         module("reg [3:0] q;\nassign y = q;\nalways @(posedge a) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge a)",
-    ),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge a)"),
     "asynchronous reset": (
         module("reg [3:0] q;\nassign y = q;\nalways @(posedge clk or negedge a) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge clk or negedge a)",
-    ),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge clk or negedge a)"),
     "always_ff": (
         module("reg [3:0] q;\nassign y = q;\nalways_ff @(posedge clk) begin q <= a; end"),
-        "top.always: must be @(posedge clk) or @(*), got @(posedge clk)",
-    ),
+        "top.always: must be @(posedge clk) or @(*), got @(posedge clk)"),
     "no sensitivity": (
         module("reg [3:0] q;\nassign y = q;\nalways begin q = a; end"),
-        "top.line 4: always needs @(posedge clk) or @(*)",
-    ),
+        "top.line 4: always needs @(posedge clk) or @(*)"),
     "clock as data": (module("assign y = {3'd0, clk};"), "top.clk: the clock must not be used as data"),
     "clock into another port": (
         WIRED + module("assign y = a;\nwired i(.s_valid(clk), .m_ready(a[0]));"),
-        "top.clk: the clock must not be used as data",
-    ),
+        "top.clk: the clock must not be used as data"),
     "data into the clock": (
         STAGE + module("assign y = a;\nstage i(.clk(a[0]), .s_tvalid(a[1]), .m_tready(a[2]), .s_tdata(8'd0));"),
-        "top.i: port clk must be connected to clk",
-    ),
+        "top.i: port clk must be connected to clk"),
     # latches and kinds of assignment
     "if without else": (
         combinational("if(a[0]) begin q = a; end"),
-        "top.q: a combinational always must assign it on every path, else it is a latch",
-    ),
+        "top.q: a combinational always must assign it on every path, else it is a latch"),
     "case without default": (
         combinational("case(a) 4'd0: begin q = a; end 4'd1: begin q = 4'd0; end endcase"),
-        "top.q: a combinational always must assign it on every path, else it is a latch",
-    ),
+        "top.q: a combinational always must assign it on every path, else it is a latch"),
     "a bit missing in one branch": (
         combinational("if(a[0]) begin q = a; end else begin q[2:0] = 3'd0; end"),
-        "top.q: a combinational always must assign it on every path, else it is a latch",
-    ),
+        "top.q: a combinational always must assign it on every path, else it is a latch"),
     "variable bit": (
         combinational("q[a[1:0]] = 1'd1;"),
-        "top.q: a combinational always must assign it on every path, else it is a latch",
-    ),
+        "top.q: a combinational always must assign it on every path, else it is a latch"),
     "blocking in clocked": (clocked("q = a;"), "top.q: a clocked always must assign with <=, got ="),
     "non-blocking in combinational": (
-        combinational("q <= a;"),
-        "top.q: a combinational always must assign with =, got <=",
-    ),
+        combinational("q <= a;"), "top.q: a combinational always must assign with =, got <="),
     # paths
     "loop": (
         module("wire b, c;\nassign b = ~c;\nassign c = b | a;\nassign y = c;", ONE_BIT),
-        "top.b: combinational loop b <- c <- b",
-    ),
-    "loop on itself": (module("wire [3:0] c;\nassign c = c + a;\nassign y = c;"), "top.c: combinational loop c <- c"),
+        "top.b: combinational loop b <- c <- b"),
+    "loop on itself": (
+        module("wire [3:0] c;\nassign c = c + a;\nassign y = c;"), "top.c: combinational loop c <- c"),
     "loop through always": (
         module("reg b;\nalways @(*) begin b = ~y; end\nassign y = b & a;", ONE_BIT),
-        "top.b: combinational loop b <- y <- b",
-    ),
+        "top.b: combinational loop b <- y <- b"),
     "loop through an instance": (
         WIRED + module("wire v;\nwired i(.s_valid(~v), .m_ready(a), .m_valid(v));\nassign y = v;", ONE_BIT),
-        "top.v: combinational loop v <- v",
-    ),
+        "top.v: combinational loop v <- v"),
     "ready to valid": (
         module("assign m_tvalid = a & m_tready;", "input a, input m_tready, output m_tvalid"),
-        "top.m_tvalid: valid must not depend on m_tready in the same cycle",
-    ),
+        "top.m_tvalid: valid must not depend on m_tready in the same cycle"),
     "ready to valid through always": (
-        module(
-            "reg v;\nassign m_valid = v;\nalways @(*) begin v = 1'd0;\nif(m_ready) begin v = a; end end",
-            "input a, input m_ready, output m_valid",
-        ),
-        "top.m_valid: valid must not depend on m_ready in the same cycle",
-    ),
+        module("reg v;\nassign m_valid = v;\nalways @(*) begin v = 1'd0;\nif(m_ready) begin v = a; end end",
+               "input a, input m_ready, output m_valid"),
+        "top.m_valid: valid must not depend on m_ready in the same cycle"),
     "ready to valid through a memory index": (
-        module(
-            "reg mem [0:1];\nalways @(posedge clk) begin mem[a] <= a; end\nassign m_valid = mem[m_ready];",
-            "input clk, input a, input m_ready, output m_valid",
-        ),
-        "top.m_valid: valid must not depend on m_ready in the same cycle",
-    ),
+        module("reg mem [0:1];\nalways @(posedge clk) begin mem[a] <= a; end\nassign m_valid = mem[m_ready];",
+               "input clk, input a, input m_ready, output m_valid"),
+        "top.m_valid: valid must not depend on m_ready in the same cycle"),
     "ready to valid through the hierarchy": (
-        WIRED
-        + module(
-            "wire v;\nassign out_tvalid = v & a;\nwired i(.s_valid(out_tready), .m_ready(a), .m_valid(v));",
-            "input a, input out_tready, output out_tvalid",
-        ),
-        "top.out_tvalid: valid must not depend on out_tready in the same cycle",
-    ),
+        WIRED + module("wire v;\nassign out_tvalid = v & a;\nwired i(.s_valid(out_tready), .m_ready(a), .m_valid(v));",
+                       "input a, input out_tready, output out_tvalid"),
+        "top.out_tvalid: valid must not depend on out_tready in the same cycle"),
     # what generated Verilog doesn't need
     "initial": (
         module("assign y = a;\nreg q;\ninitial begin q = 1'd0; end"),
-        "top: initial blocks are not allowed in generated Verilog",
-    ),
+        "top: initial blocks are not allowed in generated Verilog"),
     "generate": (
         module("genvar i;\ngenerate for(i=0; i<4; i=i+1) begin: g\nassign y[i] = a[i];\nend endgenerate"),
         "top.i: must be an input, output, wire or reg, got genvar\n"
-        "top: generate is not allowed in generated Verilog\ntop.y: an output must be driven",
-    ),
+        "top: generate is not allowed in generated Verilog\ntop.y: an output must be driven"),
     "delay of an assign": (module("assign #1 y = a;"), "top.assign: delays are for test benches"),
     "delay of an assignment": (clocked("q <= #1 a;"), "top.always: delays are for test benches"),
     "delay statement": (clocked("#1;\nq <= a;"), "top.always: delays are for test benches"),
     "for": (
-        module(
-            "integer i;\nreg [3:0] q;\nassign y = q;\n"
-            "always @(posedge clk) begin for(i=0; i<4; i=i+1) begin q[i] <= a[i]; end end"
-        ),
+        module("integer i;\nreg [3:0] q;\nassign y = q;\n"
+               "always @(posedge clk) begin for(i=0; i<4; i=i+1) begin q[i] <= a[i]; end end"),
         "top.i: must be an input, output, wire or reg, got integer\n"
-        "top.always: statements must be assignments, if or case, got ForStatement\ntop.q: is read and must be driven",
-    ),
+        "top.always: statements must be assignments, if or case, got ForStatement\ntop.q: is read and must be driven"),
     "display": (
-        clocked('q <= a;\n$display("x");'),
-        "top.always: statements must be assignments, if or case, got SystemCall",
-    ),
+        clocked('q <= a;\n$display("x");'), "top.always: statements must be assignments, if or case, got SystemCall"),
     "system call": (
         module("assign y = $random(a);"),
-        "top.$random: system calls must be one of $countones, $signed, $unsigned, $clog2",
-    ),
+        "top.$random: system calls must be one of $countones, $signed, $unsigned, $clog2"),
     "function with a view": (
         module("function [3:0] f;\ninput [3:0] x;\nbegin f = x + a; end\nendfunction\nassign y = f(a);"),
-        "top.f: a function must read its inputs only, got a",
-    ),
+        "top.f: a function must read its inputs only, got a"),
     "numbered name": (
         module("wire [3:0] _tmp_17;\nassign _tmp_17 = a;\nassign y = _tmp_17;"),
-        "top._tmp_17: names must say what they are, got a numbered one",
-    ),
+        "top._tmp_17: names must say what they are, got a numbered one"),
     "indexed part select": (
         module("assign y = 4'd0;\nwire [1:0] w;\nassign w = a[1 +: 2];"),
-        "top.line 4: indexed part selects (+: and -:) are misread by Pyverilog; use constant bounds",
-    ),
+        "top.line 4: indexed part selects (+: and -:) are misread by Pyverilog; use constant bounds"),
     "directive": (
         module("`ifdef X\nassign y = a;\n`endif"),
         "top.line 2: compiler directives are not followed; write plain Verilog\n"
-        "top.line 4: compiler directives are not followed; write plain Verilog",
-    ),
+        "top.line 4: compiler directives are not followed; write plain Verilog"),
     "syntax": (module("assign y = = a;"), 'text.line 2: Pyverilog can\'t read it, before: "="'),
 }
 

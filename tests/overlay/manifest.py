@@ -37,6 +37,5 @@ def loop_manifest(stream_bits=32):
         "registers": REGISTERS,
         "vlnv": "bitloom:bitloom:npu:0.1",
         "top": "bitloom_top",
-        "spill_words": 0,
-        "verilog": "bitloom_top.v",
+        "spill_words": 0, "verilog": "bitloom_top.v",
     }

@@ -1,17 +1,19 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from hls_gen.design import Npu
+from golden.network import Model
+from hls_gen.design import Design, Npu
 
 from .. import bench as benches
 from .. import build as builds
 from .. import networks
-from ..boards import BOARDS, board
+from ..boards import BOARDS, Board, board
 from ..designs import REFERENCES, Reference, chosen
 from ..explore.candidate import Candidate
 from ..explore.estimate import estimate
@@ -64,13 +66,7 @@ def build_command(
     made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
     overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
     """
-    if network in REFERENCES and not (design_name or foldings):
-        name, design_name, models = network, network, REFERENCES[network].models()
-        weights = REFERENCES[network].network
-    else:
-        models, weights = [networks.find(network)], network
-        name = models[0].network.name
-    model = models[0]
+    subject = _subject(network, design_name, foldings)
     given = {key: value for key, value in folding.items() if value is not None}
     target = board(board_name) if board_name else None
     reference: Reference | Candidate
@@ -78,42 +74,62 @@ def build_command(
         if foldings is not None:
             others = {"design": design_name, "stream-bits": stream_bits, "order": order, **given}
             _refuse([k for k, v in others.items() if v] + ["stream-weights"] * stream_weights)
-            reference = Candidate.load(foldings, model)
-            design = reference.design(model, name)
+            reference = Candidate.load(foldings, subject.model)
+            design = reference.design(subject.model, subject.name)
         else:
-            reference = chosen(model, design_name, given, stream_bits, order, one_npu=stream_weights)
-            design = reference.design(name, models, stream_weights=stream_weights)
+            reference = chosen(subject.model, subject.design, given, stream_bits, order, one_npu=stream_weights)
+            design = reference.design(subject.name, subject.models, stream_weights=stream_weights)
         made = builds.build(
-            out or Path("build") / name, design, models,
+            out or Path("build") / subject.name, design, subject.models,
             order=reference.order, work=dict(reference.work), mapping=reference.mapping,
             arch=arch, board=target, clock_mhz=clock_mhz, command=_words(click.get_current_context()),
         )  # fmt: skip
-    program = made.program(model.network.name)
-    facts = {
-        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(weights),
-        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
-        "npu": [_facts(n) for n in design.npus],
-        "mapping": list(program.mapping),
-        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
-        **({"board": target.name, "sources": str(made.sources)} if target else {}),
-    }  # fmt: skip
+    facts = _facts(subject, design, made, target)
     if as_json:
         dump(facts)
         return
     table(
-        f"{name}: {made.folder}",
+        f"{subject.name}: {made.folder}",
         {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
     )
     if target:
         click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {made.sources}")
-        area = estimate(design)
-        if not target.holds(area):
-            click.echo(
-                f"warning: by estimate the device alone takes {area.lut + area.lutram:,} LUT, {area.ff:,} FF, "
-                f"{area.bram36:g} BRAM36 and {area.dsp} DSP; {target.name} has {target.lut:,}, {target.ff:,}, "
-                f"{target.bram36:g} and {target.dsp:,}",
-                err=True,
-            )
+        _warn(design, target)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What NETWORK|DESIGN names. design : name of a reference design, None for that of the network's name.
+    weights : name of the network whose weights they are."""
+
+    name: str
+    models: list[Model]
+    design: str | None
+    weights: str
+
+    @property
+    def model(self) -> Model:
+        return self.models[0]
+
+
+def _subject(network: str, design: str | None, foldings: Path | None) -> _Subject:
+    if network in REFERENCES and not (design or foldings):
+        reference = REFERENCES[network]
+        return _Subject(network, reference.models(), network, reference.network)
+    model = networks.find(network)
+    return _Subject(model.network.name, [model], design, network)
+
+
+def _warn(design: Design, target: Board) -> None:
+    """Where the device alone is larger than the board's by the formula."""
+    area = estimate(design)
+    if not target.holds(area):
+        click.echo(
+            f"warning: by estimate the device alone takes {area.lut + area.lutram:,} LUT, {area.ff:,} FF, "
+            f"{area.bram36:g} BRAM36 and {area.dsp} DSP; {target.name} has {target.lut:,}, {target.ff:,}, "
+            f"{target.bram36:g} and {target.dsp:,}",
+            err=True,
+        )
 
 
 def _words(context: click.Context) -> list[str]:
@@ -135,8 +151,19 @@ def _refuse(options: list[str]) -> None:
         raise ValueError(f"--foldings: the file says everything about the design, got --{options[0]} too")
 
 
-def _facts(npu: Npu) -> dict[str, Any]:
-    return {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
+def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board | None) -> dict[str, Any]:
+    program = made.program(subject.model.network.name)
+    return {
+        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(subject.weights),
+        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
+        "npu": [
+            {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
+            for npu in design.npus
+        ],
+        "mapping": list(program.mapping),
+        "ideal_cycles_per_frame": program.ideal_cycles, "parameter_words": int(program.parameters.size),
+        **({"board": target.name, "sources": str(made.sources)} if target else {}),
+    }  # fmt: skip
 
 
 def _parallelism(npu: Npu) -> dict[str, int]:

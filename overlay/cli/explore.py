@@ -11,7 +11,7 @@ from ..boards import BOARDS, board
 from ..explore.budget import Budget
 from ..explore.estimate import error
 from ..explore.plot import check_plot, plot
-from ..explore.search import POINTS, Explored, Row, explore
+from ..explore.search import HALVINGS, POINTS, Explored, Row, explore
 from ..explore.workers import Workers
 from .show import bar, dump, grid, json_option, one_line_errors
 
@@ -35,6 +35,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), default="64", help="Width of the streams.")
 @click.option("--order", type=click.Choice(["pull", "raster"]), default="pull", help="Order of the maps.")
 @click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
+@click.option(
+    "--halvings",
+    type=click.IntRange(0),
+    default=HALVINGS,
+    help="How often to try between the fastest interval that fits and the next shorter one.",
+)
 @click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
@@ -56,6 +62,7 @@ def explore_command(
     stream_bits: str,
     order: str,
     points: int,
+    halvings: int,
     jobs: int,
     scheduler: str | None,
     picture: Path | None,
@@ -79,7 +86,7 @@ def explore_command(
     model = networks.find(network)
     name = model.network.name
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(model, budget, stream_bits=int(stream_bits), order=order, points=points,
+        found = explore(model, budget, stream_bits=int(stream_bits), order=order, points=points, halvings=halvings,
                         workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, budget.lut)

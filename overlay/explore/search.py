@@ -30,14 +30,13 @@ SPAN = 64
 ROUNDS = 5
 """Attempts to bring a chain within its budget."""
 HALVINGS = 1
-"""Times that the gap between the fastest interval of the sweep that fits and the next one is halved."""
+"""Times that the gap between the fastest interval that fits and the next shorter one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""
 FEW_NPUS = Price()
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
-HALVING_PRICES = PRICES[:2]
 
 Progress = Callable[[int, int], None]
 
@@ -77,12 +76,14 @@ def explore(
     stream_bits: int = 64,
     order: str = "pull",
     points: int = POINTS,
+    halvings: int = HALVINGS,
     workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> Explored:
     """Foldings for ``model``. ValueError where no engine computes it, or no interval has a chain.
 
-    order : of the maps, "pull" or "raster".  points : intervals that are tried.
+    order : of the maps, "pull" or "raster".  points : intervals of the sweep.  halvings : how often, after it, the gap
+    between the fastest one that fits and the next shorter one is halved; more take longer and find more.
     """
     workers = workers or Workers()
     made = layers(model, order)
@@ -92,7 +93,7 @@ def explore(
         for k, interval in enumerate(search.intervals(points))
         for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
     ]
-    total, done = len(sweep) + HALVINGS * len(HALVING_PRICES) + 1, 0
+    total, done = len(sweep) + halvings * len(PRICES) + 1, 0
 
     def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
         nonlocal done
@@ -106,11 +107,11 @@ def explore(
     rows = tried(sweep)
     if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
-    for _ in range(HALVINGS):
+    for _ in range(halvings):
         interval = between_fitting(rows, budget)
         if interval is None:
             break
-        rows += tried([(interval, price) for price in HALVING_PRICES])
+        rows += tried([(interval, price) for price in PRICES])
     fitting = [row for row in rows if row.fits]
     fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
     best = _best(fitting, budget)

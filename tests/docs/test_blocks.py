@@ -13,7 +13,7 @@ from .run_page import run
 NOT_RUN: dict[str, list[str]] = {
     "README.md": [
         "makes an environment of its own; tests/overlay/test_demo.py runs the demo",
-        "servers that run until they are stopped; tests/overlay/serve and tests/overlay/test_notebooks.py run both",
+        "servers; tests/overlay/serve runs the first, tests/overlay/test_notebooks.py the notebooks",
     ],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/serve.md": [

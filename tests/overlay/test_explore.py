@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -82,6 +83,18 @@ def test_halves_the_gap_to_the_fastest_interval_that_fits() -> None:
     assert between_fitting(rows[:2], budget) is None, "nothing fits"
     assert between_fitting([row(100, lut=101), row(101)], budget) is None
     assert between_fitting(rows, Budget(lut=100, cycles=1000)) is None, "a rate is asked for"
+
+
+def test_more_halvings_come_nearer_to_the_budget() -> None:
+    model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
+    for halvings in (0, 1, 3):
+        progress = Mock()
+        best = explore(model, budget, points=3, halvings=halvings, progress=progress).best
+        assert best is not None
+        assert budget.holds(best.figures)
+        assert len(set(progress.call_args.args)) == 1, "at the end all is done"
+        cycles.append(best.figures.cycles)
+    assert cycles[0] > cycles[1] > cycles[2]
 
 
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}

@@ -87,24 +87,55 @@ def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
     return output
 
 
+def compiler_options(registers: int) -> tuple[str, ...]:
+    """What NVRTC is told beside the architecture. registers : that a thread may have."""
+    return ("-std=c++17", f"--maxrregcount={registers}")
+
+
 @lru_cache(maxsize=64)
 def _compiled(name: str, registers: int) -> Any:
-    options = ("-std=c++17", f"--maxrregcount={registers}")
+    options = compiler_options(registers)
     module = _cupy().RawModule(code=SOURCE.read_text(), options=options, name_expressions=(name,))
     return module.get_function(name)
 
 
-def _cupy() -> ModuleType:
-    """CuPy. GpuError where it, CUDA or a device is missing."""
+def nvrtc() -> Any:
+    """CuPy's binding of NVRTC, which needs no GPU. GpuError where CuPy or NVRTC is missing.
+
+    CuPy 13 looks for NVRTC where the system keeps its libraries only; pip puts it among Python's packages.
+    """
+    binding = _imported().cuda.nvrtc
     try:
-        import cupy
-    except ImportError:
-        raise GpuError('gpu: CuPy is missing: pip install "bitloom[gpu]"') from None
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        load_nvidia_dynamic_lib("nvrtc")
+    except (ImportError, RuntimeError):
+        pass  # CuPy may find another one, or says that it does not
+    try:
+        binding.getVersion()
+    except RuntimeError as e:
+        raise GpuError(f"gpu: NVRTC is missing: {str(e).splitlines()[0]}") from None
+    return binding
+
+
+def _cupy() -> ModuleType:
+    """CuPy. GpuError where it, CUDA, a device or NVRTC is missing."""
+    cupy = _imported()
     try:
         count = cupy.cuda.runtime.getDeviceCount()
     except cupy.cuda.runtime.CUDARuntimeError as e:
         raise GpuError(f"gpu: CUDA finds no device: {str(e).splitlines()[0]}") from None
     if not count:
         raise GpuError("gpu: CUDA finds no device")
+    nvrtc()
+    return cupy
+
+
+def _imported() -> ModuleType:
+    """CuPy. GpuError where it is missing."""
+    try:
+        import cupy
+    except ImportError:
+        raise GpuError('gpu: CuPy is missing: pip install "bitloom[gpu]"') from None
     module: ModuleType = cupy
     return module

@@ -73,6 +73,9 @@ def check_axes(name: str, array: Array) -> None:
 
 def check_unused(name: str, words: Array, channels: int) -> None:
     """ValueError, naming ``name``, if a bit of a missing channel is 1 in (N, ceil(C/B), H, W)."""
-    last_used = used_bits(channels, word_bits_of(name, words))[-1]
+    word_bits = word_bits_of(name, words)
+    if channels % word_bits == 0:
+        return
+    last_used = used_bits(channels, word_bits)[-1]
     if (words[:, -1] & ~last_used).any():
         raise ValueError(f"{name}: bits of channels >= {channels} must be 0")

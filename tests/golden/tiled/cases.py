@@ -9,6 +9,7 @@ from golden.encoding import BIPOLAR
 from golden.layer import Map
 from golden.tiled import layout
 from golden.tiled.conv import PackedConv
+from golden.tiled.plan import plan
 from golden.window import Pair, Sides, Window
 
 
@@ -110,3 +111,15 @@ def random_case(seed: int) -> tuple[Case, np.random.Generator]:
         padding=(0, 0, 0, 0) if pad == "valid" else (top, left, bottom, right), pad=pad,
         word_bits=(32, 64)[seed // 2 % 2], threshold=bool(seed % 5),
     ), rng  # fmt: skip
+
+
+def plans(kernels, patches=((4, 4),), word_bits=(32, 64), sizes=(3,)):
+    """For square kernels of each size, padding none, on a small map."""
+    found = []
+    for bits in word_bits:
+        for size in sizes:
+            made = case(kernel=(size, size), size=(9, 9), word_bits=bits)
+            for patch in patches:
+                block = (32, 4, 4) if patch == (4, 4) else (32, 2, 2)
+                found += [plan(made.layer, made.words, kernel=name, patch=patch, block=block) for name in kernels]
+    return found

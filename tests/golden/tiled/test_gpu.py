@@ -108,6 +108,7 @@ def fake_cupy(capability="86", devices=1, launches=None):
         cuda=SimpleNamespace(
             Device=lambda: SimpleNamespace(compute_capability=capability),
             runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
+            nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
         ),
     )  # fmt: skip
 
@@ -184,5 +185,12 @@ def test_no_gpu_is_said_in_one_line(device, monkeypatch):
     assert gpu.missing() == 'gpu: CuPy is missing: pip install "bitloom[gpu]"'
     with pytest.raises(gpu.GpuError, match=r"^gpu: CuPy is missing: pip install \"bitloom\[gpu\]\"\Z"):
         gpu.run(made.layer, made.words)
+    device()
+
+    def no_library():
+        raise RuntimeError("CuPy failed to load libnvrtc.so.12: OSError: no such file\nmore")
+
+    sys.modules["cupy"].cuda.nvrtc.getVersion = no_library
+    assert gpu.missing() == "gpu: NVRTC is missing: CuPy failed to load libnvrtc.so.12: OSError: no such file"
     device()
     assert gpu.missing() is None

@@ -7,8 +7,7 @@ import subprocess
 import pytest
 
 from golden.tiled import kernel
-from golden.tiled.plan import plan
-from tests.golden.tiled.cases import case
+from tests.golden.tiled.cases import plans
 
 pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit, on the PATH")
 
@@ -42,17 +41,6 @@ def mangled(how):
     for number in numbers:
         letters += f"L{'b' if number in ('true', 'false') else 'i'}{ {'true': 1, 'false': 0}.get(number, number) }E"
     return f"{name}I{letters}E"
-
-
-def plans(kernels, patches=((4, 4),), word_bits=(32, 64), sizes=(3,)):
-    found = []
-    for bits in word_bits:
-        for size in sizes:
-            made = case(kernel=(size, size), size=(9, 9), word_bits=bits)
-            for patch in patches:
-                block = (32, 4, 4) if patch == (4, 4) else (32, 2, 2)
-                found += [plan(made.layer, made.words, kernel=name, patch=patch, block=block) for name in kernels]
-    return found
 
 
 @pytest.mark.parametrize(

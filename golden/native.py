@@ -87,6 +87,15 @@ def find_compiler() -> Compiler:
     return _compiler((chosen,) if chosen else COMPILERS, os.environ.get("PATH", os.defpath))
 
 
+def missing() -> str | None:
+    """Why nothing can be compiled, in one line; None where there is a compiler."""
+    try:
+        find_compiler()
+    except BuildError as e:
+        return str(e)
+    return None
+
+
 def run_tool(command: Sequence[str | Path], what: str, **options: Any) -> "subprocess.CompletedProcess[str]":
     """Run a tool; BuildError with the first lines of its complaint where it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)

@@ -34,7 +34,7 @@ class Window:
             ("stride", 2, 1, self.stride),
             ("padding", 4, 0, self.padding),
         ):
-            if len(value) != size or any(not isinstance(v, int) for v in value):
+            if not isinstance(value, (tuple, list)) or len(value) != size or any(not isinstance(v, int) for v in value):
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
@@ -54,6 +54,16 @@ class Window:
         """(rows, columns) of the output; (0, ...) or less if the window does not fit."""
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.kernel, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
+
+    def inside(self, height: int, width: int) -> tuple[Array, Array]:
+        """(output rows, kernel rows) and (output columns, kernel columns) bool: whether a tap is on the map in that
+        direction; it is valid where it is in both."""
+        sizes, kernel, outputs = (height, width), self.kernel, self.output_size(height, width)
+        at = [
+            np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(kernel[k]) - self.padding[k] for k in (0, 1)
+        ]
+        rows, columns = ((y >= 0) & (y < size) for y, size in zip(at, sizes))
+        return rows, columns
 
     def positions(self, height: int, width: int) -> Array:
         """(outputs, taps) row-major positions of the input that each output reads; -1 where invalid.

@@ -113,8 +113,13 @@ def measure(
     device : "cpu" or "cuda".  rounds : >= 1, that the median is of.  threads : by default one a processor.
     progress : called with (shapes and batches done, all of them).
     A row has ``shape``, ``batch``, ``implementation``, ``ms``, ``speedup_vs_torch_fp32``, ``input_bytes``,
-    ``weight_bytes``, ``device``, ``threads``, and ``reason``: why ms is None, else "".
+    ``weight_bytes``, ``device``, ``threads``, and ``reason``: why ms is None, else "". ValueError where ``device`` or
+    ``rounds`` is not as above.
     """
+    if device not in torch_conv.FORMATS:
+        raise ValueError(f"bench: device must be one of {', '.join(torch_conv.FORMATS)}, got {device!r}")
+    if rounds < 1:
+        raise ValueError(f"bench: rounds must be >= 1, got {rounds}")
     cases = [(shape, batch) for shape in chosen for batch in batches]
     threads = cpu.processors() if threads is None else threads
     torch_conv.set_threads(threads)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from golden import native
 from golden.network import Model, Network
 from golden.tiled import check
 from hls_gen.design import Npu
@@ -41,9 +42,16 @@ class Stage:
     wrong: dict[str, int | None]
 
 
+def missing() -> dict[str, str]:
+    """Implementations that can't run on this machine, and why, in a line each."""
+    reasons = {name: found.missing() for name, found in check.IMPLEMENTATIONS.items()} | {RTL: native.missing()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
 def available() -> list[str]:
     """Implementations that can run on this machine."""
-    return [*(name for name, found in check.IMPLEMENTATIONS.items() if found.missing() is None), RTL]
+    absent = missing()
+    return [name for name in NAMES if name not in absent]
 
 
 def crosscheck(
@@ -58,8 +66,13 @@ def crosscheck(
     """Every stage of ``model`` for random images, by the implementations ``names`` (of `available`).
 
     folder : of the hardware's build.  word_bits : B, where an implementation has a choice.
-    progress : called with (implementations done, all).
+    progress : called with (implementations done, all). ValueError for an unknown name or fewer than 1 image.
     """
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"crosscheck: an implementation must be one of {', '.join(NAMES)}, got {name!r}")
+    if images < 1:
+        raise ValueError(f"crosscheck: images must be >= 1, got {images}")
     given = random_images(model.network, images, 0)
     golden, stages = model.trace(given), check.stages(model, word_bits)
     wrong: dict[str, list[int | None]] = {}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .. import native
 from ..conv import Weighted
 from ..encoding import BIPOLAR, Array
 from ..flat import flat
@@ -17,7 +18,7 @@ from ..pool import MaxPool
 from ..threshold import Threshold
 from . import cpu, fiber, gpu, layout, reference
 from .conv import PackedConv, from_golden
-from .plan import plan
+from .plan import KERNELS, plan
 
 Convolve = Callable[[PackedConv, Array], Array]
 """A packed layer and its input -> words or dots."""
@@ -26,6 +27,11 @@ Convolve = Callable[[PackedConv, Array], Array]
 def fibers(kernel: str) -> Convolve:
     """The CUDA source's kernel of that name, under g++."""
     return lambda layer, words: fiber.run(layer, words, plan(layer, words, kernel=kernel))
+
+
+def on_processor(layer: PackedConv, words: Array) -> Array:
+    """The packed convolution of this machine's processor."""
+    return cpu.Convolution(layer)(words)
 
 
 @dataclass(frozen=True)
@@ -39,10 +45,8 @@ class Implementation:
 
 IMPLEMENTATIONS = {
     "tiled": Implementation(reference.run),
-    "popc": Implementation(fibers("popc")),
-    "mma-xor": Implementation(fibers("mma-xor")),
-    "mma-and": Implementation(fibers("mma-and")),
-    "cpu": Implementation(lambda layer, words: cpu.Convolution(layer)(words), word_bits=64),
+    **{name: Implementation(fibers(name), missing=native.missing) for name in KERNELS},
+    "cpu": Implementation(on_processor, word_bits=64, missing=native.missing),
     "gpu": Implementation(gpu.run, missing=gpu.missing),
 }
 """tiled: numpy. popc, mma-xor, mma-and: the kernels of the CUDA source, under fibers. cpu: golden/tiled/cpu.py."""

@@ -35,7 +35,7 @@ class PackedConv:
     channels, out_channels : C and O, >= 1.
     window : kernel, strides and padding.  pad : how taps outside the map count, one of `PADS`.
     weight : (O, ceil(C/B), kernel rows, kernel columns) uint32 or uint64; bits of missing channels are 0.
-    threshold : (O,) int32; None: the output are the dots themselves.
+    threshold : (O,) int32; None: the output are the dots themselves. Spec E's default rule is 1 for every channel.
     """
 
     name: str
@@ -99,6 +99,7 @@ class PackedConv:
 
     def check_input(self, words: Array) -> None:
         """ValueError unless ``words`` is (N, ceil(C/B), H, W) of the weights' dtype, N >= 1, and the window fits."""
+        layout.word_bits_of(f"{self.name}: input", words)
         if words.dtype != self.weight.dtype:
             raise ValueError(f"{self.name}: input must be {self.weight.dtype}, as the weights, got {words.dtype}")
         if words.ndim != 4 or words.shape[1] != self.groups or min(words.shape) < 1:
@@ -121,7 +122,7 @@ def from_golden(
     weight, threshold, direction : golden's arrays (O, kernel rows, kernel columns, C), (O, 1), (O,). A direction of -1
         turns the signs of the channel's weights and threshold: x <= t is -x >= -t. Thresholds out of the dot's reach
         are brought next to it, where they decide the same and fit an int32.
-    ValueError, naming the layer, where features, weights or output are not of one bit.
+    ValueError, naming the layer, where features, weights or output are not of one bit, or an array is not golden's.
     """
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
         raise ValueError(
@@ -129,15 +130,21 @@ def from_golden(
         )
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
+    window = layer.window(source)
+    _check_shape(f"{layer.name}.weight", weight, (layer.out_channels, *window.kernel, source.channels))
+    BIPOLAR.check(f"{layer.name}.weight", weight)
     packed_threshold = None
     if threshold is not None:
-        if threshold.shape[1] != 1:
-            raise ValueError(f"{layer.name}: thresholds must be 1 a channel, got {threshold.shape[1]}")
-        sign = np.ones(layer.out_channels, np.int64) if direction is None else direction.astype(np.int64)
+        sign = np.ones(layer.out_channels, np.int64) if direction is None else direction
+        _check_shape(f"{layer.name}.threshold", threshold, (layer.out_channels, 1))
+        if not np.issubdtype(threshold.dtype, np.signedinteger):
+            raise ValueError(f"{layer.name}.threshold: dtype must be of signed integers, got {threshold.dtype}")
+        _check_shape(f"{layer.name}.direction", sign, (layer.out_channels,))
+        BIPOLAR.check(f"{layer.name}.direction", sign)
+        sign = sign.astype(np.int64)
         weight = weight * sign[:, None, None, None]
         reach = layer.fan_in(source) + 1
-        packed_threshold = np.clip(sign * threshold[:, 0].astype(np.int64), -reach, reach).astype(np.int32)
-    window = layer.window(source)
+        packed_threshold = (sign * np.clip(threshold[:, 0].astype(np.int64), -reach, reach)).astype(np.int32)
     return PackedConv(
         name=layer.name,
         channels=source.channels,
@@ -150,6 +157,8 @@ def from_golden(
 
 
 def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:
-    """ValueError, naming ``name``, unless the array has that shape."""
+    """ValueError, naming ``name``, unless it is an array of that shape."""
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{name}: must be an array of shape {shape}, got {type(array).__name__}")
     if array.shape != shape:
         raise ValueError(f"{name}: shape must be {shape}, got {array.shape}")

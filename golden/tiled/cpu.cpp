@@ -82,7 +82,7 @@ class Task {
 
     // Appends the input of some output rows of an image to the band.
     void add_rows(int64_t image, int64_t row, int64_t count) {
-        const int64_t begin = band.empty() ? 0 : int64_t(band.size()) - SLACK;
+        const int64_t begin = int64_t(band.size());
         const int64_t height = (count - 1) * job.stride_y + job.kernel_y;
         band.resize(size_t(begin + height * band_width * job.units + SLACK));
         Unit* to = band.data() + begin;
@@ -124,8 +124,7 @@ class Task {
         if (job.dots) {
             int32_t* to = job.dots + (at.image * plane + place) * job.out_channels + block * BLOCK;
             const int64_t channels = std::min<int64_t>(BLOCK, job.out_channels - block * BLOCK);
-            for (int64_t o = 0; o < channels; o++)  // 2^32 may be left out on the way: a dot needs 32 bits
-                to[o] = int32_t(uint32_t(job.bias[row + o]) - 2 * uint32_t(counts[o]));
+            for (int64_t o = 0; o < channels; o++) to[o] = job.bias[row + o] - 2 * counts[o];
         } else {
             job.bits[(at.image * job.out_groups + block) * plane + place] = Kernel::at_most(counts, job.limit + row);
         }

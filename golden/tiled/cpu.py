@@ -122,8 +122,8 @@ class Convolution:
         conv = self.conv
         conv.check_input(words)
         count = processors() if threads is None else threads
-        if count < 1:
-            raise ValueError(f"{conv.name}: threads must be >= 1, got {threads}")
+        if not isinstance(count, int) or count < 1:
+            raise ValueError(f"{conv.name}: threads must be an integer >= 1, got {threads!r}")
         images, _, height, width = words.shape
         rows, columns = conv.output_size(height, width)
         border, constant = self._border(height, width)
@@ -157,10 +157,10 @@ class Convolution:
             number, bias = _biases(self.conv, height, width)
             threshold = self.conv.threshold
             if threshold is not None:  # bias - 2 mismatches >= threshold
-                bias = np.minimum((bias - threshold.astype(np.int64)) // 2, (1 << 31) - 1)
-            full = np.full((len(bias), self.conv.out_groups * BLOCK), -1, np.int64)  # no kernel, no bit
+                bias = np.floor_divide(bias - threshold.astype(np.int64), 2)
+            full = np.full((len(bias), self.conv.out_groups * BLOCK), -1, np.int32)  # no kernel, no bit
             full[:, : self.conv.out_channels] = bias
-            found = number, full.astype(np.int32)  # of a bias the low 32 bits will do
+            found = number, full
             self._borders = {(height, width): found}
         return found
 
@@ -187,11 +187,16 @@ def _biases(conv: PackedConv, height: int, width: int) -> tuple[Array, Array]:
     All taps of a window are counted; where those outside the map are not to be, their mismatches, the ones of the
     kernel in them since the filler is 0, are given back.
     """
-    inside = conv.window.positions(height, width) >= 0  # (windows, taps)
-    if conv.pad != "exact":
-        inside = np.ones_like(inside)
-    borders, number = np.unique(inside, axis=0, return_inverse=True)
+    kinds, numbers = [], []  # of rows, then of columns: which taps count
+    for inside in conv.window.inside(height, width):
+        counts = inside if conv.pad == "exact" else np.ones_like(inside)
+        kind, number = np.unique(counts, axis=0, return_inverse=True)
+        kinds.append(kind)
+        numbers.append(number.reshape(-1))
+    (rows, columns), (row, column) = kinds, numbers
+    borders = (rows[:, None, :, None] & columns[None, :, None, :]).reshape(len(rows) * len(columns), -1)
+    border = row[:, None] * len(columns) + column
     ones = packing.unpack(np.ascontiguousarray(np.moveaxis(conv.weight, 1, -1)), conv.channels).sum(axis=-1)
     ones = ones.reshape(conv.out_channels, -1).astype(np.int64)  # (O, taps)
     bias = conv.channels * borders.sum(axis=1)[:, None] + 2 * (~borders).astype(np.int64) @ ones.T
-    return number.reshape(-1).astype(np.int32), bias
+    return border.reshape(-1).astype(np.int32), bias

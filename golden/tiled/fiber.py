@@ -70,7 +70,7 @@ def run(
     output = guarded[GUARD_WORDS:-GUARD_WORDS].reshape(how.output_shape)
     words, weight = np.ascontiguousarray(words), np.ascontiguousarray(layer.weight)
     threshold = None if layer.threshold is None else np.ascontiguousarray(layer.threshold)
-    blocks = np.asarray(range(how.blocks) if order is None else order, np.uint32)
+    blocks = np.asarray(how.order(order), np.uint32)
     launch = Launch(
         input=words.ctypes.data,
         weight=weight.ctypes.data,

@@ -1,12 +1,14 @@
 // CUDA on one CPU thread: every thread of a block is a fiber, so that a kernel's source runs, unchanged, under g++.
 //
-// A fiber runs until it waits at a barrier or at an operation of its warp. When all wait, whole warps do their
-// operation, or the whole block passes its barrier. Anything else is an error that names the threads: one that is
-// missing at a barrier or a vote, a read of global memory outside the arrays that were announced, a write beyond the
-// shared memory that was asked for. Shared memory starts with a pattern, not with zeros. Reads by __ldg are counted.
+// A fiber runs until it waits at a barrier or at an operation of its warp. A warp whose lanes all wait at the same
+// operation does it and goes on, and when all warps wait at the same barrier, the block passes it. Anything else is an
+// error that names the threads: one that is missing at a barrier or a vote, a read of global memory outside the arrays
+// that were announced, a write beyond the shared memory that was asked for. Shared memory starts with a pattern, not
+// with zeros. Reads by __ldg are counted.
 //
-// Unlike on a GPU, threads run one after another between two of these points; a race shows only where that order makes
-// the result wrong.
+// Unlike on a GPU, threads run one after another. A warp goes as far as its next barrier before another begins, the
+// last warp first: where a barrier is missing, a warp reads what those before it have not written yet. Other races show
+// only where that order makes the result wrong.
 #pragma once
 
 #include <ucontext.h>
@@ -154,28 +156,35 @@ static bool differ(const char* rule, const Fiber& one, const Fiber& other) {
     return false;
 }
 
-// Every fiber waits or has ended: let go whom the rules let go. False with an error where they let go nobody.
-static bool release() {
-    bool progress = false, done = true;
-    for (size_t first = 0; first < block.size(); first += LANES) {
-        Fiber* warp = &block[first];
+// Runs a warp until its threads wait at a barrier or have ended. False with an error where a rule is broken.
+static bool run_warp(Fiber* warp) {
+    while (warp->state == State::ready) {
         bool together = false;
-        for (unsigned lane = 0; lane < LANES; lane++) together |= warp[lane].state == State::warp;
-        if (!together) continue;
+        for (Fiber* fiber = warp; fiber < warp + LANES; fiber++) {
+            current = fiber;
+            threadIdx = fiber->thread;
+            swapcontext(&scheduler, &fiber->context);
+            if (error[0]) return false;
+            together |= fiber->state == State::warp;
+        }
+        if (!together) return true;
         for (unsigned lane = 1; lane < LANES; lane++) {
             if (!same(warp[0], warp[lane])) {
                 return differ("all lanes of a warp must come to the same operation", warp[0], warp[lane]);
             }
         }
         operate(warp);
-        progress = true;
     }
-    if (progress) return true;
+    return true;
+}
+
+// Every thread waits at a barrier or has ended: all go on, if they are at the same one.
+static bool pass_barrier() {
     for (Fiber& fiber : block) {
         if (!same(block[0], fiber)) return differ("all threads must come to the same barrier", block[0], fiber);
-        done &= fiber.state == State::done;
     }
-    for (Fiber& fiber : block) fiber.state = done ? State::done : State::ready;
+    if (block[0].state == State::done) return true;
+    for (Fiber& fiber : block) fiber.state = State::ready;
     return true;
 }
 
@@ -193,17 +202,11 @@ static bool run_block(unsigned char* shared, size_t shared_bytes) {
     memset(shared, UNWRITTEN, shared_bytes);
     memset(shared + shared_bytes, GUARD, GUARD_BYTES);
     for (size_t i = 0; i < block.size(); i++) start(block[i], unsigned(i));
-    for (bool running = true; running;) {
-        running = false;
-        for (Fiber& fiber : block) {
-            if (fiber.state != State::ready) continue;
-            current = &fiber;
-            threadIdx = fiber.thread;
-            swapcontext(&scheduler, &fiber.context);
-            if (error[0]) return false;
-            running = true;
+    while (block[0].state != State::done) {
+        for (size_t end = block.size(); end; end -= LANES) {
+            if (!run_warp(&block[end - LANES])) return false;
         }
-        if (running && !release()) return false;
+        if (!pass_barrier()) return false;
     }
     for (size_t i = 0; i < GUARD_BYTES; i++) {
         if (shared[shared_bytes + i] != GUARD) {

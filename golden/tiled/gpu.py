@@ -9,7 +9,7 @@ import numpy as np
 from ..encoding import Array
 from .conv import PackedConv
 from .kernel import SOURCE, instance, problem
-from .plan import Limits, Plan, plan
+from .plan import Plan, plan
 
 MMA_FIRST, XOR_LAST = 80, 89
 """Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
@@ -54,9 +54,13 @@ class Prepared:
         cupy, layer = _cupy(), how.layer
         check_kernel(layer.name, how.kernel, capability())
         self.how = how
+        largest = _largest_shared_bytes()
+        if how.shared_bytes > largest:
+            raise ValueError(
+                f"{layer.name}: a block must need at most {largest} bytes of shared memory on this GPU, "
+                f"got {how.shared_bytes}"
+            )
         self._kernel = _compiled(instance(how), how.register_limit)
-        if how.shared_bytes > Limits().shared_bytes:
-            self._kernel.max_dynamic_shared_size_bytes = how.shared_bytes
         self._weight = cupy.asarray(np.ascontiguousarray(layer.weight))
         self._threshold = np.uintp(0) if layer.threshold is None else cupy.asarray(layer.threshold)
         fields = problem(how)
@@ -78,7 +82,7 @@ class Prepared:
 def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
     """As `golden.tiled.reference.run`, on the current GPU; by default with its `best_kernel`.
 
-    GpuError where there is no GPU or no CuPy; ValueError where the GPU can't run the plan's kernel.
+    GpuError where there is no GPU, CuPy or NVRTC; ValueError where the GPU can't run the plan.
     """
     how = how or plan(layer, words, kernel=best_kernel(capability()))
     how.check(layer, words)
@@ -96,7 +100,14 @@ def compiler_options(registers: int) -> tuple[str, ...]:
 def _compiled(name: str, registers: int) -> Any:
     options = compiler_options(registers)
     module = _cupy().RawModule(code=SOURCE.read_text(), options=options, name_expressions=(name,))
-    return module.get_function(name)
+    function = module.get_function(name)
+    function.max_dynamic_shared_size_bytes = _largest_shared_bytes()  # else it is 48 KiB
+    return function
+
+
+def _largest_shared_bytes() -> int:
+    """Shared memory that a block may ask for on the current GPU."""
+    return int(_cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def nvrtc() -> Any:

@@ -41,14 +41,19 @@ def unpack(words: Array, channels: int) -> Array:
     ``2 * unpack(...).astype(int) - 1`` are golden's bipolar numbers. ValueError where the second axis is not
     ceil(channels / B), or a bit of a missing channel is 1.
     """
-    check_axes("unpack", words)
+    _check_words("unpack", words, channels)
     bits = packing.unpack(np.ascontiguousarray(np.moveaxis(words, 1, -1)), channels)
     check_unused("unpack", words, channels)
     return bits
 
 
 def invert(words: Array, channels: int) -> Array:
-    """NOT of the existing channels: from an encoding that stores +1 as 0 to this one, and back."""
+    """NOT of the existing channels of (N, ceil(C/B), H, W): from an encoding that stores +1 as 0 to this one, and back.
+
+    ValueError as for `unpack`.
+    """
+    _check_words("invert", words, channels)
+    check_unused("invert", words, channels)
     inverse: Array = words ^ used_bits(channels, word_bits_of("invert", words))[:, None, None]
     return inverse
 
@@ -59,10 +64,25 @@ def used_bits(channels: int, word_bits: int) -> Array:
 
 
 def word_bits_of(name: str, words: Array) -> int:
-    """B of an array of words. ValueError, naming ``name``, unless they are uint32 or uint64."""
+    """B of an array of words. ValueError, naming ``name``, unless it is one, of uint32 or uint64."""
+    if not isinstance(words, np.ndarray):
+        raise ValueError(f"{name}: words must be an array of uint32 or uint64, got {type(words).__name__}")
     if words.dtype not in (np.uint32, np.uint64):
         raise ValueError(f"{name}: words must be uint32 or uint64, got {words.dtype}")
     return 8 * words.dtype.itemsize
+
+
+def _check_words(name: str, words: Array, channels: int) -> None:
+    """ValueError, naming ``name``, unless ``words`` is (N, ceil(C/B), H, W) words for ``channels`` >= 1."""
+    word_bits = word_bits_of(name, words)
+    check_axes(name, words)
+    if not isinstance(channels, int) or channels < 1:
+        raise ValueError(f"{name}: channels must be an integer >= 1, got {channels!r}")
+    groups = packing.word_count(channels, word_bits)
+    if words.shape[1] != groups:
+        raise ValueError(
+            f"{name}: {channels} channels need {groups} words of {word_bits} bits, got shape {words.shape}"
+        )
 
 
 def check_axes(name: str, array: Array) -> None:

@@ -8,6 +8,7 @@ its channels, ``stage_groups`` word groups at a time; the low level by the regis
 each output of the patch. Blocks are numbered column of tiles fastest, then row, channels, image.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +41,11 @@ class Limits:
     threads: int = 1024
     registers: int = 65536
     thread_registers: int = 255
+
+    def __post_init__(self) -> None:
+        for what, value in vars(self).items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"limits: {what} must be an integer >= 1, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,8 @@ class Plan:
             raise ValueError(
                 f"{name}: a block must have at most {limits.threads} threads and 64 columns of them, got {self.block}"
             )
-        if not 1 <= self.stage_groups <= self.layer.groups:
-            raise ValueError(f"{name}: stage_groups must be 1..{self.layer.groups}, got {self.stage_groups}")
+        if not isinstance(self.stage_groups, int) or not 1 <= self.stage_groups <= self.layer.groups:
+            raise ValueError(f"{name}: stage_groups must be 1..{self.layer.groups}, got {self.stage_groups!r}")
         if self.thread_registers > self.register_limit:
             raise ValueError(
                 f"{name}: a patch of {self.patch} needs {self.thread_registers} registers a thread, "
@@ -189,6 +195,15 @@ class Plan:
         """Registers that a thread can have."""
         return min(self.limits.thread_registers, self.limits.registers // self.threads)
 
+    def order(self, order: Sequence[int] | None) -> Sequence[int]:
+        """Numbers of the blocks to run: ``order``, by default all. ValueError where one is none."""
+        if order is None:
+            return range(self.blocks)
+        for index in order:
+            if not isinstance(index, (int, np.integer)) or not 0 <= index < self.blocks:
+                raise ValueError(f"{self.layer.name}: order must be of blocks 0..{self.blocks - 1}, got {index!r}")
+        return order
+
     def check(self, layer: PackedConv, words: Array) -> None:
         """ValueError unless the plan is of that layer for the input ``words`` (N, ceil(C/B), H, W)."""
         if self.layer is not layer:
@@ -224,5 +239,6 @@ def plan(
 
 
 def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:
-    if len(values) != size or any(not isinstance(v, int) or v < 1 for v in values):
+    several = isinstance(values, (tuple, list)) and len(values) == size
+    if not several or any(not isinstance(v, int) or v < 1 for v in values):
         raise ValueError(f"{name}: {what} must be {size} integers >= 1, got {values!r}")

@@ -51,8 +51,9 @@ def run(
     rows, columns = how.output
     halves = np.zeros((len(words), layer.out_groups, rows, columns, layer.word_bits // WARP), np.uint32)
     dots = np.zeros((len(words), rows, columns, layer.out_channels), np.int32)
-    for index in range(how.blocks) if order is None else order:
-        _block(how, how.place(index), words, halves, dots, reads or Reads.none(layer, words))
+    reads = reads or Reads.none(layer, words)
+    for index in how.order(order):
+        _block(how, how.place(index), words, halves, dots, reads)
     if layer.threshold is None:
         return dots
     places = np.arange(0, layer.word_bits, WARP, dtype=words.dtype)

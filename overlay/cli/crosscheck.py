@@ -5,10 +5,8 @@ from pathlib import Path
 
 import click
 
-from golden.tiled import check
-
 from .. import networks
-from ..crosscheck import NAMES, Stage, available, crosscheck
+from ..crosscheck import NAMES, Stage, available, crosscheck, missing
 from .show import bar, dump, grid, json_option, one_line_errors
 
 NETWORKS = ("digits-cnn", "cnv-w1a1")
@@ -36,7 +34,7 @@ def crosscheck_command(
     is one.
     """
     chosen = [name for name in available() if name not in skip]
-    missing = {name: reason for name, i in check.IMPLEMENTATIONS.items() if (reason := i.missing()) is not None}
+    absent = missing()
     found: dict[str, list[Stage]] = {}
     for name in dict.fromkeys(names or NETWORKS):
         model = networks.find(name)
@@ -46,7 +44,7 @@ def crosscheck_command(
             )
     if as_json:
         dump({
-            "images": images, "word_bits": int(word_bits), "not_run": missing | dict.fromkeys(skip, "left out"),
+            "images": images, "word_bits": int(word_bits), "not_run": absent | dict.fromkeys(skip, "left out"),
             "networks": {name: [asdict(stage) for stage in stages] for name, stages in found.items()},
         })  # fmt: skip
     else:
@@ -54,7 +52,7 @@ def crosscheck_command(
             title = f"{name}: values unlike golden's, {images} random image{'s' * (images > 1)} (-: not binary)"
             rows = [[s.name, f"{s.values:,}", *(cell(s, column) for column in NAMES)] for s in stages]
             grid(title, ["layer", "values", *NAMES], rows)
-        for reason in missing.values():
+        for reason in dict.fromkeys(absent.values()):
             click.echo(f"not run: {reason}", err=True)
     wrong = [f"{n} {s.name} ({who})" for n, stages in found.items() for s in stages for who, k in s.wrong.items() if k]
     if wrong:

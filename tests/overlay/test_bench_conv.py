@@ -113,6 +113,41 @@ def test_pytorch_computes_the_same_convolution(number, padding):
             np.testing.assert_array_equal(found.float().numpy(), sums)
 
 
+def test_requests_are_checked():
+    with value_error("bench: device must be one of cpu, cuda, got 'tpu'"):
+        bench_conv.measure("tpu", chosen=[SMALL])
+    with value_error("bench: rounds must be >= 1, got 0"):
+        bench_conv.measure("cpu", chosen=[SMALL], rounds=0)
+
+
+@needs_torch
+def test_only_tf32_may_round_to_tf32():
+    """PyTorch's setting is one for all: each run makes its own."""
+    import torch
+
+    x, weight = np.ones((1, 3, 3, 2), np.int8), np.ones((1, 3, 3, 2), np.int8)
+    for number in ("fp32", "tf32", "fp32"):
+        for run in torch_conv.convolutions(number, x, weight, 0, "cpu"):
+            run()
+            assert torch.backends.cudnn.allow_tf32 is (number == "tf32")
+
+
+@pytest.mark.parametrize(("threads", "used"), [(3, 3), (None, cpu.processors())])
+def test_both_sides_use_as_many_threads(no_torch, monkeypatch, threads, used):
+    pytorchs, ours, real = [], set(), cpu.Convolution.__call__
+    monkeypatch.setattr(torch_conv, "set_threads", pytorchs.append)
+
+    def noted(self, words, *, threads=None):
+        ours.add(threads)
+        return real(self, words, threads=threads)
+
+    monkeypatch.setattr(cpu.Convolution, "__call__", noted)
+    rows = bench_conv.measure("cpu", chosen=[SMALL], batches=[1], rounds=1, threads=threads)
+    assert pytorchs == [used]
+    assert ours == {used}
+    assert {row["threads"] for row in rows} == {used}
+
+
 @needs_torch
 def test_an_output_unlike_pytorchs_is_an_error(monkeypatch):
     real = cpu.Convolution.__call__

@@ -18,6 +18,7 @@ from hls_gen.design import Npu
 from overlay import crosscheck, networks
 from overlay.cli.commands import bitloom
 from tests.cases import case_map, random_model
+from tests.errors import value_error
 
 WITHOUT_RTL = ("tiled", "popc", "mma-xor", "mma-and", "cpu")
 
@@ -59,6 +60,38 @@ def test_one_design_runs_the_network_cut_off_after_each_stage(model, tmp_path, m
     assert [name for _, name in ran] == ["small-threshold-1", "small-pool-1", "small-dense-2"]
     assert len({digest for digest, _ in ran}) == 1
     assert [row.wrong for row in rows] == [{"rtl": 0}] * 3
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+def test_a_wrong_value_of_the_last_image_is_counted(model, tmp_path, monkeypatch, word_bits):
+    dtypes = set()
+
+    def wrong(layer, words):
+        dtypes.add(words.dtype)
+        output = reference.run(layer, words)
+        if layer.threshold is None:
+            output[-1, 0, 0, 0] += 1
+        return output
+
+    monkeypatch.setitem(check.IMPLEMENTATIONS, "tiled", check.Implementation(wrong))
+    rows = crosscheck.crosscheck(model, tmp_path, ["tiled"], images=3, word_bits=word_bits)
+    assert [row.wrong for row in rows] == [{"tiled": 0}, {"tiled": 0}, {"tiled": 1}]
+    assert dtypes == {np.dtype(f"uint{word_bits}")}
+
+
+def test_without_a_compiler_numpy_takes_part_alone(monkeypatch, no_gpu):
+    monkeypatch.setenv("CXX", "no-such-g++")
+    assert crosscheck.available() == ["tiled"]
+    assert set(crosscheck.missing()) == {*crosscheck.NAMES} - {"tiled"}
+    assert crosscheck.missing()["rtl"].startswith("C++ compiler 'no-such-g++' was not found")
+
+
+def test_requests_are_checked(model, tmp_path):
+    names = "tiled, popc, mma-xor, mma-and, cpu, gpu, rtl"
+    with value_error(f"crosscheck: an implementation must be one of {names}, got 'tpu'"):
+        crosscheck.crosscheck(model, tmp_path, ["tiled", "tpu"])
+    with value_error("crosscheck: images must be >= 1, got 0"):
+        crosscheck.crosscheck(model, tmp_path, ["tiled"], images=0)
 
 
 def test_names_of_cut_off_models(model):
@@ -121,9 +154,10 @@ def test_command_fails_where_a_bit_differs(model, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["digits-cnn", "cnv-w1a1"])
-def test_real_networks(name, tmp_path):
-    rows = crosscheck.crosscheck(networks.load(name), tmp_path, [*WITHOUT_RTL, "rtl"])
-    assert rows[0].wrong == dict.fromkeys(WITHOUT_RTL) | {"rtl": 0}  # an integer input
-    assert all(set(row.wrong.values()) == {0} for row in rows[1:])
-    assert len(rows) == {"digits-cnn": 5, "cnv-w1a1": 11}[name]
+@pytest.mark.parametrize(("name", "rows"), [("digits-cnn", 5), ("cnv-w1a1", 11), ("lfc-w1a1", 4)])
+def test_real_networks(name, rows, tmp_path):
+    found = crosscheck.crosscheck(networks.load(name), tmp_path, [*WITHOUT_RTL, "rtl"])
+    assert len(found) == rows
+    if name != "lfc-w1a1":  # an integer input
+        assert found.pop(0).wrong == dict.fromkeys(WITHOUT_RTL) | {"rtl": 0}
+    assert all(set(row.wrong.values()) == {0} for row in found)

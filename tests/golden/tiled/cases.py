@@ -1,6 +1,7 @@
 """Random binary convolutions beside golden's plain convolution, for every implementation of golden.tiled."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from golden.conv import Conv
 from golden.encoding import BIPOLAR
 from golden.layer import Map
 from golden.tiled import layout
-from golden.tiled.conv import PackedConv
+from golden.tiled.conv import PADS, PackedConv
 from golden.tiled.plan import plan
 from golden.window import Pair, Sides, Window
 
@@ -93,23 +94,27 @@ def golden_dots(layer: PackedConv, values: np.ndarray, weight: np.ndarray) -> np
 
 
 CHANNELS = (1, 3, 31, 32, 33, 64, 65, 128)
+KINDS = list(product(CHANNELS, (32, 64), PADS))
 
 
-def random_case(seed: int) -> tuple[Case, np.random.Generator]:
-    """Sizes, kernel (1 to 7), strides, padding and word width drawn from ``seed``, and the generator for more."""
+def random_case(seed: int, word_bits: int | None = None) -> tuple[Case, np.random.Generator]:
+    """A case whose channels, width of words and padding are one of `KINDS`, others for the next seed, all in 64 seeds.
+
+    The rest is drawn: output channels, size, kernel (1 to 7), strides, thresholds or dots. And the generator for more.
+    """
     rng = np.random.default_rng(1000 + seed)
+    channels, bits, pad = KINDS[37 * seed % len(KINDS)]
     kernel = int(rng.integers(1, 8)), int(rng.integers(1, 8))
     stride = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-    pad = ("valid", "-1", "+1", "exact")[seed % 4]
     down, across = (int(rng.integers(0, k)) for k in kernel), (int(rng.integers(0, k)) for k in kernel)
     top, left = down
     bottom, right = across
     size = int(kernel[0] + rng.integers(0, 12)), int(kernel[1] + rng.integers(0, 12))
     return case(
-        seed, images=int(rng.integers(1, 3)), size=size, channels=CHANNELS[seed % 8],
-        out_channels=CHANNELS[(seed // 8 + 3 * seed) % 8], kernel=kernel, stride=stride,
+        seed, images=int(rng.integers(1, 3)), size=size, channels=channels,
+        out_channels=int(rng.choice(CHANNELS)), kernel=kernel, stride=stride,
         padding=(0, 0, 0, 0) if pad == "valid" else (top, left, bottom, right), pad=pad,
-        word_bits=(32, 64)[seed // 2 % 2], threshold=bool(seed % 5),
+        word_bits=word_bits or bits, threshold=bool(rng.integers(5)),
     ), rng  # fmt: skip
 
 

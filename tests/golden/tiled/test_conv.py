@@ -61,9 +61,40 @@ def test_from_golden_refuses_what_is_not_binary():
         from_golden(Dense(name="d", out_channels=2, weight=TERNARY), source, weight, word_bits=32)
     with value_error("d: accumulate must be popcount, got or"):
         from_golden(Dense(name="d", out_channels=2, accumulate="or"), source, weight, word_bits=32)
-    with value_error("d: thresholds must be 1 a channel, got 2"):
-        from_golden(dense, source, weight, np.zeros((2, 2), np.int64), word_bits=32)
     assert from_golden(dense, source, weight, threshold, word_bits=32).threshold.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weight": np.zeros((2, 1, 1, 3), int)}, f"d.weight: values must be {BIPOLAR}, got 0"),
+        ({"weight": np.ones((1, 1, 1, 3), int)}, "d.weight: shape must be (2, 1, 1, 3), got (1, 1, 1, 3)"),
+        ({"weight": [[1]]}, "d.weight: must be an array of shape (2, 1, 1, 3), got list"),
+        ({"threshold": np.zeros((2, 2), int)}, "d.threshold: shape must be (2, 1), got (2, 2)"),
+        ({"threshold": np.zeros((1, 1), int)}, "d.threshold: shape must be (2, 1), got (1, 1)"),
+        ({"threshold": np.zeros(2, int)}, "d.threshold: shape must be (2, 1), got (2,)"),
+        ({"threshold": np.full((2, 1), np.nan)}, "d.threshold: dtype must be of signed integers, got float64"),
+        ({"threshold": np.zeros((2, 1), np.uint64)}, "d.threshold: dtype must be of signed integers, got uint64"),
+        ({"direction": np.ones(1, int)}, "d.direction: shape must be (2,), got (1,)"),
+        ({"direction": np.array([1, 0])}, f"d.direction: values must be {BIPOLAR}, got 0"),
+        ({"direction": np.ones(2)}, "d.direction: values must be integers, got dtype float64"),
+    ],
+)
+def test_from_golden_refuses_arrays_that_are_not_goldens(change, message):
+    arrays = {"weight": np.ones((2, 1, 1, 3), int), "threshold": np.zeros((2, 1), int), "direction": np.ones(2, int)}
+    with value_error(message):
+        from_golden(Dense(name="d", out_channels=2), case_map(1, 1, 3), **arrays | change, word_bits=32)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_threshold_out_of_reach_decides_as_it_did(direction):
+    """All 65 products are +1: the dot is 65, and so is the threshold, or it is 1 or many beyond."""
+    x = np.ones((1, 1, 1, 65), np.int64)
+    dense, turn = Dense(name="d", out_channels=1), np.array([direction])
+    for beyond in (0, 1, 1 << 40):
+        limit = np.array([[direction * (65 + beyond)]])
+        layer = from_golden(dense, case_map(1, 1, 65), direction * x, limit, turn, word_bits=32)
+        assert reference.run(layer, layout.pack(x, 32)).item() == (beyond == 0)
 
 
 def test_layers_follow_each_other_without_repacking():
@@ -81,6 +112,13 @@ def test_layers_follow_each_other_without_repacking():
         assert np.array_equal(words, layout.pack(sums >= second.threshold, word_bits))
 
 
+def last_bit_set(words):
+    """A copy whose very last word has bit 31 set."""
+    words = words.copy()
+    words[-1, -1, -1, -1] |= np.uint32(1 << 31)
+    return words
+
+
 def test_errors_of_a_layer():
     layer = case(channels=33, out_channels=5).layer
     for change, message in (
@@ -96,6 +134,9 @@ def test_errors_of_a_layer():
         ({"weight": layer.weight.astype(np.int32)}, "conv.weight: words must be uint32 or uint64, got int32"),
         ({"weight": layer.weight[:, :1]}, "conv.weight: shape must be (5, 2, 3, 3), got (5, 1, 3, 3)"),
         ({"weight": ~layer.weight}, "conv.weight: bits of channels >= 33 must be 0"),
+        ({"weight": last_bit_set(layer.weight)}, "conv.weight: bits of channels >= 33 must be 0"),
+        ({"weight": None}, "conv.weight: words must be an array of uint32 or uint64, got NoneType"),
+        ({"window": Window(kernel=3)}, "conv: kernel must be 2 integers, got 3"),
         ({"threshold": layer.threshold[1:]}, "conv.threshold: shape must be (5,), got (4,)"),
         ({"threshold": layer.threshold.astype(float)}, "conv.threshold: dtype must be int32, got float64"),
     ):
@@ -107,6 +148,7 @@ def test_errors_of_an_input():
     made = case(channels=33, out_channels=5, size=(4, 5))
     for words, message in (
         (made.words.astype(np.uint64), "conv: input must be uint32, as the weights, got uint64"),
+        (made.words.tolist(), "conv: input: words must be an array of uint32 or uint64, got list"),
         (made.words[:, :1], "conv: input must have shape (N, 2, H, W), got (1, 1, 4, 5)"),
         (made.words[:0], "conv: input must have shape (N, 2, H, W), got (0, 2, 4, 5)"),
         (made.words[0], "conv: input must have shape (N, 2, H, W), got (2, 4, 5)"),

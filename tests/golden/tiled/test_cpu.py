@@ -14,12 +14,13 @@ from golden.tiled import cpu, layout
 from golden.tiled.conv import PackedConv, from_golden
 from golden.window import Window
 from tests.errors import value_error
+from tests.golden.tiled import cases as random_cases
+from tests.golden.tiled.cases import random_case
 
 EMULATED = "avx512vpopcntdq without VPOPCNTQ"
 """The kernel for VPOPCNTQ with other instructions in its place, for machines with AVX-512 that lack it."""
 POSSIBLE = cpu.paths()
 PATHS = [*POSSIBLE, *([EMULATED] if "avx512bw" in POSSIBLE and "avx512vpopcntdq" not in POSSIBLE else [])]
-CHANNELS = (1, 3, 31, 32, 33, 64, 65, 128)
 
 
 @pytest.fixture(params=PATHS)
@@ -42,48 +43,23 @@ def dots_of(path, layer, source, x, weight, **options):
     return convolution(layout.pack(x, 64), **options)
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_dots_and_bits_equal_the_plain_convolution(path, seed):
-    rng = np.random.default_rng(seed)
-    kernel = (1 + seed % 7, int(rng.integers(1, 5)))
-    layer, source, x, weight = case(
-        rng, c=CHANNELS[seed % 8], o=int(rng.choice([*CHANNELS, 200])), kernel=kernel,
-        stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
-        padding=tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel)), size=(7 + seed % 3, 5 + seed % 4),
-    )  # fmt: skip
-    dots = layer.forward(x, {"weight": weight}, source)
-    found = dots_of(path, layer, source, x, weight)
-    assert found.dtype == np.int32
-    np.testing.assert_array_equal(found, dots)
-
-    threshold = dots[0, 0, 0].reshape(-1, 1)  # so that there are ties
-    direction = rng.choice([-1, 1], layer.out_channels)
-    conv = from_golden(layer, source, weight, threshold, direction, word_bits=64)
-    bits = layout.unpack(cpu.Convolution(conv, path)(layout.pack(x, 64)), layer.out_channels)
-    np.testing.assert_array_equal(bits, dots * direction >= threshold[:, 0] * direction)
+@pytest.mark.parametrize("seed", range(64))
+def test_equals_golden(path, seed):
+    made, _ = random_case(seed, word_bits=64)
+    made.check(cpu.Convolution(made.layer, path)(made.words))
 
 
-@pytest.mark.parametrize("pad", ["valid", "-1", "+1", "exact"])
-@pytest.mark.parametrize("c", [5, 64, 70])
-def test_padding(path, pad, c):
-    rng = np.random.default_rng(c)
-    sides = (0, 0, 0, 0) if pad == "valid" else (1, 2, 0, 1)
-    *_, x, weight = case(rng, c=c, o=67, kernel=(3, 3), size=(5, 6))
-    conv = PackedConv(
-        name="conv_1", channels=c, out_channels=67, window=Window(kernel=(3, 3), stride=(1, 2), padding=sides), pad=pad,
-        weight=layout.pack(weight, 64), threshold=None,
-    )  # fmt: skip
-    value = {"valid": 0, "exact": 0, "-1": -1, "+1": 1}[pad]
-    padded = np.pad(x, [(0, 0), (sides[0], sides[2]), (sides[1], sides[3]), (0, 0)], constant_values=value)
-    plain = Conv(name="conv_1", out_channels=67, kernel=(3, 3), stride=(1, 2))
-    whole = Map(height=padded.shape[1], width=padded.shape[2], channels=c, encoding=BIPOLAR)
-    expected = plain.forward(padded, {"weight": weight}, whole)
-    np.testing.assert_array_equal(cpu.Convolution(conv, path)(layout.pack(x, 64)), expected)
+@pytest.mark.parametrize("options", [{"out_channels": 200}, {"size": (1, 700), "kernel": (1, 2)}])
+def test_more_blocks_and_positions_than_a_task_takes(path, options):
+    made = random_cases.case(images=2, channels=70, word_bits=64, **options)
+    made.check(cpu.Convolution(made.layer, path)(made.words))
 
 
-@pytest.mark.parametrize(("c", "size"), [(252, 1), (253, 1), (256, 1), (260, 1), (1024, 8), (1028, 8), (2000, 7)])
+@pytest.mark.parametrize(
+    ("c", "size"), [(252, 1), (253, 1), (256, 1), (260, 1), (1024, 8), (1028, 8), (2000, 7), (2100, 8)]
+)
 def test_counts_hold_the_largest_window(path, c, size):
-    """All products equal: 8-bit counts take 63 steps of 4, 16-bit ones 65,535."""
+    """All products equal: 8-bit counts take 63 steps of 4, 16-bit ones 65,535, twice in the last case."""
     layer, source, x, weight = case(
         np.random.default_rng(0), c=c, o=2, kernel=(size, size), size=(size, size), images=1
     )
@@ -176,16 +152,23 @@ def test_the_path_is_chosen_by_what_the_processor_has(monkeypatch, features, exp
         cpu.Convolution(small()[0], "neon")
 
 
+def test_kernels_begin_in_a_cache_line():
+    conv, _ = small()
+    for nibbles in (False, True):
+        assert cpu._in_order(conv, nibbles).ctypes.data % 64 == 0
+
+
 def test_requests_are_checked():
     conv, words = small()
     layer, source, _, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 2))
     with value_error("conv_1: words must have 64 bits on the CPU path, got 32"):
         cpu.Convolution(from_golden(layer, source, weight, word_bits=32))
     convolution = cpu.Convolution(conv, "scalar")
-    with value_error("conv_1: threads must be >= 1, got 0"):
-        convolution(words, threads=0)
-    with value_error("conv_1: input must be uint64, as the weights, got int64"):
-        convolution(words.astype(np.int64))
+    for threads in (0, 1.5):
+        with value_error(f"conv_1: threads must be an integer >= 1, got {threads}"):
+            convolution(words, threads=threads)
+    with value_error("conv_1: input must be uint64, as the weights, got uint32"):
+        convolution(words.astype(np.uint32))
     with value_error("conv_1: input must have shape (N, 2, H, W), got (2, 1, 7, 9)"):
         convolution(words[:, :1])
 

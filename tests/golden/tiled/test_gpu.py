@@ -52,6 +52,9 @@ def test_any_tile_gives_the_same(options, name):
     made.check(gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name, **options)))
 
 
+OPT_IN = 99 * 1024
+
+
 class CudaError(Exception):
     pass
 
@@ -106,7 +109,9 @@ def fake_cupy(capability="86", devices=1, launches=None):
     return SimpleNamespace(
         asarray=np.asarray, asnumpy=np.asarray, empty=np.empty, RawModule=RawModule,
         cuda=SimpleNamespace(
-            Device=lambda: SimpleNamespace(compute_capability=capability),
+            Device=lambda: SimpleNamespace(
+                compute_capability=capability, attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN}
+            ),
             runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
             nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
         ),
@@ -131,7 +136,7 @@ def device(monkeypatch):
     ("capability", "name"),
     [("75", "popc"), ("80", "mma-xor"), ("89", "mma-xor"), ("90", "mma-and"), ("120", "mma-and")],
 )
-@pytest.mark.parametrize("seed", [0, 1, 2, 7, 10, 15])  # both widths of words, bits and dots
+@pytest.mark.parametrize("seed", [0, 1, 3, 5, 9, 14])  # both widths of words, bits and dots
 def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
     launches = device(capability=capability)
     made, _ = random_case(seed)
@@ -156,7 +161,16 @@ def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(
     made.check(prepared(made.words))
     gpu.Prepared(how)
     assert gpu._compiled.cache_info().misses == 1
-    assert [launch.allowed for launch in launches] == [how.shared_bytes] * 2
+    assert [launch.allowed for launch in launches] == [OPT_IN] * 2
+
+
+def test_more_shared_memory_than_the_device_has(device):
+    device()
+    made = case(channels=512, kernel=(7, 7), size=(7, 7), word_bits=64)
+    how = plan(made.layer, made.words, limits=Limits(shared_bytes=200 * 1024))
+    message = f"conv: a block must need at most {OPT_IN} bytes of shared memory on this GPU, got {how.shared_bytes}"
+    with value_error(message):
+        gpu.Prepared(how)
 
 
 def test_a_kernel_that_the_device_does_not_have(device):

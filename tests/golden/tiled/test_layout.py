@@ -59,7 +59,17 @@ def test_errors():
         layout.pack(np.ones((1, 1, 1, 2)), 16)
     with value_error("unpack: words must be uint32 or uint64, got uint8"):
         layout.unpack(np.zeros((1, 1, 1, 1), np.uint8), 3)
-    with value_error("unpack: 33 elements need 2 words of 32 bits, got shape (1, 4, 5, 1)"):
+    with value_error("pack: word_bits must be 32 or 64, got 32.0"):
+        layout.pack(np.ones((1, 1, 1, 2)), 32.0)
+    with value_error("unpack: channels must be an integer >= 1, got 0"):
+        layout.unpack(np.zeros((1, 0, 4, 5), np.uint32), 0)
+    with value_error("unpack: channels must be an integer >= 1, got 33.0"):
+        layout.unpack(np.zeros((1, 2, 4, 5), np.uint32), 33.0)
+    with value_error("invert: a map or kernel has 4 axes, got shape (2, 4, 5)"):
+        layout.invert(np.zeros((2, 4, 5), np.uint32), 33)
+    with value_error("invert: 33 channels need 2 words of 32 bits, got shape (1, 1, 4, 5)"):
+        layout.invert(np.zeros((1, 1, 4, 5), np.uint32), 33)
+    with value_error("unpack: 33 channels need 2 words of 32 bits, got shape (1, 1, 4, 5)"):
         layout.unpack(np.zeros((1, 1, 4, 5), np.uint32), 33)
     with value_error("unpack: bits of channels >= 33 must be 0"):
         layout.unpack(np.full((1, 2, 1, 1), 2, np.uint32), 33)

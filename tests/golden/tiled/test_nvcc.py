@@ -16,13 +16,7 @@ PARAMETERS = "const {word}*, const {word}*, const int*, unsigned*, int*, Problem
 
 def compiled(folder, architecture, plans):
     """Registers of the plans' kernels, in their order, as ptxas reports them; no register is spilled."""
-    instances = [
-        f"template __global__ void {kernel.instance(how)}"
-        f"({PARAMETERS.format(word={32: 'unsigned', 64: 'unsigned long long'}[how.layer.word_bits])});"
-        for how in plans
-    ]
-    source = folder / "instances.cu"
-    source.write_text("\n".join([f'#include "{kernel.SOURCE}"', *instances]))
+    source = instances(folder, plans)
     options = ["-std=c++17", f"-arch=sm_{architecture}", "-cubin", "-Xptxas", "-v", "-Werror", "all-warnings"]
     command = ["nvcc", *options, str(source), "-o", str(folder / "out.cubin")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -31,6 +25,27 @@ def compiled(folder, architecture, plans):
     entries = re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", done.stderr, re.DOTALL)
     assert len(entries) == len(plans)
     return [next(int(count) for name, count in entries if mangled(how) in name) for how in plans]
+
+
+def instances(folder, plans):
+    """A source file with the plans' kernels."""
+    lines = [
+        f"template __global__ void {kernel.instance(how)}"
+        f"({PARAMETERS.format(word={32: 'unsigned', 64: 'unsigned long long'}[how.layer.word_bits])});"
+        for how in plans
+    ]
+    source = folder / "instances.cu"
+    source.write_text("\n".join([f'#include "{kernel.SOURCE}"', *lines]))
+    return source
+
+
+@pytest.mark.parametrize("form", ["xor", "and"])
+def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
+    """Under fibers the form is an argument; on a GPU it stands in the text of an instruction."""
+    source, out = instances(tmp_path, plans([f"mma-{form}"])), tmp_path / "out.ptx"
+    subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", str(source), "-o", str(out)], check=True)
+    found = re.findall(r"mma\.sync\.aligned\.m16n8k256\.row\.col\.s32\.b1\.b1\.s32\.(\w+)\.popc", out.read_text())
+    assert set(found) == {form}
 
 
 def mangled(how):

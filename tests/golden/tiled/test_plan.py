@@ -60,6 +60,17 @@ def test_registers_of_sums_and_matrix_products():
     )
 
 
+def test_limits_may_be_met_exactly():
+    made = case()
+    for limits in (Limits(threads=512, thread_registers=104), Limits(registers=104 * 512)):
+        how = plan(made.layer, made.words, limits=limits)
+        assert how.thread_registers == how.register_limit == 104
+    many = Limits(registers=1 << 20)
+    assert plan(made.layer, made.words, block=(64, 4, 4), patch=(1, 1), limits=many).threads == 1024
+    many = Limits(threads=2048, registers=1 << 20)
+    assert plan(made.layer, made.words, block=(32, 1, 64), patch=(1, 1), limits=many).threads == 2048
+
+
 def test_impossible_tiles():
     made = case(channels=33)
     for options, message in (
@@ -75,6 +86,8 @@ def test_impossible_tiles():
             {"block": (32, 1, 65), "limits": Limits(threads=4096)},
             "conv: a block must have at most 4096 threads and 64 columns of them, got (32, 1, 65)",
         ),
+        ({"block": 32}, "conv: block (a, bh, bw) must be 3 integers >= 1, got 32"),
+        ({"patch": None}, "conv: patch (th, tw) must be 2 integers >= 1, got None"),
         ({"kernel": "xor"}, "conv: kernel must be one of popc, mma-xor, mma-and, got 'xor'"),
         (
             {"patch": (8, 8)},
@@ -95,8 +108,12 @@ def test_impossible_tiles():
     how = plan(made.layer, made.words)
     with value_error("conv: stage_groups must be 1..2, got 3"):
         replace(how, stage_groups=3)
-    with value_error("conv: blocks must be < 2^31, got 4294967296"):
-        replace(how, images=1 << 31)
+    with value_error("conv: stage_groups must be 1..2, got 1.0"):
+        replace(how, stage_groups=1.0)
+    with value_error("conv: blocks must be < 2^31, got 2147483648"):
+        replace(how, images=1 << 30)
+    with value_error("limits: shared_bytes must be an integer >= 1, got nan"):
+        Limits(shared_bytes=float("nan"))
     with value_error("conv: the plan is for an input of shape (2, 2, 7, 9), got (1, 2, 7, 9)"):
         replace(how, images=2).check(made.layer, made.words)
     other = case(channels=33).layer

@@ -3,20 +3,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.tiled import reference
+from golden.conv import Dense
+from golden.tiled import layout, reference
+from golden.tiled.conv import from_golden
 from golden.tiled.plan import Limits, plan
-from tests.golden.tiled.cases import case, random_case
+from tests.cases import case_map
+from tests.golden.tiled.cases import CHANNELS, KINDS, case, random_case
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(seed):
     made, _ = random_case(seed)
     made.check(reference.run(made.layer, made.words))
 
 
-def test_the_cases_have_ties():
-    made = [random_case(seed)[0] for seed in range(40)]
-    assert sum(c.ties > 0 for c in made if c.layer.threshold is not None) >= 24
+def test_the_cases_are_of_all_kinds_and_have_ties():
+    made = [random_case(seed)[0] for seed in range(64)]
+    assert {(c.layer.channels, c.layer.word_bits, c.layer.pad) for c in made} == set(KINDS)
+    bits = [c for c in made if c.layer.threshold is not None]
+    assert 40 <= len(bits) < 60
+    assert sum(c.ties > 0 for c in bits) > len(bits) / 2
+    assert {c.layer.out_channels for c in made} == set(CHANNELS)
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(1, 0), (0, 1)])
+def test_a_tie_is_negative_by_the_default_rule_and_positive_as_a_sign_of_0(threshold, expected):
+    """2 of 4 channels match: dot 0 (spec E12)."""
+    x, weight = (np.array(v).reshape(1, 1, 1, 4) for v in ([1, 1, -1, -1], [1, -1, 1, -1]))
+    limits = np.array([[threshold]])
+    layer = from_golden(Dense(name="d", out_channels=1), case_map(1, 1, 4), weight, limits, word_bits=32)
+    assert reference.run(layer, layout.pack(x, 32)).item() == expected
 
 
 @pytest.mark.parametrize("word_bits", [32, 64])
@@ -53,14 +69,19 @@ def test_order_of_blocks_does_not_matter():
         made.check(reference.run(made.layer, made.words, how, order=order))
 
 
+UNEVEN = [
+    {"size": (14, 13), "stride": (2, 1)},
+    {"size": (15, 13), "stride": (2, 1), "padding": (1, 2, 0, 1), "pad": "exact"},
+    {"size": (15, 13), "stride": (2, 2), "padding": (1, 1, 0, 0), "pad": "exact"},
+]
+"""Maps with a last row, or column, that no output needs."""
+
+
 @pytest.mark.parametrize("word_bits", [32, 64])
-@pytest.mark.parametrize("pad", ["valid", "exact"])
-def test_a_block_reads_each_word_that_it_needs_once(pad, word_bits):
-    """No output needs the last row; the upper half of 64-bit words has no channel, and its block needs nothing."""
-    padding, size = ((0, 0, 0, 0), (14, 13)) if pad == "valid" else ((1, 2, 0, 1), (15, 13))
-    made = case(
-        images=2, size=size, channels=129, out_channels=31, stride=(2, 1), padding=padding, pad=pad, word_bits=word_bits
-    )
+@pytest.mark.parametrize("map_", UNEVEN)
+def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits):
+    """The upper half of 64-bit words has no channel, and its block needs nothing."""
+    made = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
     how = replace(plan(made.layer, made.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
     for index in range(how.blocks):
         reads = reference.Reads.none(made.layer, made.words)

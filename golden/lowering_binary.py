@@ -106,7 +106,6 @@ def binary_pass(
             else:
                 weight = np.where(down[:, None, None], -weight, weight)
                 threshold = np.where(down[:, None], -threshold, threshold)
-                low, high = min(low, -high), max(high, -low)
             threshold = np.clip(threshold, low, high + 1)
     any_match = layer.accumulate == "or"
     if any_match:

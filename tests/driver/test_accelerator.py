@@ -194,13 +194,41 @@ def test_async(bench):
         assert turns > 20
 
 
-def test_async_after_polling_waits_for_a_new_interrupt(bench):
+def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
+    """The one left over from polling is cleared before the transfer begins that shall raise the next."""
     awaited(bench)
     with bench.loaded() as accelerator:
         accelerator.predict(bench.images)
-        assert bench.device.dma.regs[0x34] & 0x1000
+        dma, channel, pending = bench.device.dma, accelerator._link.dma._dma.recvchannel, []
+        assert dma.regs[0x34] & 0x1000
+        transfer = channel.transfer
+        monkeypatch.setattr(
+            channel, "transfer", lambda *given: (pending.append(dma.regs[0x34] & 0x1000), transfer(*given))
+        )
         np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+        assert pending == [0]
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_reset_while_words_come(bench):
+    """Words that the DMA still sends after the core's reset are not taken for a packet."""
+    accelerator = bench.loaded()
+    link, speed = accelerator._link, bench.device.speed
+    link.buffer("send0", 256)[:] = 0
+    bench.device.speed = 1
+    link.dma.send(link._buffers["send0"], 4 * 256)
+    accelerator.reset()
+    bench.device.speed = speed
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_an_error_beside_whole_results(bench):
+    """All has come before the first look, and yet the error is seen."""
+    accelerator = bench.loaded()
+    bench.device.speed = 1_000_000
+    bench.device.core.constants |= {0x24: 2, 0x28: 1, 0x2C: 7, 0x30: 8, 0x34: 9}
+    with pytest.raises(PacketError, match="BAD_HEADER"):
+        accelerator.predict(bench.images)
 
 
 def test_async_with_a_lost_interrupt(bench):

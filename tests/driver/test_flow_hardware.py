@@ -19,8 +19,12 @@ from driver.flow.of_plan import system
 from driver.manifest import Manifest
 from driver.plan import Plan, plan
 from driver.program import Program
+from golden.conv import Conv, Dense
+from golden.network import Network
+from golden.threshold import Threshold
 from hls_gen.design import Design, Npu
 from overlay.board import activate
+from tests.cases import case_map
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import overlay
 
@@ -103,6 +107,25 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     made = plan(model, npus, order, work, chunk=chunk)
     check(made, manifest, bit, program, random_images(network, max(BATCHES), seed))
     return True
+
+
+TIGHT = Design(name="tight", npus=(replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, tuple_words=2),))
+
+
+def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How soon a word that was given back is written again decides the rate: a cycle more or less is 359 cycles more or
+    less in four frames (`driver.flow.streams.GIVE_BACK`)."""
+    layers = (
+        Conv(name="conv_1", out_channels=8, kernel=(2, 2), stride=(2, 2)),
+        Threshold(name="act_1"),
+        Dense(name="dense_2", out_channels=8),
+    )
+    model = random_model(Network(name="tight", input=case_map(12, 12, 8), layers=layers), 0)
+    monkeypatch.setitem(DESIGNS, "tight", TIGHT)
+    bit, manifest = overlay(TIGHT, folder)
+    program = compile_model(model, manifest, "pull")
+    made = plan(model, [npu.parameters for npu in manifest.npus], "pull")
+    check(made, manifest, bit, program, random_images(model.network, max(BATCHES), 1))
 
 
 def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: np.ndarray) -> None:

@@ -268,10 +268,20 @@ def test_counter(bench, name):
     assert (read(bench, "CONTROL"), bench["start"]) == (1, 1)
 
 
-def test_clear_wins_over_a_pulse(bench):
+def test_reset_clears_every_counter(bench):
+    bench.set(**dict.fromkeys(COUNTERS.values(), 1))
+    bench.tick(40)
+    bench.set(**dict.fromkeys(COUNTERS.values(), 0))
+    assert min(read(bench, name) for name in COUNTERS) >= 40
+    bench.reset()
+    assert {name: read(bench, name) for name in COUNTERS} == dict.fromkeys(COUNTERS, 0)
+
+
+@pytest.mark.parametrize("moment", range(len(COUNTERS)))  # counters take turns
+def test_clear_wins_over_a_pulse(bench, moment):
     """Two counters whose inputs stay 1 are equal after a clear, whatever they were; both count from then on."""
     bench["frame_left"] = 1
-    bench.tick(50)
+    bench.tick(50 + moment)
     bench["word_taken"] = 1
     write(bench, "CONTROL", 4)
     after = bench.cycle

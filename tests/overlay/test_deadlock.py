@@ -79,12 +79,15 @@ def images() -> np.ndarray:
 
 
 def test_the_compiler_refuses_it_with_the_numbers():
-    made = generate(design(0))
-    with value_error(
-        f"deep: spill_words must be >= {least()}, design deep has 0: flow: deadlock: NPU 0 waits for room towards NPU "
-        "1, NPU 1 for room towards NPU 0"
+    for words, reason in (
+        (0, "NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"),
+        (least() - 1, "NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"),
     ):
-        compile_model(DEEP, Manifest.from_dict(made.manifest, "deep"), "raster")
+        manifest = Manifest.from_dict(generate(design(words)).manifest, "deep")
+        with value_error(
+            f"deep: spill_words must be >= {least()}, design deep has {words}: flow: deadlock: {reason}"
+        ):
+            compile_model(DEEP, manifest, "raster")
 
 
 @pytest.mark.parametrize("missing", [None, 1])

@@ -1,7 +1,10 @@
 """The search: whatever it returns makes a design that builds and simulates."""
 
+import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -19,6 +22,7 @@ from overlay import build as builds
 from overlay import networks
 from overlay.boards import BOARDS, board
 from overlay.cli.commands import bitloom
+from overlay.explore import search
 from overlay.explore.budget import Budget
 from overlay.explore.candidate import Candidate, Figures, figures
 from overlay.explore.chain import Chain, Price, splits
@@ -83,6 +87,48 @@ def test_halves_the_gap_to_the_fastest_interval_that_fits() -> None:
     assert between_fitting(rows[:2], budget) is None, "nothing fits"
     assert between_fitting([row(100, lut=101), row(101)], budget) is None
     assert between_fitting(rows, Budget(lut=100, cycles=1000)) is None, "a rate is asked for"
+
+
+def late(cycles: float, latency: int, lut: int = 90) -> Figures:
+    return Figures(Resources(lut=lut), 1, cycles, latency)
+
+
+def late_row(cycles: int, latency: int, lut: int = 90) -> Row:
+    return Row(Candidate("n", (), ()), late(cycles, latency, lut), cycles, lut <= 100 and latency <= 10)
+
+
+def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best first, as long as it is better than what fits, until one keeps to the latency."""
+    tried = []
+
+    def refined(model: Model, candidate: Candidate, found: Figures, budget: Budget) -> tuple[Candidate, Figures]:
+        tried.append(found.cycles)
+        return candidate, replace(found, latency=10 if found.cycles == 300 else 11)
+
+    monkeypatch.setattr(search, "refine", refined)
+    budget, fits = Budget(lut=100, latency=10), late_row(500, 5)
+    rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101), late_row(600, 20),
+            fits, late_row(250, 20)]  # fmt: skip
+    made = search._refined(Mock(), rows, budget, fits)
+    assert tried == [200, 250, 300]
+    assert made is not None
+    assert (made.figures, made.asked, made.fits) == (late(300, 10), 300, True)
+    assert search._refined(Mock(), rows, budget, late_row(200, 5)) is None
+    assert search._refined(Mock(), [late_row(200, 20)], budget, None) is None
+
+
+def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"faster": late(100, 50), "slower": late(120, 30), "larger": late(100, 20, lut=101)}
+    refining = importlib.import_module("overlay.explore.refine")
+    monkeypatch.setattr(refining, "_changes", lambda model, candidate: iter(found))
+    monkeypatch.setattr(refining, "figures", lambda model, candidate: found[candidate])
+    old: Any = "old"
+    for budget, best in (
+        (Budget(lut=100, latency=10), "faster"),
+        (Budget(lut=100, latency=10, cycles=130), "slower"),
+        (Budget(lut=100, latency=80), "old"),
+    ):
+        assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
 
 
 def test_more_halvings_come_nearer_to_the_budget() -> None:
@@ -209,6 +255,7 @@ def row(cycles: float, lut: int) -> Row:
 def test_pareto() -> None:
     rows = [row(10, 50), row(20, 40), row(20, 60), row(30, 45), row(40, 10), row(10, 55)]
     assert [(r.figures.cycles, r.figures.lut) for r in pareto(rows)] == [(10, 50), (20, 40), (40, 10)]
+    assert len(pareto([row(10, 50), row(20, 50), row(10, 50)])) == 1, "equal is not better"
 
 
 def test_budget() -> None:
@@ -216,6 +263,8 @@ def test_budget() -> None:
     assert (budget.lut, budget.ff, budget.bram36, budget.dsp, budget.cycles) == (20_000, 106_400, 140, 220, None)
     over = Figures(Resources(lut=19_000, lutram=2_000, bram36=70), 64, 10, 10)
     assert budget.excess(over) == {"lut": 1.05}
+    full = Figures(Resources(lut=18_000, lutram=2_000), 64, 10, 10)
+    assert Budget(lut=20_000, cycles=10).holds(full), "a limit may be met exactly"
     with value_error("budget: lut must be > 0, got -1"):
         Budget(lut=-1)
 

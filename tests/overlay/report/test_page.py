@@ -10,11 +10,14 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from overlay import networks
 from overlay.designs import reference
 from overlay.fit import fit
-from overlay.report import blocks
+from overlay.report import blocks, plots
 from overlay.report.colours import DARK, LIGHT, SPENT
 from overlay.report.compiled import Compiled
 from overlay.report.figures import sheet, svg
@@ -107,6 +110,34 @@ def test_the_numbers_of_the_page(report: Report, text: str) -> None:
     assert dom.open == []
     for n, npu in enumerate(report.npus):
         assert sum(dom.values[f"npu{n}-{key}"] for key in npu.spent) == dom.values["cycles_per_frame"]
+
+
+def drawn(draw: Callable[[Axes, Report], None], report: Report) -> list[tuple[float, float, float]]:
+    """(row, begin, length) of every bar."""
+    axes = Figure().add_subplot()
+    draw(axes, report)
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    return [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width()) for bar in bars]
+
+
+def ends(bars: list[tuple[float, float, float]], rows: int) -> list[float]:
+    """Where the bars of each row end, of which each begins where the one before it ends."""
+    found = [0.0] * rows
+    for row, begin, length in bars:
+        assert begin == pytest.approx(found[round(row)])
+        found[round(row)] += length
+    return found
+
+
+def test_the_bars_are_the_numbers(one: Report) -> None:
+    assert ends(drawn(plots.utilisation, one), len(one.npus)) == pytest.approx([n.cycles for n in one.npus])
+    assert ends(drawn(plots.lanes, one), len(one.work)) == pytest.approx([w.beats for w in one.work])
+    owners = list(dict.fromkeys(m.npu for m in one.memories))
+    kbit = [sum(m.bits for m in one.memories if m.npu == owner) / 1024 for owner in owners]
+    assert ends(drawn(plots.memory, one), len(owners)) == pytest.approx(kbit)
+    assert one.timeline is not None
+    spans = sorted((s.layer, s.begin, s.end + 1 - s.begin) for s in one.timeline.spans)
+    assert sorted((round(row), begin, width) for row, begin, width in drawn(plots.timeline, one)) == spans
 
 
 def test_the_page_loads_nothing(text: str) -> None:

@@ -76,6 +76,12 @@ def test_what_the_hwh_says_is_right(sources, board):
     assert built.validated
 
 
+def test_the_handoff_of_vivado_up_to_2020_1(sources):
+    made = sources()
+    made.build(generated="srcs")
+    assert len(made.output) == 5
+
+
 def test_another_clock_than_the_design_says(sources):
     vivado = sources().build("62.5")
     assert vivado.design.cells["processing_system7_0"].values["PCW_FPGA0_PERIPHERAL_FREQMHZ"] == "62.5"

@@ -33,7 +33,7 @@ class Vivado(Packager, BlockDesigns):
     """One session.
 
     board_parts : that it knows.  slack : kind -> ns of the worst path, None: there is no timed path.  progress : of the
-    implementation run.
+    implementation run.  generated : part of the name of the project's folder of generated files.
     """
 
     def __init__(
@@ -41,9 +41,10 @@ class Vivado(Packager, BlockDesigns):
         board_parts: tuple[str, ...] = BOARD_PARTS,
         slack: dict[str, float | None] | None = None,
         progress: str = "100%",
+        generated: str = "gen",
     ) -> None:
         super().__init__()
-        self.board_parts, self.progress = board_parts, progress
+        self.board_parts, self.progress, self.generated = board_parts, progress, generated
         self.slack = {"setup": 0.25, "hold": 0.02, **(slack or {})}
         self.files: list[Path] = []
         self.stage = self.board = ""
@@ -133,7 +134,8 @@ class Vivado(Packager, BlockDesigns):
         if target != "all":
             raise VivadoError(f"generate_target: no target {target}")
         self.thing(file, "file")
-        handoff = self.folder_of_project / f"{self.project_name}.gen/sources_1/bd/{self.design_name}/hw_handoff"
+        made = self.folder_of_project / f"{self.project_name}.{self.generated}"
+        handoff = made / f"sources_1/bd/{self.design_name}/hw_handoff"
         handoff.mkdir(parents=True, exist_ok=True)
         (handoff / f"{self.design_name}.hwh").write_text(f"<EDKSYSTEM>{len(self.design.cells)}</EDKSYSTEM>")
 

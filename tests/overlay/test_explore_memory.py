@@ -18,10 +18,9 @@ SHAPES = {
 
 @needs_yosys
 @pytest.mark.slow
-@pytest.mark.parametrize("style", ["auto", "block", "distributed"])
-@pytest.mark.parametrize("latency", [0, 1])
+@pytest.mark.parametrize(("latency", "style"), [(0, "auto"), (1, "auto"), (1, "block"), (1, "distributed")])
 def test_is_as_yosys_maps(latency: int, style: str) -> None:
-    shapes = [shape for shape in SHAPES[latency] if style == "auto" or (latency and shape[0] * shape[1] < 4000)]
+    shapes = [shape for shape in SHAPES[latency] if style == "auto" or shape[0] * shape[1] < 4000]
     blocks = {shape: ram(*shape, latency=latency, style=style) for shape in shapes}
     instances = []
     for (width, depth), block in blocks.items():

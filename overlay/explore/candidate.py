@@ -19,7 +19,8 @@ from .estimate import estimate
 FRAMES = 4
 """Frames that the flow model is run for."""
 CAPACITIES = ("tuple_words", "pool_words")
-DEFAULTS = {f.name: f.default for f in fields(Npu)}
+DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
+"""What an NPU has of which a file says nothing: of capacities the least, fit finds what is needed."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Candidate:
         return replace(made, npus=npus)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON data; ``from_dict`` is its inverse. Of an NPU only what differs from the default."""
+        """JSON data; ``from_dict`` is its inverse. Of an NPU only what differs from DEFAULTS."""
         keys = (*GEOMETRY, *CAPACITIES, "kernel_ram")
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
@@ -73,7 +74,7 @@ class Candidate:
         npus = []
         for given in data["npus"]:
             ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
-            npus.append(Npu(**{"acc_bits": 32, "tuple_words": 2, "pool_words": 2, **given, **ways}))
+            npus.append(Npu(**{"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given, **ways}))
         return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
                    stream_bits=data["stream_bits"], order=data["order"], work=data["work"])  # fmt: skip
 

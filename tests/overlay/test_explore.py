@@ -280,6 +280,14 @@ def test_boards() -> None:
         board("zed")
 
 
+@pytest.mark.parametrize("words", [2, 128, 256, 512])
+def test_foldings_keep_their_memories(words: int) -> None:
+    """Also as large as an NPU's are by default."""
+    npu = Npu(kfp=8, kgp=4, tuple_words=words, pool_words=words)
+    read = Candidate.from_dict(json.loads(json.dumps(Candidate("net", (npu,), (0,)).to_dict())))
+    assert (read.npus[0].tuple_words, read.npus[0].pool_words) == (words, words)
+
+
 def test_foldings_of_another_format() -> None:
     with value_error("foldings: format must be bitloom-foldings, version 1, got 'x'"):
         Candidate.from_dict({"format": "x"})

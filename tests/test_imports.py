@@ -14,7 +14,7 @@ ALLOWED = {
     "driver": {"driver", "golden", "numpy", "pynq"},
     "hls_gen": {"hls_gen", "golden", "numpy", "veriloggen", "pyverilog", "ply"},
 }
-LAZY = {"golden/digits.py": {"sklearn"}, "golden/tiled/gpu.py": {"cupy"}}
+LAZY = {"golden/digits.py": {"sklearn"}, "golden/tiled/gpu.py": {"cupy", "cuda"}}
 """What a file may import inside a function, for an optional extra."""
 
 BOARD_PYTHON = (3, 10)

@@ -55,14 +55,13 @@ class Window:
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.kernel, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
-    def inside(self, height: int, width: int) -> tuple[Array, Array]:
-        """(output rows, kernel rows) and (output columns, kernel columns) bool: whether a tap is on the map in that
-        direction; it is valid where it is in both."""
-        sizes, kernel, outputs = (height, width), self.kernel, self.output_size(height, width)
-        at = [
-            np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(kernel[k]) - self.padding[k] for k in (0, 1)
-        ]
-        rows, columns = ((y >= 0) & (y < size) for y, size in zip(at, sizes))
+    def reads(self, height: int, width: int) -> tuple[Array, Array]:
+        """(output rows, kernel rows) and (output columns, kernel columns): the row and the column that each tap is at;
+        one that is not on the map is negative, or the map's size or more."""
+        outputs, first = self.output_size(height, width), self.padding
+        rows, columns = (
+            np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) - first[k] for k in (0, 1)
+        )
         return rows, columns
 
     def positions(self, height: int, width: int) -> Array:
@@ -70,10 +69,8 @@ class Window:
 
         Outputs and taps are row-major. Source: spec B, "position", "window", "tap".
         """
-        rows, columns = self.output_size(height, width)
-        y = np.arange(rows)[:, None] * self.stride[0] + np.arange(self.kernel[0]) - self.padding[0]
-        x = np.arange(columns)[:, None] * self.stride[1] + np.arange(self.kernel[1]) - self.padding[1]
-        y = y[:, None, :, None]  # (rows, 1, kh, 1)
-        x = x[None, :, None, :]  # (1, columns, 1, kw)
+        rows, columns = self.reads(height, width)
+        y = rows[:, None, :, None]  # (rows, 1, kh, 1)
+        x = columns[None, :, None, :]  # (1, columns, 1, kw)
         inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
-        return np.where(inside, y * width + x, -1).reshape(rows * columns, self.taps)
+        return np.where(inside, y * width + x, -1).reshape(len(rows) * len(columns), self.taps)

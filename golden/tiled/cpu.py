@@ -188,8 +188,8 @@ def _biases(conv: PackedConv, height: int, width: int) -> tuple[Array, Array]:
     kernel in them since the filler is 0, are given back.
     """
     kinds, numbers = [], []  # of rows, then of columns: which taps count
-    for inside in conv.window.inside(height, width):
-        counts = inside if conv.pad == "exact" else np.ones_like(inside)
+    for at, size in zip(conv.window.reads(height, width), (height, width)):
+        counts = ((at >= 0) & (at < size)) | (conv.pad != "exact")
         kind, number = np.unique(counts, axis=0, return_inverse=True)
         kinds.append(kind)
         numbers.append(number.reshape(-1))

@@ -39,7 +39,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
     "--halvings",
     type=click.IntRange(0),
     default=HALVINGS,
-    help="How often to try between the fastest interval that fits and the next shorter one.",
+    help="How often to try between the fastest interval that fits and the next shorter one: more find more.",
 )
 @click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work.")
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")

@@ -83,7 +83,8 @@ def explore(
     """Foldings for ``model``. ValueError where no engine computes it, or no interval has a chain.
 
     order : of the maps, "pull" or "raster".  points : intervals of the sweep.  halvings : how often, after it, the gap
-    between the fastest one that fits and the next shorter one is halved; more take longer and find more.
+    between the fastest one that fits and the next shorter one is halved; more than HALVINGS also with the last price of
+    PRICES, which takes most of the time.
     """
     workers = workers or Workers()
     made = layers(model, order)
@@ -93,7 +94,8 @@ def explore(
         for k, interval in enumerate(search.intervals(points))
         for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
     ]
-    total, done = len(sweep) + halvings * len(PRICES) + 1, 0
+    prices = PRICES[:2] if halvings <= HALVINGS else PRICES
+    total, done = len(sweep) + halvings * len(prices) + 1, 0
 
     def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
         nonlocal done
@@ -111,7 +113,7 @@ def explore(
         interval = between_fitting(rows, budget)
         if interval is None:
             break
-        rows += tried([(interval, price) for price in PRICES])
+        rows += tried([(interval, price) for price in prices])
     fitting = [row for row in rows if row.fits]
     fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
     best = _best(fitting, budget)

@@ -3,10 +3,8 @@
 The same driver on generated hardware: tests/driver/test_simulation.py.
 """
 
-import asyncio
 import dataclasses
 import gc
-import re
 
 import numpy as np
 import pynq
@@ -15,41 +13,15 @@ import pytest
 from driver.accelerator import Accelerator
 from driver.errors import DesignMismatch, DeviceError, DigestMismatch, PacketError, Timeout, TransferError
 from driver.packets import load_packet
-from tests.cases import random_images
 from tests.driver import design
-from tests.driver.fake_core import FakeCore
-from tests.driver.fake_device import DMA_BASE, FakeDevice
+from tests.driver.fake_bench import Bench, raises, recovers
+from tests.driver.fake_device import DMA_BASE
 from tests.errors import value_error
-
-
-class Bench:
-    """A device, a design on it, a model and its program."""
-
-    def __init__(self, folder, stream_bits=32, thresholds=False):
-        self.path = design.write_overlay(folder, stream_bits)
-        self.manifest = design.manifest(stream_bits)
-        self.device = FakeDevice(FakeCore(self.manifest))
-        self.model = design.model(thresholds=thresholds)
-        self.program = design.program(self.model, self.manifest)
-        self.images = random_images(self.model, 11, np.random.default_rng(2))
-        self.expected = self.model.forward(self.images)
-
-    def accelerator(self, **options):
-        return Accelerator(self.path, device=self.device, **{"timeout": 0.2, **options})
-
-    def loaded(self, **options):
-        accelerator = self.accelerator(**options)
-        accelerator.load(self.program)
-        return accelerator
 
 
 @pytest.fixture
 def bench(tmp_path):
     return Bench(tmp_path)
-
-
-def raises(kind, message):
-    return pytest.raises(kind, match=rf"^{re.escape(message)}\Z")
 
 
 # What it is for
@@ -156,119 +128,6 @@ def test_counters_wrap(bench):
         assert 231 < accelerator.counters()["cycles"] < 10000
 
 
-# Interrupts
-
-
-def awaited(bench):
-    pynq.Device.active_device = bench.device  # pynq's interrupts look nowhere else
-    return bench.device.connect_interrupt()
-
-
-def run_beside_others(coroutine):
-    """(its result, turns that another coroutine had meanwhile)."""
-    turns = 0
-
-    async def others():
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async def main():
-        other = asyncio.ensure_future(others())
-        result = await coroutine
-        other.cancel()
-        return result
-
-    return asyncio.run(main()), turns
-
-
-def test_async(bench):
-    awaited(bench)
-    bench.device.speed = 1
-    with bench.loaded() as accelerator:
-        assert accelerator.has_interrupt
-        outputs, turns = run_beside_others(accelerator.predict_async(bench.images, batch=4))
-        np.testing.assert_array_equal(outputs, bench.expected)
-        assert accelerator.counters()["frames"] == 11
-        assert turns > 20
-
-
-def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
-    """The one left over from polling is cleared before the transfer begins that shall raise the next."""
-    awaited(bench)
-    with bench.loaded() as accelerator:
-        accelerator.predict(bench.images)
-        dma, channel, pending = bench.device.dma, accelerator._link.dma._dma.recvchannel, []
-        assert dma.regs[0x34] & 0x1000
-        transfer = channel.transfer
-        monkeypatch.setattr(
-            channel, "transfer", lambda *given: (pending.append(dma.regs[0x34] & 0x1000), transfer(*given))
-        )
-        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
-        assert pending == [0]
-        np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
-
-
-def test_reset_while_words_come(bench):
-    """Words that the DMA still sends after the core's reset are not taken for a packet."""
-    accelerator = bench.loaded()
-    link, speed = accelerator._link, bench.device.speed
-    link.buffer("send0", 256)[:] = 0
-    bench.device.speed = 1
-    link.dma.send(link._buffers["send0"], 4 * 256)
-    accelerator.reset()
-    bench.device.speed = speed
-    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
-
-
-def test_an_error_beside_whole_results(bench):
-    """All has come before the first look, and yet the error is seen."""
-    accelerator = bench.loaded()
-    bench.device.speed = 1_000_000
-    bench.device.core.constants |= {0x24: 2, 0x28: 1, 0x2C: 7, 0x30: 8, 0x34: 9}
-    with pytest.raises(PacketError, match="BAD_HEADER"):
-        accelerator.predict(bench.images)
-
-
-def test_async_with_a_lost_interrupt(bench):
-    awaited(bench).lost = True
-    with bench.loaded() as accelerator:
-        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
-
-
-def test_async_without_an_interrupt(bench):
-    bench.device.speed = 1
-    with bench.loaded() as accelerator:
-        assert not accelerator.has_interrupt
-        outputs, turns = run_beside_others(accelerator.predict_async(bench.images, batch=4))
-        np.testing.assert_array_equal(outputs, bench.expected)
-        assert turns > 20
-
-
-def test_async_without_an_interrupt_gives_up_too(bench):
-    accelerator = bench.loaded()
-    bench.device.core.stuck = True
-    with pytest.raises(Timeout):
-        asyncio.run(accelerator.predict_async(bench.images))
-    bench.device.core.stuck = False
-    recovers(bench, accelerator)
-
-
-def test_async_faults(bench):
-    awaited(bench)
-    accelerator = bench.loaded()
-    bench.device.core.stuck = True
-    with pytest.raises(Timeout):
-        asyncio.run(accelerator.predict_async(bench.images))
-    bench.device.core.stuck = False
-    recovers(bench, accelerator)
-    bench.device.core.loaded = 0
-    with pytest.raises(PacketError):
-        asyncio.run(accelerator.predict_async(bench.images))
-    recovers(bench, accelerator)
-
-
 # Refusals
 
 
@@ -371,14 +230,6 @@ def test_images_are_checked_before_anything_is_sent(bench):
 # Faults. After each the next call must be right.
 
 
-def recovers(bench, accelerator):
-    resets = bench.device.dma.resets
-    np.testing.assert_array_equal(accelerator.predict(bench.images, batch=3), bench.expected)
-    assert bench.device.dma.resets == resets + 1
-    np.testing.assert_array_equal(accelerator.predict(bench.images, batch=3), bench.expected)
-    assert bench.device.dma.resets == resets + 1, "one reset is enough"
-
-
 def test_packet_error(bench):
     accelerator = bench.loaded()
     bench.device.core.loaded = 0
@@ -389,6 +240,15 @@ def test_packet_error(bench):
     assert e.value.rule == design.RULES[8][1]
     assert accelerator.registers.field("STATUS", "ERROR") == 1  # left to be looked at
     recovers(bench, accelerator)
+
+
+def test_an_error_beside_whole_results(bench):
+    """All has come before the first look, and yet the error is seen."""
+    accelerator = bench.loaded()
+    bench.device.speed = 1_000_000
+    bench.device.core.constants |= {0x24: 2, 0x28: 1, 0x2C: 7, 0x30: 8, 0x34: 9}
+    with pytest.raises(PacketError, match="BAD_HEADER"):
+        accelerator.predict(bench.images)
 
 
 @pytest.mark.parametrize(("code", "header", "text"), [
@@ -535,6 +395,18 @@ def test_reset_on_purpose(bench):
     accelerator.load(bench.program)
     bench.device.core.memory[5][0] ^= 0xFFFF  # a bit flip in the device
     accelerator.reset()
+    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
+
+
+def test_reset_while_words_come(bench):
+    """Words that the DMA still sends after the core's reset are not taken for a packet."""
+    accelerator = bench.loaded()
+    link, speed = accelerator._link, bench.device.speed
+    link.buffer("send0", 256)[:] = 0
+    bench.device.speed = 1
+    link.dma.send(link._buffers["send0"], 4 * 256)
+    accelerator.reset()
+    bench.device.speed = speed
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
 
 

@@ -79,13 +79,11 @@ def images() -> np.ndarray:
 
 
 def test_the_compiler_refuses_it_with_the_numbers():
-    for words, reason in (
-        (0, "NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"),
-        (least() - 1, "NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"),
-    ):
+    for words in (0, least() - 1):
         manifest = Manifest.from_dict(generate(design(words)).manifest, "deep")
         with value_error(
-            f"deep: spill_words must be >= {least()}, design deep has {words}: flow: deadlock: {reason}"
+            f"deep: spill_words must be >= {least()}, design deep has {words}: flow: deadlock: NPU 0 waits for room "
+            "towards NPU 1, NPU 1 for room towards NPU 0"
         ):
             compile_model(DEEP, manifest, "raster")
 

@@ -25,11 +25,12 @@ pytestmark = pytest.mark.slow
 PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
 TESTS = (
-    "driver/test_accelerator.py", "driver/test_overlay.py", "driver/test_frames.py", "driver/test_manifest.py",
-    "driver/test_packets.py", "driver/test_program.py", "driver/test_registers.py", "driver/test_waiting.py",
-    "golden/test_batch_norm.py", "golden/test_conv.py", "golden/test_encoding.py", "golden/test_file.py",
-    "golden/test_layer.py", "golden/test_network.py", "golden/test_packed.py", "golden/test_packing.py",
-    "golden/test_pool.py", "golden/test_threshold.py", "golden/test_window.py",
+    "driver/test_accelerator.py", "driver/test_accelerator_async.py", "driver/test_overlay.py",
+    "driver/test_frames.py", "driver/test_manifest.py", "driver/test_packets.py", "driver/test_program.py",
+    "driver/test_registers.py", "driver/test_waiting.py", "golden/test_batch_norm.py", "golden/test_conv.py",
+    "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py", "golden/test_network.py",
+    "golden/test_packed.py", "golden/test_packing.py", "golden/test_pool.py", "golden/test_threshold.py",
+    "golden/test_window.py",
 )  # fmt: skip
 
 

@@ -14,8 +14,7 @@ from golden.tiled import cpu, layout
 from golden.tiled.conv import PackedConv, from_golden
 from golden.window import Window
 from tests.errors import value_error
-from tests.golden.tiled import cases as random_cases
-from tests.golden.tiled.cases import random_case
+from tests.golden.tiled import cases
 
 EMULATED = "avx512vpopcntdq without VPOPCNTQ"
 """The kernel for VPOPCNTQ with other instructions in its place, for machines with AVX-512 that lack it."""
@@ -45,13 +44,13 @@ def dots_of(path, layer, source, x, weight, **options):
 
 @pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(path, seed):
-    made, _ = random_case(seed, word_bits=64)
+    made, _ = cases.random_case(seed, word_bits=64)
     made.check(cpu.Convolution(made.layer, path)(made.words))
 
 
 @pytest.mark.parametrize("options", [{"out_channels": 200}, {"size": (1, 700), "kernel": (1, 2)}])
 def test_more_blocks_and_positions_than_a_task_takes(path, options):
-    made = random_cases.case(images=2, channels=70, word_bits=64, **options)
+    made = cases.case(images=2, channels=70, word_bits=64, **options)
     made.check(cpu.Convolution(made.layer, path)(made.words))
 
 

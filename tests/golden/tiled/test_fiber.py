@@ -73,10 +73,11 @@ def test_staging_in_parts_and_order_of_blocks(kernel):
 @kernels
 @pytest.mark.parametrize("word_bits", [32, 64])
 @pytest.mark.parametrize("map_", UNEVEN)
-def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits, kernel):
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_block_reads_each_word_that_it_needs_once(columns, map_, word_bits, kernel):
     """The upper half of 64-bit words has no channel, and its block needs nothing."""
     made = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
-    how = replace(plan(made.layer, made.words, block=(32, 1, 1), kernel=kernel), stage_groups=2)
+    how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2)
     for index in range(how.blocks):
         reads = Reads.none(made.layer, made.words)
         fiber.run(made.layer, made.words, how, order=[index], reads=reads)

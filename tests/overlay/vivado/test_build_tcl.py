@@ -79,7 +79,7 @@ def test_what_the_hwh_says_is_right(sources, board):
 def test_the_handoff_of_vivado_up_to_2020_1(sources):
     made = sources()
     made.build(generated="srcs")
-    assert len(made.output) == 5
+    assert [name.rpartition(".")[2] for name in made.output].count("hwh") == 1
 
 
 def test_another_clock_than_the_design_says(sources):

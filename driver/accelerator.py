@@ -17,12 +17,13 @@ import numpy as np
 import pynq
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packets import HEADER_WORDS, packets, transfers
+from bitloom.hls_gen.design.program import Program
+
 from .errors import DeviceError, DigestMismatch
 from .frames import Frames
 from .link import Link
-from .manifest import Manifest
-from .packets import HEADER_WORDS, packets, transfers
-from .program import Program
 from .registers import Registers
 
 Array = NDArray[Any]

@@ -5,7 +5,8 @@ Wrong files and wrong images are ValueErrors, as in golden; these here need a de
 
 from collections.abc import Mapping
 
-from .manifest import ErrorCode
+from bitloom.hls_gen.design.manifest import ErrorCode
+
 from .waiting import explain
 
 

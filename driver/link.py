@@ -19,10 +19,11 @@ import pynq
 from numpy.typing import NDArray
 from pynq.lib.dma import DMA
 
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packets import describe_header
+
 from .dma import StreamDma
 from .errors import DesignMismatch, DigestMismatch, PacketError, Timeout, TransferError
-from .manifest import Manifest
-from .packets import describe_header
 from .registers import Counters, Registers
 
 Array = NDArray[Any]

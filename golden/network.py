@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+
 from .encoding import Array, Encoding
 from .layer import Layer, Map
-from .pool import AvgPool, MaxPool
-from .requantise import Requantise
-from .threshold import Threshold
 
 LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
 

@@ -1,5 +1,5 @@
 """What a board recorded of the trained networks cnv-w1a1 and lfc-w1a1, in the networks' own units, for every layer of
-bitloom. The files are not part of this repository (overlay/networks says where they are looked for): where one is
+bitloom. The files are not part of this repository (golden/zoo says where they are looked for): where one is
 absent, the test that asks for it is skipped.
 """
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.bnn_pynq import CIFAR, cnv_images, lfc_images
-from golden.network import Model
-from overlay import networks
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.golden.zoo.bnn_pynq import CIFAR, cnv_images, lfc_images
 
 PHOTOGRAPHS = {"deer.jpg": "Deer", "car.png": "Automobile", "airplane.jpg": "Airplane", "bird.jpg": "Bird"}
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from golden.conv import Conv, Dense, Weighted
-from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from golden.layer import Layer, Map
-from golden.network import Model, Network
-from golden.pool import AvgPool, MaxPool
-from golden.requantise import Requantise, scale_to_multiplier
-from golden.threshold import Threshold
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
 
 
 def case_map(height: int, width: int, channels: int, encoding: Encoding = BIPOLAR) -> Map:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from golden import packed
-from golden.conv import Conv, Dense, Weighted
-from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from golden.layer import Layer, Map
-from golden.network import Model, Network
-from golden.pool import AvgPool, MaxPool, Pool
-from golden.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
-from golden.threshold import Threshold
-from golden.window import Window
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
 
 MAX_CHANNELS = 70
 MAX_MACS = 400_000

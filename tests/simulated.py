@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from driver.accelerator import Accelerator
-from driver.manifest import Manifest
-from driver.program import Program
-from hls_gen.design import Design
-from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
+from bitloom.driver.accelerator import Accelerator
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.board import activate
 
 
 @cache

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from .. import accumulate as accumulation
+from bitloom.overlay.study import accumulate as accumulation
+
 from .show import bar, dump, grid, json_option, one_line_errors
 
 TITLES = {

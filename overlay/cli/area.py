@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from hls_gen.design import Design
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.design.npu import Design
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import PATHS, area
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import REFERENCES, chosen, reference
 
-from .. import build as builds
-from .. import networks
-from ..area import PATHS, area
-from ..designs import REFERENCES, chosen, reference
-from ..netlist import Resources
 from .show import dump, grid, json_option, one_line_errors, working
 
 COLUMNS = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}

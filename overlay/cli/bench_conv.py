@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from golden.tiled import cpu as cpu_path
+from bitloom.golden.kernels.tiled import cpu as cpu_path
+from bitloom.overlay.study import convolutions as bench_conv
+from bitloom.overlay.study.convolutions import Row
 
-from .. import bench_conv
-from ..bench_conv import Row
 from .show import bar, dump, grid, json_option, one_line_errors
 
 

@@ -7,16 +7,16 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from golden.network import Model
-from hls_gen.design import Design, Npu
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import REFERENCES, Reference, chosen
+from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.estimate import estimate
+from bitloom.overlay.platform.boards import BOARDS, Board, board
+from bitloom.overlay.study import designs as benches
 
-from .. import bench as benches
-from .. import build as builds
-from .. import networks
-from ..boards import BOARDS, Board, board
-from ..designs import REFERENCES, Reference, chosen
-from ..explore.candidate import Candidate
-from ..explore.estimate import estimate
 from .show import dump, json_option, one_line_errors, table, working
 
 FOLDER = click.Path(file_okay=False, path_type=Path)

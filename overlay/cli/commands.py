@@ -7,15 +7,16 @@ from typing import Any
 import click
 import numpy as np
 
-from golden import digits, file
-from golden.file import model_digest
-from golden.network import Model
+from bitloom.golden import file
+from bitloom.golden import zoo as networks
+from bitloom.golden.file import model_digest
+from bitloom.golden.network import Model
+from bitloom.golden.zoo import digits
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.run import Run, random_images, run
 
-from .. import build as builds
-from .. import networks
-from ..designs import DIGITS
-from ..fit import fit
-from ..run import Run, random_images, run
 from .accumulate import accumulate_command
 from .area import area_command
 from .bench import bench, orders_command

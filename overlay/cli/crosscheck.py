@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from .. import networks
-from ..crosscheck import NAMES, Stage, available, crosscheck, missing
+from bitloom.golden import zoo as networks
+from bitloom.overlay.study.crosscheck import NAMES, Stage, available, crosscheck, missing
+
 from .show import bar, dump, grid, json_option, one_line_errors
 
 NETWORKS = ("digits-cnn", "cnv-w1a1")

@@ -6,13 +6,14 @@ from typing import Any
 
 import click
 
-from .. import networks
-from ..boards import BOARDS, board
-from ..explore.budget import Budget
-from ..explore.estimate import error
-from ..explore.plot import check_plot, plot
-from ..explore.search import HALVINGS, POINTS, Explored, Row, explore
-from ..explore.workers import Workers
+from bitloom.golden import zoo as networks
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.estimate import error
+from bitloom.overlay.explore.plot import check_plot, plot
+from bitloom.overlay.explore.search import HALVINGS, POINTS, Explored, Row, explore
+from bitloom.overlay.explore.workers import Workers
+from bitloom.overlay.platform.boards import BOARDS, board
+
 from .show import bar, dump, grid, json_option, one_line_errors
 
 HEADER = ["", "NPUs", "lanes", "cycles", "latency", "LUT", "RAM", "BRAM36"]
@@ -106,7 +107,8 @@ def explore_command(
 
 def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
     """The chosen design's area by Yosys."""
-    from ..area import area
+    from bitloom.overlay.area.synthesis import area
+
     from .show import working
 
     assert found.best is not None

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import click
 
-from .. import build as builds
-from .. import networks
-from ..report.compiled import compiled
-from ..report.figures import check_extra, sheet
-from ..report.gather import CLOCK_MHZ, gather
-from ..report.measure import FRAMES, Measured, measure
-from ..report.page import page
-from ..report.text import number
+from bitloom.golden import zoo as networks
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.show.report.compiled import compiled
+from bitloom.overlay.show.report.figures import check_extra, sheet
+from bitloom.overlay.show.report.gather import CLOCK_MHZ, gather
+from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
+from bitloom.overlay.show.report.page import page
+from bitloom.overlay.show.report.text import number
+
 from .show import bar, dump, json_option, one_line_errors, table, working
 
 FILE = click.Path(dir_okay=False, path_type=Path)

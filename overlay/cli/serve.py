@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from .. import build as builds
-from ..serve import PORT
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.virtual.serve import PORT
+
 from .show import one_line_errors, working
 
 
@@ -23,7 +24,7 @@ def serve_command(folder: Path, host: str, port: int) -> None:
     There, PYNQ_REMOTE_DEVICES=HOST is all that pynq needs. Ctrl-C ends the server.
     """
     try:
-        from ..serve.server import Server
+        from bitloom.overlay.virtual.serve.server import Server
     except ModuleNotFoundError as e:
         if not (e.name or "").startswith(("pynq", "grpc")):
             raise
@@ -64,6 +65,6 @@ def _instructions(made: builds.Build, host: str, port: int) -> str:
     programs = "".join(f'    overlay.load("{path.resolve()}")\n' for path in made.programs.values())
     return (
         f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n{shell}"
-        "    from driver.overlay import BitloomOverlay\n"
+        "    from bitloom.driver.overlay import BitloomOverlay\n"
         f'    overlay = BitloomOverlay("{made.bit.resolve()}"{device})\n{programs}'
     )

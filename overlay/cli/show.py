@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from driver.errors import DeviceError
-from hls_gen.check import DesignError
-
-from ..bitstream import OverlayError
-from ..sim import BuildError, ProtocolError, SimulationTimeout
+from bitloom.driver.errors import DeviceError
+from bitloom.hls_gen.check import DesignError
+from bitloom.overlay.virtual.bitstream import OverlayError
+from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
 
 EXPECTED = (
     ValueError,

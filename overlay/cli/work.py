@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from .. import networks
-from ..designs import folding
-from ..work import work
+from bitloom.golden import zoo as networks
+from bitloom.overlay.build.designs import folding
+from bitloom.overlay.study.work import work
+
 from .show import bar, dump, grid, json_option, one_line_errors
 
 

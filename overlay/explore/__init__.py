@@ -2,7 +2,7 @@
 
     network --layer.py--> layers --chain.py, by prices--> chains of NPUs --candidate.py--> design, figures
                                       ^                                         ^            `--search.py--> front
-    parts.py, stores.py, memory.py --estimate.py--> area                driver.flow --> cycles, latency
+    parts.py, stores.py, memory.py --estimate.py--> area                hls_gen.compiler.flow --> cycles, latency
 
 The area model is fitted by refit.py, from samples.py by least_squares.py; its coefficients lie in coefficients.json.
 """

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, fields
 
-from ..boards import Board
+from bitloom.overlay.platform.boards import Board
+
 from .candidate import Figures
 
 

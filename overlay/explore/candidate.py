@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from driver.flow import Deadlock, simulate
-from driver.flow.of_plan import system
-from driver.plan import plan
-from golden.network import Model
-from hls_gen.design import Design, Npu
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.flow import Deadlock, simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import GEOMETRY, fit, geometry
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.overlay.area.netlist import Resources
 
-from ..fit import GEOMETRY, fit, geometry
-from ..netlist import Resources
 from .estimate import estimate
 
 FRAMES = 4

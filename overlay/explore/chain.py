@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from hls_gen.design import Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area.netlist import Resources
 
-from ..netlist import Resources
 from .estimate import estimate_core, estimate_outlets
 from .layer import Layer, geared
 from .memory import STYLES

@@ -3,8 +3,8 @@
     design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
            --stores--> memory.py --------------+-> LUT RAM, block RAM
 
-The coefficients lie in coefficients.json with what they were made with; ``python -m overlay.explore.refit`` renews
-them.
+The coefficients lie in coefficients.json with what they were made with; ``python -m bitloom.overlay.explore.refit``
+renews them.
 """
 
 import json
@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hls_gen.design import Design, Npu
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.overlay.area.netlist import Resources
 
-from ..netlist import Resources
 from .memory import mapped
 from .parts import Part, core_parts, outlet_parts, parts
 from .stores import SUMS, Store, npu_stores, stores

@@ -15,17 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from driver.plan import plan
-from driver.tables import Tables, rows
-from golden.network import Model
-from golden.passes import IntegerPass, Pass
-from golden.schedule import StageTables
-from hls_gen.convolver import LATENCY, processing_element
-from hls_gen.design import Npu, least_acc_bits
-from hls_gen.results import CREDITS
-
-from ..designs import needs_integer
-from ..fit import geometry
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.passes import IntegerPass, Pass
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.sizing import geometry
+from bitloom.hls_gen.compiler.tables import Tables, rows
+from bitloom.hls_gen.design.npu import Npu, least_acc_bits
+from bitloom.hls_gen.rtl.array.convolver import LATENCY, processing_element
+from bitloom.hls_gen.rtl.results.results import CREDITS
+from bitloom.overlay.build.designs import needs_integer
 
 SMALL_MAP = 16
 """Tuples of a map that is small: the tuple memory has room for one more of it beside what it must hold."""
@@ -155,7 +154,7 @@ def array_latency(npu: Npu) -> int:
 
 
 def geared(words: int, source: int, target: int) -> int:
-    """Words that ``words`` of one tuple become in a gearbox (driver.layout.regroup)."""
+    """Words that ``words`` of one tuple become in a gearbox (hls_gen.compiler.layout.regroup)."""
     return -(-words // (target // source)) if source <= target else words * -(-source // target)
 
 

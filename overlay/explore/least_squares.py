@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hls_gen.design import Design
+from bitloom.hls_gen.design.npu import Design
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import Area
 
-from ..area import Area
-from ..netlist import Resources
 from .estimate import FITTED, estimate, of_parts, of_stores
 from .parts import Part, parts
 from .stores import stores

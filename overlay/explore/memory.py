@@ -1,5 +1,6 @@
 """Memories on a Xilinx 7-series device, as Yosys maps them (memory_libmap with the libraries brams_xc6v and
-lutrams_xc5v): each memory of hls_gen/memory.py becomes block RAM or LUT RAM, by a rule that is computed here.
+lutrams_xc5v): each memory of hls_gen/rtl/primitives/memory.py becomes block RAM or LUT RAM, by a rule that is computed
+here.
 
 Every kind of RAM has units, a width and a depth each. What a memory costs in units of a kind, by Yosys' own count:
 
@@ -7,14 +8,14 @@ Every kind of RAM has units, a width and a depth each. What a memory costs in un
 
 and the cheapest kind is taken; one with asynchronous reads can't be block RAM. How many LUTs choose between banks is
 not exact, the rest is. Source: Yosys,
-passes/memory/memory_libmap.cc (MemMapping::handle_geom) and techlibs/xilinx/*.txt; tests/overlay/test_explore_memory.py
-compares with Yosys.
+passes/memory/memory_libmap.cc (MemMapping::handle_geom) and techlibs/xilinx/*.txt;
+tests/overlay/explore/test_explore_memory.py compares with Yosys.
 """
 
 from dataclasses import dataclass
 from functools import cache
 
-from ..netlist import Resources
+from bitloom.overlay.area.netlist import Resources
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ stores.py). A part's ``module`` is the beginning of its module's name in the Ver
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hls_gen.design import Design, Npu
-from hls_gen.pe import CHUNK, extra_stage, groups
-from hls_gen.pool import FIFO_WORDS, side_bits
-from hls_gen.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
-from hls_gen.rtl import bits_for
-from hls_gen.top import MAP_HELD
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.array.pe import CHUNK, extra_stage, groups
+from bitloom.hls_gen.rtl.pool.pool import FIFO_WORDS, side_bits
+from bitloom.hls_gen.rtl.pool.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
+from bitloom.hls_gen.rtl.shell.top import MAP_HELD
 
 from .memory import mapped
 

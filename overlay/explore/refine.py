@@ -8,7 +8,7 @@ flow model; there is no end but that nothing gains, the latency is reached, or S
 from collections.abc import Iterator
 from dataclasses import replace
 
-from golden.network import Model
+from bitloom.golden.network import Model
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures

@@ -1,4 +1,4 @@
-"""Fit the area model anew: ``python -m overlay.explore.refit [--designs N] [--jobs N] [--scheduler ADDRESS]``.
+"""Fit the area model anew: ``python -m bitloom.overlay.explore.refit [--designs N] [--jobs N] [--scheduler ADDRESS]``.
 
 Synthesises the sampled designs (samples.py), half a minute each on an idle core, fits coefficients to them and writes
 coefficients.json. Its error is that on designs which it was not fitted to: each design is tried with a model that was
@@ -15,12 +15,12 @@ from typing import Any
 
 import click
 
-from hls_gen.design import Design
-from hls_gen.registers import VERSION
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.shell.registers import VERSION
+from bitloom.overlay.area.synthesis import Area, area
+from bitloom.overlay.area.yosys import yosys_version
+from bitloom.overlay.cli.show import bar, grid, one_line_errors
 
-from ..area import Area, area
-from ..cli.show import bar, grid, one_line_errors
-from ..yosys import yosys_version
 from .estimate import FILE
 from .least_squares import errors, fitted
 from .samples import samples

@@ -5,7 +5,7 @@ Each is a chain of up to three NPUs that differ, so that one synthesis tells of 
 
 import random
 
-from hls_gen.design import Design, Npu, cascade, least_acc_bits, pipeline, ring
+from bitloom.hls_gen.design.npu import Design, Npu, cascade, least_acc_bits, pipeline, ring
 
 MOST_LANES = 400
 """Of an NPU: keeps a synthesis below half a minute."""

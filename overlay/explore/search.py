@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from golden.network import Model
+from bitloom.golden.network import Model
+from bitloom.overlay.build.designs import needs_integer
 
-from ..designs import needs_integer
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
 from .chain import Chain, Price, Run
@@ -258,7 +258,7 @@ def of_runs(name: str, runs: Sequence[Run], stream_bits: int, order: str) -> Can
 
 def feature_bits(model: Model, made: Sequence[Layer]) -> int:
     """Width of the features of all maps: of the binary engine 1, of the integer engine what all need."""
-    from golden.lowering import lower_integer
+    from bitloom.hls_gen.compiler.lowering import lower_integer
 
     if not needs_integer(model):
         return 1

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hls_gen.counters import WIDTH
-from hls_gen.design import Design, Npu
-from hls_gen.divide import sum_bits
-from hls_gen.fifo import LUT_RAM_DEPTH
-from hls_gen.ping_pong import LUT_RAM_WORDS
-from hls_gen.pool import FIFO_WORDS, side_bits
-from hls_gen.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
-from hls_gen.rtl import bits_for
-from hls_gen.top import MAP_HELD
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.pool.divide import sum_bits
+from bitloom.hls_gen.rtl.pool.pool import FIFO_WORDS, side_bits
+from bitloom.hls_gen.rtl.pool.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
+from bitloom.hls_gen.rtl.primitives.counters import WIDTH
+from bitloom.hls_gen.rtl.primitives.fifo import LUT_RAM_DEPTH
+from bitloom.hls_gen.rtl.primitives.ping_pong import LUT_RAM_WORDS
+from bitloom.hls_gen.rtl.shell.top import MAP_HELD
 
 SUMS = "sums"
 """The accumulators of the PEs."""

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.paths import ROOT
+
 RUN = ("python", "shell")
 DATA = ("json", "text")
 """Languages of blocks that are run, and of those that are not code to run."""

@@ -12,12 +12,12 @@ from .run_page import run
 
 NOT_RUN: dict[str, list[str]] = {
     "README.md": [
-        "makes an environment of its own; tests/overlay/test_demo.py runs the demo",
-        "servers; tests/overlay/serve runs the first, tests/overlay/test_notebooks.py the notebooks",
+        "makes an environment of its own; tests/overlay/build/test_demo.py runs the demo",
+        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/serve.md": [
-        "a server that runs until it is stopped; tests/overlay/serve runs it",
+        "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",
         "needs the server above",
     ],
     "docs/start/install.md": [

@@ -6,15 +6,15 @@ import zipfile
 
 import pytest
 
-from driver.compile import compile_model
-from driver.manifest import Manifest
-from hls_gen.design import Design, Npu, cascade
-from hls_gen.loader import ERRORS, MAGIC, kinds
-from hls_gen.registers import register_map
-from hls_gen.verilog import generate
-from overlay import networks
-from overlay.designs import DIGITS
-from overlay.fit import fit
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu, cascade
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.shell.loader import ERRORS, MAGIC, kinds
+from bitloom.hls_gen.rtl.shell.registers import register_map
+from bitloom.overlay.build.designs import DIGITS
 
 from .blocks import ROOT
 

@@ -2,8 +2,9 @@
 
 import re
 
-import driver.errors
-from overlay.boards import BOARDS
+from bitloom.driver import errors
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.platform.boards import BOARDS
 
 from .blocks import ROOT
 
@@ -27,16 +28,14 @@ def test_bring_up_tells_every_board():
 
 
 def test_errors_tells_every_exception():
-    errors = [name for name, kind in vars(driver.errors).items() if getattr(kind, "__module__", "") == "driver.errors"]
-    named = re.findall(r"^\| \[`(\w+)`\]\[driver\.errors\.\1\]", page("reference/errors.md"), re.M)
-    assert sorted(named) == sorted(name for name in errors if name[0].isupper())
+    found = [name for name, kind in vars(errors).items() if getattr(kind, "__module__", "") == errors.__name__]
+    named = re.findall(r"^\| \[`(\w+)`\]\[bitloom\.driver\.errors\.\1\]", page("reference/errors.md"), re.M)
+    assert sorted(named) == sorted(name for name in found if name[0].isupper())
 
 
 def test_files_tells_what_a_build_writes():
-    """By the docstring of overlay.build."""
-    import overlay.build
-
-    written = re.findall(r"^(\S+?)(?:, \S+)*  +\S", overlay.build.__doc__, re.M)
+    """By the docstring of overlay.build.build."""
+    written = re.findall(r"^(\S+?)(?:, \S+)*  +\S", builds.__doc__, re.M)
     assert len(written) > 4
     for name in written:
         assert f"| `{name.replace('<name>', '<design>')}`" in page("reference/files.md"), name

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from overlay.cli.commands import bitloom
+from bitloom.overlay.cli.commands import bitloom
 
 from .blocks import ROOT
 
@@ -122,11 +122,21 @@ def test_search_works_from_disk(site, tmp_path):
 def test_reference_has_what_users_call(pages):
     ids = set().union(*(page.ids for page in pages.values()))
     names = [
-        "golden.network.Model", "golden.conv.Conv", "golden.batch_norm.fold", "golden.file.save",
-        "driver.accelerator.Accelerator.predict", "driver.overlay.BitloomOverlay", "driver.program.Program",
-        "driver.compile.compile_model", "driver.errors.Timeout", "hls_gen.design.Npu", "hls_gen.design.ring",
-        "overlay.fit.fit", "overlay.build.build", "overlay.run.run",
-    ]  # fmt: skip
+        "bitloom.golden.network.Model",
+        "bitloom.golden.layers.conv.Conv",
+        "bitloom.golden.layers.batch_norm.fold",
+        "bitloom.golden.file.save",
+        "bitloom.driver.accelerator.Accelerator.predict",
+        "bitloom.driver.overlay.BitloomOverlay",
+        "bitloom.hls_gen.design.program.Program",
+        "bitloom.hls_gen.compiler.emit.compile_model",
+        "bitloom.driver.errors.Timeout",
+        "bitloom.hls_gen.design.npu.Npu",
+        "bitloom.hls_gen.design.npu.ring",
+        "bitloom.hls_gen.compiler.sizing.fit",
+        "bitloom.overlay.build.build.build",
+        "bitloom.overlay.build.run.run",
+    ]
     assert [name for name in names if name not in ids] == []
 
 

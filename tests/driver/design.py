@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from driver.manifest import Manifest
-from driver.packets import load_packet, pack_fields, pack_rows
-from driver.program import Program
-from golden.conv import Dense
-from golden.encoding import BIPOLAR
-from golden.layer import Map
-from golden.network import Model, Network
-from golden.packing import to_bits
-from golden.threshold import Threshold
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packets import load_packet, pack_fields, pack_rows
+from bitloom.hls_gen.design.program import Program
 from tests.cases import random_model
 
 KFP, DEPTH, WIDTH = 24, 16, 72

@@ -5,11 +5,12 @@ import re
 import numpy as np
 import pytest
 
-from driver.accelerator import Accelerator
+from bitloom.driver.accelerator import Accelerator
 from tests.cases import random_images
-from tests.driver import design
-from tests.driver.fake_core import FakeCore
-from tests.driver.fake_device import FakeDevice
+
+from . import design
+from .fake_core import FakeCore
+from .fake_device import FakeDevice
 
 
 class Bench:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from driver.manifest import Manifest
+from bitloom.hls_gen.design.manifest import Manifest
 
 MASK = 0xFFFFFFFF
 

@@ -10,13 +10,14 @@ import numpy as np
 import pynq
 import pytest
 
-from driver.accelerator import Accelerator
-from driver.errors import DesignMismatch, DeviceError, DigestMismatch, PacketError, Timeout, TransferError
-from driver.packets import load_packet
-from tests.driver import design
-from tests.driver.fake_bench import Bench, raises, recovers
-from tests.driver.fake_device import DMA_BASE
+from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import DesignMismatch, DeviceError, DigestMismatch, PacketError, Timeout, TransferError
+from bitloom.hls_gen.design.packets import load_packet
 from tests.errors import value_error
+
+from . import design
+from .fake_bench import Bench, raises, recovers
+from .fake_device import DMA_BASE
 
 
 @pytest.fixture
@@ -289,7 +290,7 @@ def test_slow_is_not_stuck(bench, monkeypatch):
         clock[0] += 0.5
         return clock[0]
 
-    monkeypatch.setattr("driver.link.time.monotonic", monotonic)
+    monkeypatch.setattr("bitloom.driver.link.time.monotonic", monotonic)
     bench.device.speed = 1
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
     assert clock[0] > 4  # without progress it would have given up at 2

@@ -6,8 +6,9 @@ import numpy as np
 import pynq
 import pytest
 
-from driver.errors import PacketError, Timeout
-from tests.driver.fake_bench import Bench, recovers
+from bitloom.driver.errors import PacketError, Timeout
+
+from .fake_bench import Bench, recovers
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from driver.frames import Frames
-from driver.manifest import Manifest
-from driver.packets import describe_header, frame_header, load_packet, packets, pieces, weights_packet
-from driver.program import Program
+from bitloom.driver.frames import Frames
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packets import describe_header, frame_header, load_packet, packets, pieces, weights_packet
+from bitloom.hls_gen.design.program import Program
 from tests.cases import random_images
-from tests.driver import design
 from tests.errors import value_error
+
+from . import design
 
 
 def streaming(stream_bits: int = 32) -> Manifest:

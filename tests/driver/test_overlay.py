@@ -8,14 +8,15 @@ import numpy as np
 import pynq
 import pytest
 
-from driver.accelerator import Accelerator
-from driver.errors import DesignMismatch, DeviceError
-from driver.link import Core
-from driver.overlay import BitloomOverlay
+from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import DesignMismatch, DeviceError
+from bitloom.driver.link import Core
+from bitloom.driver.overlay import BitloomOverlay
 from tests.cases import random_images
-from tests.driver import design
-from tests.driver.fake_core import FakeCore
-from tests.driver.fake_device import FakeDevice
+
+from . import design
+from .fake_core import FakeCore
+from .fake_device import FakeDevice
 
 
 class Bench:

@@ -1,9 +1,10 @@
 import pytest
 
-from driver.errors import Timeout
-from driver.registers import Counters, Registers
-from tests.driver.design import manifest
+from bitloom.driver.errors import Timeout
+from bitloom.driver.registers import Counters, Registers
 from tests.errors import value_error
+
+from .design import manifest
 
 
 class Words:

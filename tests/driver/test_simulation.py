@@ -11,18 +11,19 @@ import grpc
 import numpy as np
 import pytest
 
-from driver.accelerator import Accelerator
-from driver.compile import compile_model
-from driver.errors import DigestMismatch, PacketError, Timeout, TransferError
-from driver.manifest import Manifest
-from driver.packets import Header
-from hls_gen.design import Design, Npu
-from hls_gen.verilog import generate
-from overlay.bitstream import write_simulation_overlay
-from overlay.board import activate
-from overlay.sim import SimulationTimeout
+from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import DigestMismatch, PacketError, Timeout, TransferError
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.packets import Header
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.board import activate
+from bitloom.overlay.virtual.sim import SimulationTimeout
 from tests.cases import random_images
-from tests.driver import design
+
+from . import design
 
 
 class Bench:
@@ -50,8 +51,8 @@ class Bench:
 def serve(bit, stack):
     """(pynq's RemoteDevice, the System behind the server that it talks to)."""
     pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
-    from overlay.serve.server import Server
-    from tests.overlay.remote import remote_device
+    from bitloom.overlay.virtual.serve.server import Server
+    from tests.overlay.virtual.remote import remote_device
 
     server = stack.enter_context(Server(bit, port=0))
     return stack.enter_context(remote_device(server)), server.system

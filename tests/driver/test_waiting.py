@@ -2,8 +2,8 @@
 
 import pytest
 
-from driver.errors import Timeout
-from driver.waiting import circle, explain, waits
+from bitloom.driver.errors import Timeout
+from bitloom.driver.waiting import circle, explain, waits
 
 MOVING = {"RING_BLOCKED": 0, "WAITS_INPUT": 0, "INLET": 1, "RING_VALID": 0}
 BLOCKED = MOVING | {"RING_BLOCKED": 1}

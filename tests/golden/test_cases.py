@@ -4,12 +4,12 @@ import re
 
 import numpy as np
 
-from golden.conv import Conv, Weighted
-from golden.encoding import signed, unsigned
-from golden.file import model_digest
-from golden.pool import AvgPool, MaxPool, Pool
-from golden.requantise import Requantise
-from golden.threshold import Threshold
+from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.file import model_digest
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
 from tests.cases import cases, integer_cases, random_images
 
 CASES = dict(cases())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
 from tests.errors import value_error
 
 

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 
-from golden.conv import Conv
-from golden.encoding import bipolar, signed
-from golden.exchange import ascending, exchange, exchangeable, never_falls
-from golden.network import Model, Network
-from golden.pool import AvgPool, MaxPool
-from golden.threshold import Threshold
+from bitloom.golden.encoding import bipolar, signed
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
 from tests.cases import case_map, cases, random_images
 from tests.errors import value_error
+
+from .exchange import ascending, exchange, exchangeable, never_falls
 
 CASES = dict(cases())
 POOL = MaxPool(name="pool_1", kernel=(2, 3), stride=(2, 1), padding=(1, 0, 0, 2))

@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from golden.file import load, model_digest, save
-from golden.network import Model
+from bitloom.golden.file import load, model_digest, save
+from bitloom.golden.network import Model
 from tests.cases import cases, integer_cases
 from tests.errors import value_error
 

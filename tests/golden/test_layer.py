@@ -1,8 +1,8 @@
 import pytest
 
-from golden.encoding import BIPOLAR
-from golden.layer import Map
-from golden.threshold import Threshold
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.threshold import Threshold
 from tests.errors import value_error
 
 

@@ -3,11 +3,11 @@ import json
 import numpy as np
 import pytest
 
-from golden.conv import Conv, Dense
-from golden.encoding import signed
-from golden.network import Model, Network
-from golden.requantise import Requantise
-from golden.threshold import Threshold
+from bitloom.golden.encoding import signed
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
 from tests.cases import case_map, cases, integer_cases, random_images, random_values
 from tests.errors import value_error
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
-from golden.packing import from_bits, pack, to_bits, unpack, word_count
+from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
+from bitloom.golden.packing import from_bits, pack, to_bits, unpack, word_count
 from tests.errors import value_error
 
 

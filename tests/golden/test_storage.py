@@ -3,10 +3,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden.conv import Conv
-from golden.schedule import reads, schedule
-from golden.schedule.stage import Stage
-from golden.storage import (
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.hls_gen.compiler.schedule.stage import Stage
+from tests.cases import case_map, random_values
+from tests.errors import value_error
+from tests.hls_gen.compiler.sequencer import reads
+from tests.networks import windows
+
+from .storage import (
     Folded,
     element,
     element_address,
@@ -18,10 +24,6 @@ from golden.storage import (
     valid_elements,
     window_runs,
 )
-from golden.window import Window
-from tests.cases import case_map, random_values
-from tests.errors import value_error
-from tests.networks import windows
 
 
 def names(text: str, *shape: int) -> np.ndarray:

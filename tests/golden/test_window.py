@@ -1,6 +1,6 @@
 import pytest
 
-from golden.window import Window
+from bitloom.golden.window import Window
 from tests.errors import value_error
 
 

@@ -7,7 +7,7 @@ import pytest
 from veriloggen import Cat, If, Int, Module, Mux, Posedge, Seq
 from veriloggen.core.vtypes import SystemTask
 
-from hls_gen.check import DesignError, Finding, check
+from bitloom.hls_gen.check import DesignError, Finding, check
 
 STAGE = """
 module stage(input clk, input s_tvalid, output s_tready, input [7:0] s_tdata,
@@ -308,7 +308,7 @@ def test_line_numbers_start_anew_for_each_text():
 
 
 def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
-    from hls_gen.check import verilog
+    from bitloom.hls_gen.check import verilog
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "cache"))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from overlay.sim import Simulation
+from bitloom.overlay.virtual.sim import Simulation
+from tests.paths import ROOT
 
-LOOP = Path(__file__).with_name("loop.v")
-ROOT = Path(__file__).parents[2]
+LOOP = Path(__file__).parent / "virtual" / "loop.v"
 
 
 FAULT = 0x104
@@ -56,8 +56,13 @@ def loop():
 def wheel(tmp_path_factory):
     """A wheel of this tree. It is built in a copy, ``source`` beside it, because setuptools leaves files behind."""
     folder = tmp_path_factory.mktemp("wheel")
-    skipped = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "docs")
-    shutil.copytree(ROOT, folder / "source", ignore=skipped)
+    unpacked = {path for path in ROOT.iterdir() if path.name in ("build", "tests", "docs")}
+    rubbish = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__")
+
+    def skipped(parent, names):
+        return {*rubbish(parent, names), *(path.name for path in unpacked if path.parent == Path(parent))}
+
+    shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=skipped)
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "-w", str(folder)]
     subprocess.run([*command, str(folder / "source")], check=True)
     return next(folder.glob("*.whl"))

@@ -1,0 +1,24 @@
+"""A dense layer at a network's input may read one tuple with all values, not a tuple for each position.
+
+    input H x W x C, dense --> input 1 x 1 x (H W C), dense with the same weights
+
+The values keep their order (row, column, channel), and with it the numbers of their bits. A word of the array then
+holds values of several positions: 784 pixels of one channel each are 784 lanes, not 784 taps.
+"""
+
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Dense
+from bitloom.golden.network import Model, Network
+
+
+def flat(model: Model, lanes: int) -> Model:
+    """``model`` with its input as one tuple where a dense layer reads it and a position has fewer than ``lanes``
+    channels, so that words would stay partly empty; else ``model`` itself."""
+    network = model.network
+    source, first = network.input, network.layers[0]
+    if not isinstance(first, Dense) or source.height * source.width == 1 or source.channels >= lanes:
+        return model
+    weight = model.arrays[first.name]["weight"]
+    tuple_map = Map(height=1, width=1, channels=source.size, encoding=source.encoding)
+    arrays = {**model.arrays, first.name: {"weight": weight.reshape(len(weight), 1, 1, -1)}}
+    return Model(Network(name=network.name, input=tuple_map, layers=network.layers, classes=network.classes), arrays)

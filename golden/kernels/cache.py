@@ -1,0 +1,102 @@
+"""Folders that are made once and found again by their key; several processes may ask for the same one.
+
+A folder is built under a temporary name and renamed when it is complete, so whatever carries its final name is whole.
+A lock file per key makes the second process wait for the first instead of building too; lock files are empty and stay
+(removing one that somebody waits for would let two in). The cache is bounded: when it
+is over ``LIMIT_BYTES``, the folders used longest ago go, but none that was used in the last hour.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LIMIT_BYTES = 2 << 30
+KEEP_SECONDS = 3600
+KINDS = ("model", "runtime", "block", "area", "native")
+"""What is kept: designs with the harness, Verilator's own objects, blocks of the tests, synthesis,
+golden/kernels/native.py."""
+
+
+def cache_root() -> Path:
+    """``$BITLOOM_CACHE``, else ``$XDG_CACHE_HOME/bitloom``, else ``~/.cache/bitloom``."""
+    chosen = os.environ.get("BITLOOM_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "bitloom"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds an exclusive lock; it ends with the process at the latest. Without fcntl (Windows) there is none."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """The folder of ``key``. Where there is none, ``build(empty folder)`` fills it first.
+
+    An exception in ``build`` leaves nothing behind and is passed on.
+    """
+    parent = cache_root() / kind
+    folder = parent / key
+    while not _used(folder):
+        parent.mkdir(parents=True, exist_ok=True)
+        with _locked(parent / f"{key}.lock"):
+            if not folder.is_dir():
+                _build(parent, folder, build)
+    return folder
+
+
+def _used(folder: Path) -> bool:
+    """Whether the folder exists; if so, its time of use is now."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _build(parent: Path, folder: Path, build: Callable[[Path], None]) -> None:
+    prune(LIMIT_BYTES)
+    work = Path(tempfile.mkdtemp(prefix="build-", dir=parent))
+    try:
+        build(work)
+        work.chmod(0o755)
+        os.replace(work, folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
+    """Remove the folders used longest ago until the cache is within its limit. Returns what went.
+
+    A folder of an unfinished build (its process died) counts and goes like any other.
+    """
+    folders = [path for kind in KINDS for path in (cache_root() / kind).glob("*")]
+    aged = []
+    for path in filter(Path.is_dir, folders):
+        try:
+            size = sum(item.stat().st_size for item in path.iterdir())
+            aged.append((path.stat().st_mtime, size, path))
+        except OSError:  # another process prunes too
+            continue
+    total = sum(size for _, size, _ in aged)
+    gone = []
+    for used, size, path in sorted(aged):
+        if total <= limit_bytes or used > time.time() - keep_seconds:
+            break
+        shutil.rmtree(path, ignore_errors=True)
+        total -= size
+        gone.append(path)
+    return gone

@@ -1,0 +1,124 @@
+"""A model's binary layers by every implementation of golden.kernels.tiled, stage by stage beside golden.
+
+A stage is a binary convolution or dense layer with the thresholds that follow it, or a single other layer. From one
+stage to the next goes what the implementation made, packed: nothing is repacked between binary layers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.flatten import flat
+from bitloom.golden.kernels import native
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
+
+from . import cpu, fiber, gpu, layout, reference
+from .conv import PackedConv, from_golden
+from .plan import KERNELS, plan
+
+Convolve = Callable[[PackedConv, Array], Array]
+"""A packed layer and its input -> words or dots."""
+
+
+def fibers(kernel: str) -> Convolve:
+    """The CUDA source's kernel of that name, under g++."""
+    return lambda layer, words: fiber.run(layer, words, plan(layer, words, kernel=kernel))
+
+
+def on_processor(layer: PackedConv, words: Array) -> Array:
+    """The packed convolution of this machine's processor."""
+    return cpu.Convolution(layer)(words)
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """convolve : see `Convolve`.  word_bits : the only B that it has, or None.  missing : why it can't run here."""
+
+    convolve: Convolve
+    word_bits: int | None = None
+    missing: Callable[[], str | None] = lambda: None
+
+
+IMPLEMENTATIONS = {
+    "tiled": Implementation(reference.run),
+    **{name: Implementation(fibers(name), missing=native.missing) for name in KERNELS},
+    "cpu": Implementation(on_processor, word_bits=64, missing=native.missing),
+    "gpu": Implementation(gpu.run, missing=gpu.missing),
+}
+"""tiled: numpy. popc, mma-xor, mma-and: the kernels of the CUDA source, under fibers. cpu:
+golden/kernels/tiled/cpu.py."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Layers ``first`` to ``last`` of a network, and their packed convolution if they are binary."""
+
+    first: int
+    last: int
+    conv: PackedConv | None
+
+
+def stages(model: Model, word_bits: int) -> list[Stage]:
+    """The stages of a model. ValueError, naming the layer, for a binary layer that golden.kernels.tiled can't
+    compute."""
+    network, found = model.network, list[Stage]()
+    while (index := found[-1].last + 1 if found else 0) < len(network.layers):
+        layer, source, last, conv = network.layers[index], network.maps[index], index, None
+        if isinstance(layer, Weighted):
+            after = network.layers[index + 1] if index + 1 < len(network.layers) else None
+            last += isinstance(after, Threshold)
+            if source.encoding == layer.weight == BIPOLAR:
+                limits = model.arrays[after.name] if isinstance(after, Threshold) else {}
+                conv = from_golden(layer, source, **model.arrays[layer.name], **limits, word_bits=word_bits)
+        found.append(Stage(index, last, conv))
+    return found
+
+
+def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> list[Array | None]:
+    """What each stage gives for (N, H, W, C) images, in golden's values (N, H', W', C').
+
+    None for stages before the first binary one, which are golden's own. A max pool of bits is an OR of words; other
+    layers are computed by golden from unpacked values.
+    """
+    model.check_images(images)
+    model = flat(model, word_bits)
+    values = images.reshape(len(images), *model.network.input.shape).astype(np.int64)
+    words: Array | None = None
+    outputs: list[Array | None] = []
+    for stage in stages(model, word_bits):
+        layer = model.network.layers[stage.first]
+        if stage.conv is not None:
+            result = convolve(stage.conv, layout.pack(values, word_bits) if words is None else words)
+            words = None if stage.conv.threshold is None else result
+            values = result.astype(np.int64)
+        elif words is not None and isinstance(layer, MaxPool):
+            words = pool(layer, words)
+        else:
+            values, words = _plain(model, stage, values), None
+        if words is not None:
+            values = 2 * layout.unpack(words, model.network.maps[stage.last + 1].channels).astype(np.int64) - 1
+        binary = stage.conv is not None or any(output is not None for output in outputs)
+        outputs.append(values if binary else None)
+    return outputs
+
+
+def _plain(model: Model, stage: Stage, values: Array) -> Array:
+    """The stage's layers by golden's definition."""
+    for index in range(stage.first, stage.last + 1):
+        layer = model.network.layers[index]
+        values = layer.forward(values, model.arrays.get(layer.name, {}), model.network.maps[index])
+    return values
+
+
+def pool(layer: MaxPool, words: Array) -> Array:
+    """Max pool of packed bits: the OR of the words in a window. (N, ceil(C/B), H, W) -> (N, ceil(C/B), H', W')."""
+    images, groups, height, width = words.shape
+    flat_words = words.reshape(images, groups, -1)
+    padded = np.concatenate([flat_words, np.zeros_like(flat_words[:, :, :1])], axis=2)  # position -1: adds no bit
+    largest: Array = np.bitwise_or.reduce(padded[:, :, layer.window.positions(height, width)], axis=-1)
+    return largest.reshape(images, groups, *layer.window.output_size(height, width))

@@ -1,0 +1,153 @@
+"""The CUDA source on a GPU: compiled by NVRTC for the plan and the device, launched by CuPy (extra ``gpu``)."""
+
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .conv import PackedConv
+from .kernel import SOURCE, instance, problem
+from .plan import Plan, plan
+
+MMA_FIRST, XOR_LAST = 80, 89
+"""Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
+
+
+class GpuError(RuntimeError):
+    """There is no GPU that could run the kernel; one line that says what is missing."""
+
+
+def missing() -> str | None:
+    """Why there is nothing to run on, in one line; None where there is a GPU."""
+    try:
+        _cupy()
+    except GpuError as e:
+        return str(e)
+    return None
+
+
+def capability() -> int:
+    """Compute capability of the current GPU, times 10. GpuError where there is none."""
+    return int(_cupy().cuda.Device().compute_capability)
+
+
+def best_kernel(device: int) -> str:
+    """The kernel that a device of that compute capability, times 10, runs fastest by its architecture."""
+    if device < MMA_FIRST:
+        return "popc"
+    return "mma-xor" if device <= XOR_LAST else "mma-and"
+
+
+def check_kernel(name: str, kernel: str, device: int) -> None:
+    """ValueError, naming ``name``, where a device of that compute capability, times 10, can't run the kernel."""
+    if (kernel != "popc" and device < MMA_FIRST) or (kernel == "mma-xor" and device > XOR_LAST):
+        rule = f"{MMA_FIRST / 10} to {XOR_LAST / 10}" if kernel == "mma-xor" else f"{MMA_FIRST / 10} or higher"
+        raise ValueError(f"{name}: kernel {kernel} must run on compute capability {rule}, got {device / 10}")
+
+
+class Prepared:
+    """A layer on the GPU, for inputs of one size: weights and thresholds are there, the kernel is compiled."""
+
+    def __init__(self, how: Plan) -> None:
+        cupy, layer = _cupy(), how.layer
+        check_kernel(layer.name, how.kernel, capability())
+        self.how = how
+        largest = _largest_shared_bytes()
+        if how.shared_bytes > largest:
+            raise ValueError(
+                f"{layer.name}: a block must need at most {largest} bytes of shared memory on this GPU, "
+                f"got {how.shared_bytes}"
+            )
+        self._kernel = _compiled(instance(how), how.register_limit)
+        self._weight = cupy.asarray(np.ascontiguousarray(layer.weight))
+        self._threshold = np.uintp(0) if layer.threshold is None else cupy.asarray(layer.threshold)
+        fields = problem(how)
+        self._problem = np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
+
+    def __call__(self, words: Any, output: Any = None) -> Any:
+        """(N, ceil(C/B), H, W) CuPy words -> CuPy words or dots, as the plan says, in ``output`` where it is given.
+
+        Asynchronous, in CuPy's current stream. The input is not looked at: it must be contiguous and of the plan.
+        """
+        if output is None:
+            output = _cupy().empty(self.how.output_shape, self.how.output_dtype)
+        bits, dots = (np.uintp(0), output) if self.how.layer.threshold is None else (output, np.uintp(0))
+        arguments = (words, self._weight, self._threshold, bits, dots, self._problem)
+        self._kernel((self.how.blocks,), self.how.block, arguments, shared_mem=self.how.shared_bytes)
+        return output
+
+
+def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
+    """As `golden.kernels.tiled.reference.run`, on the current GPU; by default with its `best_kernel`.
+
+    GpuError where there is no GPU, CuPy or NVRTC; ValueError where the GPU can't run the plan.
+    """
+    how = how or plan(layer, words, kernel=best_kernel(capability()))
+    how.check(layer, words)
+    cupy = _cupy()
+    output: Array = cupy.asnumpy(Prepared(how)(cupy.asarray(np.ascontiguousarray(words))))
+    return output
+
+
+def compiler_options(registers: int) -> tuple[str, ...]:
+    """What NVRTC is told beside the architecture. registers : that a thread may have."""
+    return ("-std=c++17", f"--maxrregcount={registers}")
+
+
+@lru_cache(maxsize=64)
+def _compiled(name: str, registers: int) -> Any:
+    options = compiler_options(registers)
+    module = _cupy().RawModule(code=SOURCE.read_text(), options=options, name_expressions=(name,))
+    function = module.get_function(name)
+    function.max_dynamic_shared_size_bytes = _largest_shared_bytes()  # else it is 48 KiB
+    return function
+
+
+def _largest_shared_bytes() -> int:
+    """Shared memory that a block may ask for on the current GPU."""
+    return int(_cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+def nvrtc() -> Any:
+    """CuPy's binding of NVRTC, which needs no GPU. GpuError where CuPy or NVRTC is missing.
+
+    CuPy 13 looks for NVRTC where the system keeps its libraries only; pip puts it among Python's packages.
+    """
+    binding = _imported().cuda.nvrtc
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        load_nvidia_dynamic_lib("nvrtc")
+    except (ImportError, RuntimeError):
+        pass  # CuPy may find another one, or says that it does not
+    try:
+        binding.getVersion()
+    except RuntimeError as e:
+        raise GpuError(f"gpu: NVRTC is missing: {str(e).splitlines()[0]}") from None
+    return binding
+
+
+def _cupy() -> ModuleType:
+    """CuPy. GpuError where it, CUDA, a device or NVRTC is missing."""
+    cupy = _imported()
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as e:
+        raise GpuError(f"gpu: CUDA finds no device: {str(e).splitlines()[0]}") from None
+    if not count:
+        raise GpuError("gpu: CUDA finds no device")
+    nvrtc()
+    return cupy
+
+
+def _imported() -> ModuleType:
+    """CuPy. GpuError where it is missing."""
+    try:
+        import cupy
+    except ImportError:
+        raise GpuError('gpu: CuPy is missing: pip install "bitloom[gpu]"') from None
+    module: ModuleType = cupy
+    return module

@@ -1,0 +1,245 @@
+"""How a layer is cut up for a GPU: tiles of thread blocks, patches of threads, and whether both fit (spec E2 to E5).
+
+    high level: a block of (a, bh, bw) threads makes a tile of a channels x (bh * th) rows x (bw * tw) columns
+    low level : a thread makes a patch of th x tw neighbouring outputs of one channel
+
+The high level is limited by the shared memory of a block, which holds the input that the tile needs and the weights of
+its channels, ``stage_groups`` word groups at a time; the low level by the registers of a thread, which hold a sum for
+each output of the patch. Blocks are numbered column of tiles fastest, then row, channels, image.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Pair
+
+from .conv import PackedConv
+
+WARP = 32
+"""Threads that vote together: consecutive channels of one position."""
+
+KERNELS = ("popc", "mma-xor", "mma-and")
+"""popc: XOR and population count in every thread. mma: the tensor cores' binary matrix product, with XOR (compute
+capability 8.0 to 8.9) or with AND (8.0 and later)."""
+
+MMA_POSITIONS = 16
+"""Output positions of one binary matrix product."""
+
+SUM_REGISTERS, OTHER_REGISTERS = 2, 72
+"""Registers of a thread: for each sum, with what goes with it, and beside them. An upper bound; nvcc's figures are held
+against it by test."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a GPU grants a block. The defaults hold for every one since compute capability 7.5."""
+
+    shared_bytes: int = 48 * 1024
+    threads: int = 1024
+    registers: int = 65536
+    thread_registers: int = 255
+
+    def __post_init__(self) -> None:
+        for what, value in vars(self).items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"limits: {what} must be an integer >= 1, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The first output that a block makes: image, channel, row, column."""
+
+    image: int
+    channel: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The tiles of one layer for one size of map.
+
+    block : (a, bh, bw) threads over (output channel, row, column); a is a multiple of 32.
+    patch : (th, tw) outputs of a thread.
+    stage_groups : word groups in shared memory at a time, 1 .. ceil(C/B).
+    kernel : one of `KERNELS`.
+    ValueError, naming the layer, where a block does not fit the limits.
+    """
+
+    layer: PackedConv
+    images: int
+    height: int
+    width: int
+    block: tuple[int, int, int] = (32, 4, 4)
+    patch: Pair = (4, 4)
+    stage_groups: int = 1
+    kernel: str = "popc"
+    limits: Limits = field(default=Limits())
+
+    def __post_init__(self) -> None:
+        name, limits = self.layer.name, self.limits
+        _check_integers(name, "block (a, bh, bw)", self.block, 3)
+        _check_integers(name, "patch (th, tw)", self.patch, 2)
+        if self.kernel not in KERNELS:
+            raise ValueError(f"{name}: kernel must be one of {', '.join(KERNELS)}, got {self.kernel!r}")
+        if self.block[0] % WARP:
+            raise ValueError(f"{name}: a of block (a, bh, bw) must be a multiple of {WARP}, got {self.block[0]}")
+        if self.threads > limits.threads or self.block[2] > 64:  # CUDA: a block's third dimension is at most 64
+            raise ValueError(
+                f"{name}: a block must have at most {limits.threads} threads and 64 columns of them, got {self.block}"
+            )
+        if not isinstance(self.stage_groups, int) or not 1 <= self.stage_groups <= self.layer.groups:
+            raise ValueError(f"{name}: stage_groups must be 1..{self.layer.groups}, got {self.stage_groups!r}")
+        if self.thread_registers > self.register_limit:
+            raise ValueError(
+                f"{name}: a patch of {self.patch} needs {self.thread_registers} registers a thread, "
+                f"{self.threads} threads have {self.register_limit} each"
+            )
+        if self.shared_bytes > limits.shared_bytes:
+            raise ValueError(
+                f"{name}: a block of {self.block} with patches of {self.patch} and {self.stage_groups} word groups "
+                f"needs {self.shared_bytes} bytes of shared memory, the limit is {limits.shared_bytes}"
+            )
+        if self.blocks >= 1 << 31:
+            raise ValueError(f"{name}: blocks must be < 2^31, got {self.blocks}")
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        a, bh, bw = self.block
+        return a * bh * bw
+
+    @property
+    def tile(self) -> Pair:
+        """(rows, columns) of outputs that a block makes."""
+        return self.block[1] * self.patch[0], self.block[2] * self.patch[1]
+
+    @property
+    def input_tile(self) -> Pair:
+        """(rows, columns) of input that a tile needs: tile * stride + kernel - stride."""
+        (kh, kw), (sy, sx) = self.layer.window.kernel, self.layer.window.stride
+        return self.tile[0] * sy + kh - sy, self.tile[1] * sx + kw - sx
+
+    @property
+    def output(self) -> Pair:
+        """(rows, columns) of the output map."""
+        return self.layer.output_size(self.height, self.width)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """(N, ceil(O/B), H', W') of words; (N, H', W', O) of dots where the layer has no thresholds."""
+        if self.layer.threshold is None:
+            return self.images, *self.output, self.layer.out_channels
+        return self.images, self.layer.out_groups, *self.output
+
+    @property
+    def output_dtype(self) -> "np.dtype[Any]":
+        """That of the weights' words; int32 for dots."""
+        return np.dtype(np.int32) if self.layer.threshold is None else self.layer.weight.dtype
+
+    @property
+    def grid(self) -> tuple[int, int, int, int]:
+        """Blocks over (image, channel, row, column)."""
+        channels = self.layer.out_groups * self.layer.word_bits  # unused bits are somebody's outputs, too
+        rows, columns = self.output
+        return (
+            self.images,
+            -(-channels // self.block[0]),
+            -(-rows // self.tile[0]),
+            -(-columns // self.tile[1]),
+        )
+
+    @property
+    def blocks(self) -> int:
+        """Blocks in all."""
+        images, channels, rows, columns = self.grid
+        return images * channels * rows * columns
+
+    def place(self, index: int) -> Place:
+        """Where block ``index`` begins."""
+        _, channels, rows, columns = self.grid
+        index, column = divmod(index, columns)
+        index, row = divmod(index, rows)
+        image, channel = divmod(index, channels)
+        return Place(image, channel * self.block[0], row * self.tile[0], column * self.tile[1])
+
+    @property
+    def group_bytes(self) -> int:
+        """Shared memory that one word group takes: of the input tile, of the weights and, for the tensor cores, an
+        int for each tap. The weights of a tap take a + 1 words: neighbours fall into other banks."""
+        rows, columns = self.input_tile
+        taps, word_bytes = self.layer.window.taps, self.layer.word_bits // 8
+        offsets = 0 if self.kernel == "popc" else 4 * taps
+        return word_bytes * (rows * columns + taps * (self.block[0] + 1)) + offsets
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block; for the tensor cores with the ones in each channel's weights, by tap and in all."""
+        ones = 0 if self.kernel == "popc" else 4 * (self.layer.window.taps + 1) * self.block[0]
+        return self.stage_groups * self.group_bytes + ones
+
+    @property
+    def thread_registers(self) -> int:
+        """Registers that a thread needs, at most. It has a sum for each of its outputs; those of a matrix product come
+        by 16."""
+        sums = self.patch[0] * self.patch[1]
+        if self.kernel != "popc":
+            sums = -(-sums // MMA_POSITIONS) * MMA_POSITIONS
+        return SUM_REGISTERS * sums + OTHER_REGISTERS
+
+    @property
+    def register_limit(self) -> int:
+        """Registers that a thread can have."""
+        return min(self.limits.thread_registers, self.limits.registers // self.threads)
+
+    def order(self, order: Sequence[int] | None) -> Sequence[int]:
+        """Numbers of the blocks to run: ``order``, by default all. ValueError where one is none."""
+        if order is None:
+            return range(self.blocks)
+        for index in order:
+            if not isinstance(index, (int, np.integer)) or not 0 <= index < self.blocks:
+                raise ValueError(f"{self.layer.name}: order must be of blocks 0..{self.blocks - 1}, got {index!r}")
+        return order
+
+    def check(self, layer: PackedConv, words: Array) -> None:
+        """ValueError unless the plan is of that layer for the input ``words`` (N, ceil(C/B), H, W)."""
+        if self.layer is not layer:
+            raise ValueError(f"{layer.name}: the plan must be of this layer, got one of another, {self.layer.name}")
+        layer.check_input(words)
+        needed = (self.images, layer.groups, self.height, self.width)
+        if words.shape != needed:
+            raise ValueError(f"{layer.name}: the plan is for an input of shape {needed}, got {words.shape}")
+
+
+def plan(
+    layer: PackedConv,
+    words: Array,
+    *,
+    block: tuple[int, int, int] = (32, 4, 4),
+    patch: Pair = (4, 4),
+    kernel: str = "popc",
+    limits: Limits = Limits(),
+) -> Plan:
+    """The plan for the input ``words`` that stages as many word groups as fit. ValueError where not even one does."""
+    layer.check_input(words)
+    images, groups, height, width = words.shape
+
+    def staging(stage_groups: int) -> Plan:
+        return Plan(
+            layer=layer, images=images, height=height, width=width, block=block, patch=patch,
+            stage_groups=stage_groups, kernel=kernel, limits=limits,
+        )  # fmt: skip
+
+    one = staging(1)
+    more = (limits.shared_bytes - one.shared_bytes) // one.group_bytes
+    return staging(min(groups, 1 + more))
+
+
+def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:
+    several = isinstance(values, (tuple, list)) and len(values) == size
+    if not several or any(not isinstance(v, int) or v < 1 for v in values):
+        raise ValueError(f"{name}: {what} must be {size} integers >= 1, got {values!r}")

@@ -1,0 +1,1 @@
+"""The operations of a network, one a file: parameters, shapes, and exact integer arithmetic."""

@@ -1,0 +1,122 @@
+"""Accumulation of the products of one window, cycle by cycle: three structures, two kinds (spec A1, A2, A3).
+
+    parallel   n XNOR --> n-input reducer ------------------------> result
+    serial     L XNOR --> reducer of L and the register <--> register --> result
+    collect    L XNOR --> register of n bits --> n-input reducer --> result
+
+The reducer is a popcount or an OR. ``parallel`` takes a window in one cycle. ``serial`` takes L products a cycle into a
+running result that begins at 0; the source has L = 1, section B L = KFP. ``collect`` takes L products a cycle into the
+n-bit register and reduces it once, in the cycle after the last products. Where L does not divide the number of
+products, the lanes that are left over in the last cycle are idle: feature 0, weight 1, XNOR 0, which adds nothing to
+a count and nothing to an OR. So does the part of the register that a short window (beside padding) does not reach.
+
+Golden twin of the hardware's accumulators; the value of a whole layer is golden/layers/conv.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+KINDS = ("popcount", "or")
+STRUCTURES = ("parallel", "serial", "collect")
+
+IDLE_FEATURE, IDLE_WEIGHT = 0, 1
+"""Operands of a lane without a product."""
+
+
+class Cycle(NamedTuple):
+    """One cycle of one window. Bits are 0 and 1."""
+
+    features: tuple[int, ...]
+    """Operand of each lane; none while ``collect`` reduces."""
+    weights: tuple[int, ...]
+    products: tuple[int, ...]
+    """XNOR of each lane."""
+    register: tuple[int, ...]
+    """Contents after the cycle: () parallel, (running result,) serial, n bits collect, whose bit i is product i."""
+    result: int | None
+    """In the window's last cycle: the number of ones, or their OR."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accumulator:
+    """An accumulator for windows of at most ``products`` products.
+
+    kind : "popcount" or "or".  structure : "parallel", "serial" or "collect".
+    products : n >= 1.  lanes : L, XNOR gates, 1 .. n; n in ``parallel``.
+    """
+
+    kind: str
+    structure: str
+    products: int
+    lanes: int
+
+    def __post_init__(self) -> None:
+        for what, value, allowed in (("kind", self.kind, KINDS), ("structure", self.structure, STRUCTURES)):
+            if value not in allowed:
+                raise ValueError(f"accumulator: {what} must be one of {', '.join(allowed)}, got {value!r}")
+        if not isinstance(self.products, int) or self.products < 1:
+            raise ValueError(f"accumulator: products must be an integer >= 1, got {self.products!r}")
+        if not isinstance(self.lanes, int) or not 1 <= self.lanes <= self.products:
+            raise ValueError(f"accumulator: lanes must be an integer 1..{self.products}, got {self.lanes!r}")
+        if self.structure == "parallel" and self.lanes != self.products:
+            raise ValueError(f"accumulator: parallel must have {self.products} lanes, one a product, got {self.lanes}")
+
+    def cycles(self, products: int | None = None) -> int:
+        """Cycles from a window's first operands to its result, for so many products (by default n)."""
+        beats = -(-(self.products if products is None else products) // self.lanes)
+        return beats + (self.structure == "collect")
+
+    @property
+    def register_bits(self) -> int:
+        """Bits of the register: none, the running result's, or one a product."""
+        result_bits = 1 if self.kind == "or" else self.products.bit_length()
+        return {"parallel": 0, "serial": result_bits, "collect": self.products}[self.structure]
+
+    def reduce(self, values: Sequence[int]) -> int:
+        """Sum, or OR. Values are bits, and a running result among them."""
+        return sum(values) if self.kind == "popcount" else int(any(values))
+
+    def run(self, features: Sequence[int], weights: Sequence[int]) -> Iterator[Cycle]:
+        """The cycles of one window: 1 .. n features and as many weights, bits of 0 and 1, bit 1 = +1."""
+        count = len(features)
+        if not 1 <= count <= self.products or len(weights) != count:
+            raise ValueError(
+                f"accumulator: a window must have 1..{self.products} features and as many weights, "
+                f"got {count} and {len(weights)}"
+            )
+        if not {*features, *weights} <= {0, 1}:
+            raise ValueError(f"accumulator: operands must be 0 or 1, got {[*features]} and {[*weights]}")
+        running, collected = 0, [0] * self.products
+        for first in range(0, count, self.lanes):
+            x, w = self._beat(features, first, IDLE_FEATURE), self._beat(weights, first, IDLE_WEIGHT)
+            products = tuple(1 - (a ^ b) for a, b in zip(x, w))
+            last = first + self.lanes >= count
+            if self.structure == "parallel":
+                yield Cycle(x, w, products, (), self.reduce(products))
+            elif self.structure == "serial":
+                running = self.reduce((*products, running))
+                yield Cycle(x, w, products, (running,), running if last else None)
+            else:
+                for i, product in enumerate(products[: self.products - first]):  # idle lanes may reach beyond it
+                    collected[first + i] = product
+                yield Cycle(x, w, products, tuple(collected), None)
+        if self.structure == "collect":
+            yield Cycle((), (), (), tuple(collected), self.reduce(collected))
+
+    def result(self, features: Sequence[int], weights: Sequence[int]) -> int:
+        """What the last cycle of `run` gives."""
+        *_, last = self.run(features, weights)
+        assert last.result is not None
+        return last.result
+
+    def _beat(self, operands: Sequence[int], first: int, idle: int) -> tuple[int, ...]:
+        """Operands of the lanes in the cycle that begins with element ``first``."""
+        beat = tuple(operands[first : first + self.lanes])
+        return beat + (idle,) * (self.lanes - len(beat))
+
+
+def value(kind: str, result: int, products: int) -> int:
+    """A window's value by golden/layers/conv.py: the signed sum 2p - n of p ones among n products, or the bit as
+    +-1."""
+    return 2 * result - (products if kind == "popcount" else 1)

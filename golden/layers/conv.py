@@ -1,0 +1,145 @@
+"""Convolution and dense layer: exact integer sums over the valid taps of a window (spec A1, A2, B11).
+
+Or, in binary layers, one bit a window: the OR of its products (A2). That bit is -1 for one pattern only, the one that
+is opposite to the kernel in every valid tap and channel.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bits
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.window import Pair, Sides, Window
+
+ACCUMULATIONS = ("popcount", "or")
+"""How the products of a window become one value (spec A2)."""
+
+
+def product_range(source: Encoding, weight: Encoding) -> tuple[int, int]:
+    """Smallest and largest product of a feature and a weight."""
+    corners = [x * w for x in (source.low, source.high) for w in (weight.low, weight.high)]
+    return min(corners), max(corners)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weighted(Layer):
+    """A layer that multiplies features by weights, and accumulates the products of each window.
+
+    out_channels : kernels (DON), >= 1.
+    weight : encoding of the weights.
+    accumulate : "popcount": the output are the sums, exact signed integers. "or", for bipolar features and weights of
+        1 bit: the output is a bipolar bit, +1 where any product of a valid tap is +1. It is the activation itself.
+    Array ``weight``: (out_channels, kernel rows, kernel columns, in_channels), channel fastest (spec A4).
+    """
+
+    out_channels: int
+    weight: Encoding = BIPOLAR
+    accumulate: str = field(default="popcount", metadata={"written_if_set": True})  # came after the first files
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.out_channels, int) or self.out_channels < 1:
+            raise ValueError(f"{self.name}: out_channels must be an integer >= 1, got {self.out_channels!r}")
+        if self.accumulate not in ACCUMULATIONS:
+            rule = f"must be one of {', '.join(ACCUMULATIONS)}"
+            raise ValueError(f"{self.name}: accumulate {rule}, got {self.accumulate!r}")
+        if self.accumulate == "or" and self.weight != BIPOLAR:
+            raise ValueError(f"{self.name}: accumulate or needs weights of {BIPOLAR}, got {self.weight}")
+
+    @abstractmethod
+    def window(self, source: Map) -> Window:
+        """The window that slides over ``source``."""
+
+    def fan_in(self, source: Map) -> int:
+        """Products of a whole window."""
+        return self.window(source).taps * source.channels
+
+    def accumulator_range(self, source: Map) -> tuple[int, int]:
+        """Smallest and largest sum, or bit, that any weights and any features can give."""
+        if self.accumulate == "or":
+            return BIPOLAR.low, BIPOLAR.high
+        low, high = product_range(source.encoding, self.weight)
+        return min(low * self.fan_in(source), 0), max(high * self.fan_in(source), 0)
+
+    def output(self, source: Map) -> Map:
+        rows, columns = self.window(source).output_size(source.height, source.width)
+        if rows < 1 or columns < 1:
+            raise ValueError(
+                f"{self.name}: the window must fit the padded map, got kernel {self.window(source).kernel} "
+                f"on {source.height} x {source.width}"
+            )
+        return Map(height=rows, width=columns, channels=self.out_channels, encoding=self._output_encoding(source))
+
+    def _output_encoding(self, source: Map) -> Encoding:
+        if self.accumulate == "or":
+            if source.encoding != BIPOLAR:
+                raise ValueError(f"{self.name}: accumulate or needs a map of {BIPOLAR}, got {source.encoding}")
+            return BIPOLAR
+        bits = signed_bits(*self.accumulator_range(source))
+        if bits > 62:
+            raise ValueError(f"{self.name}: accumulators must fit 62 bits, got {bits} for fan-in {self.fan_in(source)}")
+        return signed(bits)
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        return {"weight": (self.out_channels, *self.window(source).kernel, source.channels)}
+
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
+        super().check_arrays(arrays, source)
+        self.weight.check(f"{self.name}.weight", arrays["weight"])
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        target = self.output(source)
+        weight = arrays["weight"].astype(np.int64).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
+        flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
+        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
+        positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
+        accumulate = any_match if self.accumulate == "or" else signed_sum
+        return accumulate(padded, positions, weight).reshape(len(x), *target.shape)
+
+
+def signed_sum(padded: Array, positions: Array, weight: Array) -> Array:
+    """(N, H*W + 1, C), (outputs, taps), (O, taps, C) -> (N, outputs, O): the sum of the products of each window."""
+    total = np.zeros((len(padded), len(positions), len(weight)), np.int64)
+    for tap in range(positions.shape[1]):
+        total += padded[:, positions[:, tap]] @ weight[:, tap].T
+    return total
+
+
+def any_match(padded: Array, positions: Array, weight: Array) -> Array:
+    """The same shapes; +1 where any product of the window is +1, else -1. An invalid tap's 0 matches no weight."""
+    match = np.zeros((len(padded), len(positions), len(weight)), bool)
+    for tap in range(positions.shape[1]):
+        features = padded[:, positions[:, tap], None]  # (N, outputs, 1, C)
+        match |= (features == weight[:, tap]).any(axis=3)  # XNOR, then OR over C
+    return np.where(match, 1, -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conv(Weighted):
+    """2-D convolution. kernel, stride: (rows, columns); padding: (top, left, bottom, right)."""
+
+    kind: ClassVar[str] = "conv"
+    kernel: Pair
+    stride: Pair = (1, 1)
+    padding: Sides = (0, 0, 0, 0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.window(None).check(self.name)
+
+    def window(self, source: Map | None) -> Window:
+        return Window(kernel=self.kernel, stride=self.stride, padding=self.padding)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dense(Weighted):
+    """Fully connected layer: a convolution whose one window is the whole map."""
+
+    kind: ClassVar[str] = "dense"
+
+    def window(self, source: Map) -> Window:
+        return Window(kernel=(source.height, source.width))

@@ -1,0 +1,82 @@
+"""Max and average pooling over the valid taps of a window (spec B14).
+
+The average rounds half away from zero and divides by the number of values really summed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.window import Pair, Sides, Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pool(Layer):
+    """kernel, stride: (rows, columns); padding: (top, left, bottom, right), whose taps are invalid."""
+
+    kernel: Pair
+    stride: Pair
+    padding: Sides = (0, 0, 0, 0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.window.check(self.name)
+
+    @property
+    def window(self) -> Window:
+        """The window that slides over the map."""
+        return Window(kernel=self.kernel, stride=self.stride, padding=self.padding)
+
+    def output(self, source: Map) -> Map:
+        rows, columns = self.window.output_size(source.height, source.width)
+        if rows < 1 or columns < 1:
+            raise ValueError(
+                f"{self.name}: the window must fit the padded map, got kernel {self.kernel} "
+                f"on {source.height} x {source.width}"
+            )
+        return Map(height=rows, width=columns, channels=source.channels, encoding=source.encoding)
+
+    def gather(self, x: Array, source: Map, filler: int) -> tuple[Array, Array]:
+        """(N, outputs, taps, C) values with ``filler`` at invalid taps, and (outputs, taps) validity."""
+        positions = self.window.positions(source.height, source.width)
+        flat = x.reshape(len(x), source.positions, source.channels)
+        padded = np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)
+        return padded[:, positions], positions >= 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxPool(Pool):
+    """Maximum of the valid taps; on bipolar bits it is OR."""
+
+    kind: ClassVar[str] = "max_pool"
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        values, _ = self.gather(x, source, np.iinfo(x.dtype).min)
+        largest: Array = values.max(axis=2)
+        return largest.reshape(len(x), *self.output(source).shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AvgPool(Pool):
+    """Average of the valid taps, rounded half away from zero. Its map must be of kind signed or unsigned."""
+
+    kind: ClassVar[str] = "avg_pool"
+
+    def output(self, source: Map) -> Map:
+        if source.encoding.kind not in ("signed", "unsigned"):
+            raise ValueError(f"{self.name}: an average needs a signed or unsigned map, got {source.encoding}")
+        return super().output(source)
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        values, valid = self.gather(x, source, 0)
+        mean = rounded_quotient(values.sum(axis=2), valid.sum(axis=1)[None, :, None])
+        return mean.reshape(len(x), *self.output(source).shape)
+
+
+def rounded_quotient(total: Array, count: Array) -> Array:
+    """total / count for integers, count >= 1, rounded to the nearest, halves away from zero."""
+    return np.sign(total) * ((2 * np.abs(total) + count) // (2 * count))

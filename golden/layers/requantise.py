@@ -1,0 +1,116 @@
+"""Requantisation: an accumulator becomes a feature of a few bits by bias, multiply, shift, rounding and clipping (B11).
+
+Per channel, with integers alone:
+
+    t = x + bias                        |t| < 2^31
+    p = t * multiplier                  |p| < 2^47
+    y = p / 2^shift                     to the nearest integer, halves away from zero
+    result = clip(y, low, high)         low, high of the output encoding; with ReLU low is 0
+
+Rounding is odd and never falls, and 0 rounds to 0. So max(., 0) is the same at t, at p, before and after rounding, and
+a symmetric network stays symmetric. Halves away from zero, in two's complement with an arithmetic shift right (>>),
+which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, and y = p for shift 0.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, Encoding, signed
+from bitloom.golden.layer import Layer, Map
+
+SUM_BITS = 32
+"""|x + bias| < 2^31: it fits 32 bits, and so does its negative."""
+MULTIPLIER_BITS = 16
+"""multiplier is 1 .. 2^16 - 1, so |p| < 2^47."""
+MAX_SHIFT = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requantise(Layer):
+    """Each value for itself: biased, scaled by multiplier / 2^shift of its channel, rounded, clipped to ``encoding``.
+
+    encoding : of the output: signed 2..8 bits or unsigned 1..8 bits.
+    relu : negative results become 0. With an unsigned encoding they do so anyway.
+    Array ``bias``: (channels,) integers that fit 32 bits signed; and |x + bias| < 2^31 for every x of the source.
+    Array ``multiplier``: (channels,) of 1 .. 2^16 - 1.
+    Array ``shift``: (channels,) of 0 .. 40.
+    """
+
+    kind: ClassVar[str] = "requantise"
+    encoding: Encoding
+    relu: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = {"signed": 2, "unsigned": 1}.get(getattr(self.encoding, "kind", ""), 9)
+        if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= 8:
+            raise ValueError(f"{self.name}: encoding must be signed 2..8 bit or unsigned 1..8 bit, got {self.encoding}")
+        if not isinstance(self.relu, bool):
+            raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
+
+    @property
+    def low(self) -> int:
+        """Smallest result."""
+        return 0 if self.relu else self.encoding.low
+
+    @property
+    def high(self) -> int:
+        """Largest result."""
+        return self.encoding.high
+
+    def output(self, source: Map) -> Map:
+        return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        return {what: (source.channels,) for what in ("bias", "multiplier", "shift")}
+
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
+        super().check_arrays(arrays, source)
+        signed(SUM_BITS).check(f"{self.name}.bias", arrays["bias"])
+        for what, low, high in (("multiplier", 1, (1 << MULTIPLIER_BITS) - 1), ("shift", 0, MAX_SHIFT)):
+            values = arrays[what]
+            bad = (values < low) | (values > high)
+            if bad.any():
+                raise ValueError(f"{self.name}.{what}: values must be {low}..{high}, got {values[bad][0]}")
+        limit = 1 << (SUM_BITS - 1)
+        for channel, bias in enumerate(arrays["bias"].tolist()):
+            if not -limit < source.encoding.low + bias <= source.encoding.high + bias < limit:
+                raise ValueError(
+                    f"{self.name}.bias: |x + bias| must be < 2^{SUM_BITS - 1} for every x of the map, "
+                    f"{source.encoding}, got {bias} in channel {channel}"
+                )
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        bias, multiplier, shift = (arrays[what].astype(np.int64) for what in ("bias", "multiplier", "shift"))  # (C,)
+        product = (x + bias) * multiplier  # (N, H, W, C)
+        y: Array = np.clip(rounded_shift(product, shift), self.low, self.high)
+        return y
+
+
+def rounded_shift(x: Array, shift: Array) -> Array:
+    """x / 2^shift for int64 with |x| < 2^62 and shift 0 .. 61, rounded to the nearest, halves away from zero."""
+    half = (1 << shift) >> 1  # 0 for shift 0
+    y: Array = np.sign(x) * ((np.abs(x) + half) >> shift)
+    return y
+
+
+def scale_to_multiplier(scale: float) -> tuple[int, int]:
+    """(multiplier, shift) whose multiplier / 2^shift is nearest to ``scale``, which must be 2^-40 .. 2^16 - 1.
+
+    Relative error at most 2^-16; for a scale below 2^-25 the shift ends at 40: absolute error at most 2^-41.
+    Of two equally near the larger. In lowest terms: the multiplier is odd or the shift 0. Computed exactly.
+    """
+    largest = (1 << MULTIPLIER_BITS) - 1
+    if not 2.0**-MAX_SHIFT <= scale <= largest:  # not for NaN
+        raise ValueError(f"scale: must be 2^-{MAX_SHIFT} .. {largest}, got {scale}")
+    exact, shift = Fraction(scale), MAX_SHIFT
+    while exact * 2**shift >= largest + 1:
+        shift -= 1
+    multiplier = int(exact * 2**shift + Fraction(1, 2))  # may be 2^16, which is even
+    while shift and multiplier % 2 == 0:
+        multiplier, shift = multiplier // 2, shift - 1
+    return multiplier, shift

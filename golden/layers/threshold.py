@@ -1,0 +1,57 @@
+"""Thresholds: an accumulator becomes one bipolar bit per threshold (spec A11).
+
+Batch normalisation followed by binarisation is an integer threshold and a direction per channel;
+golden/layers/batch_norm.py makes them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, bipolar, signed
+from bitloom.golden.layer import Layer, Map
+
+
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Layer):
+    """Each of k thresholds gives +-1; the output is their sum, a bipolar value of k bits.
+
+    levels : k >= 1, thresholds per channel.
+    Array ``threshold``: (channels, levels) integers, which must fit 32 bits signed.
+    Array ``direction``: (channels,) of +1 or -1. Bit t of a channel is 1 where
+        direction +1: x >= threshold[t];  direction -1: x <= threshold[t].
+    A threshold out of the reach of x makes a constant.
+    """
+
+    kind: ClassVar[str] = "threshold"
+    levels: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.levels, int) or not 1 <= self.levels <= 62:
+            raise ValueError(f"{self.name}: levels must be 1..62, got {self.levels!r}")
+
+    def output(self, source: Map) -> Map:
+        return Map(height=source.height, width=source.width, channels=source.channels, encoding=bipolar(self.levels))
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        return {"threshold": (source.channels, self.levels), "direction": (source.channels,)}
+
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
+        super().check_arrays(arrays, source)
+        t, d = arrays["threshold"], arrays["direction"]
+        signed(32).check(f"{self.name}.threshold", t)
+        if not np.isin(d, (-1, 1)).all():
+            raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
+
+    def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
+        """(..., C) integers -> (..., C, levels) of 0 and 1: the comparators' outputs."""
+        threshold, direction = arrays["threshold"].astype(np.int64), arrays["direction"].astype(np.int64)
+        bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]
+        return bits.astype(np.uint8)
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        total: Array = (2 * self.bits(x, arrays).astype(np.int64) - 1).sum(axis=-1)
+        return total

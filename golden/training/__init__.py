@@ -1,0 +1,1 @@
+"""Training of binary networks, the same bytes on every machine."""

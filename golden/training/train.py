@@ -1,0 +1,284 @@
+"""Training of binary networks (W1A1) in plain numpy; the same seed gives the same bytes on every machine.
+
+A chain of Conv, Dense, MaxPool and Threshold layers, integers in, is trained with straight-through estimators
+(golden/training/blocks.py), batch normalisation and Adam, in the exact arithmetic of golden/training/reproducible.py.
+Batch normalisation is then folded into integer thresholds (golden/layers/batch_norm.py). The last layer stays raw:
+class = argmax.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import fsum, sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.layers.batch_norm import BatchNorm, fold
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+
+from .blocks import EPSILON, Block, Params, block, signs, statistics
+from .checkpoint import Checkpoint
+from .reproducible import random_order, to_grid
+
+ORDER, START = range(2)
+"""What a random stream is for; streams are named by (seed, purpose, number)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """How to train. epochs, batch (images) : >= 1.  seed : >= 0.  rate : the first step of Adam; it falls to 0.
+
+    margin : a class's output, divided by the root of its fan-in, should be >= margin for its own images and
+        <= -margin for others (squared hinge loss).
+    """
+
+    epochs: int
+    seed: int = 0
+    batch: int = 32
+    rate: float = 0.03
+    margin: float = 3.0
+
+    def __post_init__(self) -> None:
+        for what, least in (("epochs", 1), ("seed", 0), ("batch", 1)):
+            value = getattr(self, what)
+            if not isinstance(value, int) or value < least:
+                raise ValueError(f"training: {what} must be an integer >= {least}, got {value!r}")
+        for what in ("rate", "margin"):
+            if not 0 < getattr(self, what) < np.inf:
+                raise ValueError(f"training: {what} must be > 0 and finite, got {getattr(self, what)!r}")
+
+
+class Epoch(NamedTuple):
+    """Progress: ``number`` of ``epochs`` is done. loss, accuracy (0 .. 1): means over its images, while it learned."""
+
+    number: int
+    epochs: int
+    loss: float
+    accuracy: float
+
+
+Progress = Callable[[Epoch], None]
+
+
+def train(
+    network: Network,
+    images: Array,
+    labels: Array,
+    recipe: Recipe,
+    *,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> Model:
+    """Train ``network``; see `fit`, which this folds to integers."""
+    return fit(network, images, labels, recipe, progress=progress, checkpoint=checkpoint).model()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training makes: real weights, whose signs count, and a batch normalisation for each threshold layer."""
+
+    network: Network
+    params: Mapping[str, Params]
+    norms: Mapping[str, BatchNorm]
+
+    def forward(self, images: Array) -> Array:
+        """The network's output by real-valued batch normalisation: (N, H, W, C) -> (N, H', W', C') float64."""
+        x = _flat(images)
+        for layer, source in self.network:
+            if layer.name in self.norms:
+                x = signs(self.norms[layer.name].normalise(x))
+            else:
+                x, _ = block(layer, source, 1).forward(self.params[layer.name], x)
+        return x.reshape(len(x), *self.network.output.shape)
+
+    def model(self) -> Model:
+        """The same function in integers."""
+        arrays: dict[str, dict[str, Array]] = {}
+        reach = self.network.input.encoding.low, self.network.input.encoding.high
+        for layer, source in self.network:
+            if isinstance(layer, Weighted):
+                arrays[layer.name] = {"weight": signs(self.params[layer.name]["weight"]).astype(np.int64)}
+                reach = layer.accumulator_range(source)
+            elif isinstance(layer, Threshold):
+                arrays[layer.name] = fold(self.norms[layer.name], *reach)
+                reach = BIPOLAR.low, BIPOLAR.high
+        return Model(self.network, arrays)
+
+
+def fit(
+    network: Network,
+    images: Array,
+    labels: Array,
+    recipe: Recipe,
+    *,
+    progress: Progress | None = None,
+    checkpoint: Path | None = None,
+) -> Trained:
+    """Train ``network`` on (N, H, W, C) integer ``images`` of its input map and (N,) integer ``labels``.
+
+    N must be at least a batch; what is left over by whole batches is another part of the images in each epoch.
+    progress : called after each epoch.
+    checkpoint : a file, written after each epoch, that an interrupted run goes on from: the same arguments with the
+        same file give the same result as a run that was never interrupted. ValueError if it is of another run.
+    """
+    last = _last(network)
+    blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network}
+    _check_data(network, images, labels, recipe.batch)
+    state = State.initial(blocks, recipe.seed)
+    store = None
+    if checkpoint is not None:
+        store = Checkpoint(checkpoint, network, recipe, images, labels)
+        state.restore(store.read())
+    x, scale = _flat(images), 1 / sqrt(last.fan_in(network.maps[-2]))
+    while state.epoch < recipe.epochs:
+        loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)
+        if store:
+            store.write(state.arrays())
+        if progress:
+            progress(Epoch(state.epoch, recipe.epochs, loss, accuracy))
+    return Trained(network, state.params, _norms(blocks, state.params, x, recipe.batch))
+
+
+class State:
+    """All that changes while training: parameters, Adam's two moments of each, its powers, epochs done."""
+
+    def __init__(self, params: dict[str, dict[str, Array]]) -> None:
+        self.epoch = 0
+        self.params = params
+        self.moments = {
+            (a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items() for b, p in group.items()
+        }
+        self.power = [1.0, 1.0]
+
+    @classmethod
+    def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
+        """Before the first step."""
+        return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
+
+    def tick(self) -> None:
+        """Count one step of Adam. Powers are multiplied up: pow differs between machines."""
+        self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
+
+    def step(self, layer: str, slopes: Params, rate: float) -> None:
+        """Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
+        for key, slope in slopes.items():
+            first, second = self.moments[layer, key]
+            first += (slope - first) * 0.1
+            second += (slope * slope - second) * 0.001
+            size = np.sqrt(second / (1 - self.power[1])) + 2.0**-20
+            param = self.params[layer][key]
+            param -= first * (rate / (1 - self.power[0])) / size
+            if key == "weight":
+                np.clip(param, -1.0, 1.0, out=param)
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything, for a checkpoint."""
+        out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
+        for (layer, key), moments in self.moments.items():
+            for what, value in zip(("value", "first", "second"), (self.params[layer][key], *moments)):
+                out[f"{layer}.{key}.{what}"] = value
+        return out
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Set what ``arrays`` gave; nothing if it is empty."""
+        if not arrays:
+            return
+        self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
+        for layer, key in self.moments:
+            value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))
+            self.params[layer][key], self.moments[layer, key] = value, (first, second)
+
+
+def hinge(output: Array, labels: Array, scale: float, margin: float) -> tuple[Array, Array]:
+    """Squared hinge: (N, classes) accumulators, (N,) labels -> (N,) losses, (N, classes) errors on the grid.
+
+    loss = sum over classes of max(0, margin - t * scale * output)^2, t = +1 for the label's class, else -1.
+    The error is the derivative by scale * output, halved: Adam takes no notice of constant factors.
+    """
+    t = np.where(labels[:, None] == np.arange(output.shape[1]), 1.0, -1.0)
+    gap = np.maximum(0.0, margin - t * (output * scale))
+    return np.array([fsum(row) for row in (gap * gap).tolist()]), to_grid(-t * gap)
+
+
+def _epoch(
+    state: State, blocks: Mapping[str, Block], images: Array, labels: Array, recipe: Recipe, scale: float
+) -> tuple[float, float]:
+    """One pass over the flat images, in whole batches; mean loss and accuracy."""
+    batches = len(images) // recipe.batch
+    order = random_order(len(images), recipe.seed, ORDER, state.epoch)[: batches * recipe.batch]
+    losses: list[float] = []
+    right = 0
+    for number, chosen in enumerate(order.reshape(batches, recipe.batch)):
+        x, steps = images[chosen], []
+        for name, b in blocks.items():
+            x, tape = b.forward(state.params[name], x)
+            steps.append((name, b, tape))
+        output = x.reshape(len(x), -1)
+        loss, error = hinge(output, labels[chosen], scale, recipe.margin)
+        losses += loss.tolist()
+        right += int((output.argmax(axis=1) == labels[chosen]).sum())
+        error = error.reshape(x.shape)
+        done = (state.epoch * batches + number) / (recipe.epochs * batches)
+        state.tick()
+        for name, b, tape in reversed(steps):
+            error, slopes = b.backward(state.params[name], tape, to_grid(error))
+            state.step(name, slopes, recipe.rate * (1 - done * done * (3 - 2 * done)))
+    state.epoch += 1
+    return fsum(losses) / len(losses), right / len(losses)
+
+
+def _norms(blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, batch: int) -> dict[str, BatchNorm]:
+    """Batch normalisation of each threshold layer by the statistics of all images, layer after layer."""
+    norms = {}
+    for name, b in blocks.items():
+        if "gamma" in params[name]:
+            of = statistics(x)
+            norms[name] = BatchNorm(
+                name=name,
+                gamma=params[name]["gamma"],
+                beta=params[name]["beta"],
+                mean=of.mean,
+                var=of.variance,
+                eps=EPSILON,
+            )
+            x = signs(norms[name].normalise(x))
+        else:
+            x = np.concatenate([b.forward(params[name], x[i : i + batch])[0] for i in range(0, len(x), batch)])
+    return norms
+
+
+def _last(network: Network) -> Weighted:
+    """The last layer, whose accumulators are the classes' scores."""
+    last = network.layers[-1]
+    if not isinstance(last, Weighted) or network.output.positions != 1:
+        raise ValueError(
+            f"{network.name}: the last layer must be dense, or a conv with one window, "
+            f"got {last.kind} with {network.output.positions} positions"
+        )
+    if last.accumulate != "popcount":
+        raise ValueError(f"{network.name}: the last layer must accumulate by popcount, got {last.accumulate}")
+    return last
+
+
+def _check_data(network: Network, images: Array, labels: Array, batch: int) -> None:
+    if images.ndim != 4 or images.shape[1:] != network.input.shape or len(images) < batch:
+        raise ValueError(
+            f"{network.name}: images must have shape (N, {', '.join(map(str, network.input.shape))}), "
+            f"N >= {batch}, got {images.shape}"
+        )
+    network.input.encoding.check(f"{network.name}: images", images)
+    if labels.shape != images.shape[:1] or not np.issubdtype(labels.dtype, np.integer):
+        raise ValueError(f"{network.name}: labels must be {len(images)} integers, got {labels.shape} {labels.dtype}")
+    if labels.min() < 0 or labels.max() >= network.output.channels:
+        raise ValueError(
+            f"{network.name}: labels must be 0..{network.output.channels - 1}, got {labels.min()}..{labels.max()}"
+        )
+
+
+def _flat(images: Array) -> Array:
+    """(N, H, W, C) integers -> (N, positions, C) float64."""
+    return images.reshape(len(images), -1, images.shape[-1]).astype(np.float64)

@@ -1,0 +1,71 @@
+"""Networks that come with bitloom: trained ones, ``<name>.npz`` in this folder (golden/file.py), and ones that are
+made when they are asked for.
+
+Of these, cnv-w1a1 and lfc-w1a1 are read from trained files that are not part of this repository, where these are: in
+the folder that the environment variable BITLOOM_DATA names, by default ../shared/data beside the checkout. Elsewhere
+the same topologies get seeded weights (golden/zoo/bnn_pynq.py); `source` says which it is.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from bitloom.golden import file
+from bitloom.golden.network import Model, Network
+
+from . import bnn_pynq, int8_ends
+from . import cifar_quick as reference
+
+FOLDER = Path(__file__).parent
+MADE: dict[str, Callable[[], Model]] = {
+    "cifar-quick-int8": reference.cifar_quick_int8,
+    "bnn-int8-ends": int8_ends.seeded,
+}
+"""Networks with random weights, the same on every machine."""
+READ: dict[str, tuple[Callable[[], Network], str]] = {
+    "cnv-w1a1": (bnn_pynq.cnv, "cnvW1A1_cifar10.npz"),
+    "lfc-w1a1": (bnn_pynq.lfc, "lfcW1A1_mnist.npz"),
+}
+"""Networks whose trained weights lie in a file of `data_folder`, if it is there."""
+
+
+def data_folder() -> Path:
+    """Where trained networks and recorded data are looked for; it need not exist."""
+    return Path(os.environ.get("BITLOOM_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+
+
+def names() -> list[str]:
+    """Names of the networks, sorted."""
+    return sorted([*MADE, *READ, *(path.stem for path in FOLDER.glob("*.npz"))])
+
+
+def load(name: str) -> Model:
+    """The network of that name; ValueError if there is none, or if its trained file is damaged."""
+    _check(name)
+    if name in READ:
+        network, file_name = READ[name]
+        path = data_folder() / file_name
+        return bnn_pynq.trained(network(), path) if path.exists() else bnn_pynq.seeded(network())
+    return MADE[name]() if name in MADE else file.load(FOLDER / f"{name}.npz")
+
+
+def source(name: str) -> str:
+    """Where the weights come from that `find` gives: ``trained, from <file>``, ``seeded weights`` and, where a file is
+    absent, which, or ``model file <path>``."""
+    if Path(name).suffix == ".npz":
+        return f"model file {name}"
+    _check(name)
+    if name in MADE:
+        return "seeded weights"
+    path = data_folder() / READ[name][1] if name in READ else FOLDER / f"{name}.npz"
+    return f"trained, from {path.name}" if path.exists() else f"seeded weights: {path.name} is not in {path.parent}"
+
+
+def find(name: str) -> Model:
+    """A network of ours by name, or the model file (.npz) at that path."""
+    return file.load(Path(name)) if Path(name).suffix == ".npz" else load(name)
+
+
+def _check(name: str) -> None:
+    if name not in names():
+        raise ValueError(f"network: name must be one of {', '.join(names())}, got {name!r}")

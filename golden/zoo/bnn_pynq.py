@@ -1,0 +1,205 @@
+"""CNV W1A1 (CIFAR-10) and LFC W1A1 (MNIST) of Xilinx/BNN-PYNQ: from a file of trained weights, or with seeded ones.
+
+The files hold, for each weighted layer l, ``W{l}_shape`` = (outputs, inputs), ``W{l}_bits`` = packbits of that matrix
+along its rows, little-endian, bit 1 = +1, columns (ky, kx, channel) with channel fastest, and ``T{l}``: (outputs, 1)
+int32; an output bit is T < accumulator. The accumulator is the number of XNOR matches, but in layer 0 of CNV, whose
+input are integers, the sum of products, and there the bit is T0 < 2 * sum. ``classes`` are the names of the outputs.
+
+Here the networks are without the files' padding (`PADDED`): outputs that are no classes are left out, and inputs that
+are always 0 go into the thresholds, exactly: such an input matches where its weight is 0.
+
+Seeded weights are the same on every machine: the highest bit of each of `golden.training.reproducible.random_words`, 1
+= +1. Thresholds come from calibration images, all values of the input equally likely: for each channel the upper median
+of its sums, taken after the max pool where one follows (it commutes with a threshold from below). So each map that a
+layer reads has about half of its bits set, and one before a 2 x 2 max pool about a sixth.
+"""
+
+import io
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.reproducible import random_words
+
+CIFAR = ("Airplane", "Automobile", "Bird", "Cat", "Deer", "Dog", "Frog", "Horse", "Ship", "Truck")
+DIGITS = tuple("0123456789")
+PADDED = {("cnv-w1a1", 8): (64, 512), ("lfc-w1a1", 0): (1024, 832), ("lfc-w1a1", 3): (64, 1024)}
+"""(outputs, inputs) in the file, of the layers that it holds with padding."""
+
+KEYS = {"cnv-w1a1": 3, "lfc-w1a1": 4}
+"""First part of the keys of random streams; then IMAGES, or WEIGHTS and the number of the weighted layer."""
+IMAGES, WEIGHTS = 1, 2
+CALIBRATION_IMAGES = {"cnv-w1a1": 64, "lfc-w1a1": 256}
+
+Arrays = dict[str, dict[str, Array]]
+
+
+def cnv() -> Network:
+    """CNV: the input is signed 8 bit (`cnv_images`), the output 10 signed sums, the largest of which is the class."""
+    layers: list[Layer] = []
+    for i, channels in enumerate((64, 64, 128, 128, 256, 256)):
+        layers += [Conv(name=f"conv_{i}", out_channels=channels, kernel=(3, 3)), Threshold(name=f"threshold_{i}")]
+        if i in (1, 3):
+            layers.append(MaxPool(name=f"pool_{i}", kernel=(2, 2), stride=(2, 2)))
+    for i in (6, 7):
+        layers += [Dense(name=f"dense_{i}", out_channels=512), Threshold(name=f"threshold_{i}")]
+    layers.append(Dense(name="dense_8", out_channels=10))
+    source = Map(height=32, width=32, channels=3, encoding=signed(8))
+    return Network(name="cnv-w1a1", input=source, layers=tuple(layers), classes=CIFAR)
+
+
+def lfc() -> Network:
+    """LFC: the input is bipolar (`lfc_images`), the output 10 bipolar values; `highest_set_class` is the board's."""
+    layers: list[Layer] = []
+    for i, channels in enumerate((1024, 1024, 1024, 10)):
+        layers += [Dense(name=f"dense_{i}", out_channels=channels), Threshold(name=f"threshold_{i}")]
+    source = Map(height=28, width=28, channels=1, encoding=BIPOLAR)
+    return Network(name="lfc-w1a1", input=source, layers=tuple(layers), classes=DIGITS)
+
+
+def cnv_images(pixels: Array) -> Array:
+    """(N, 32, 32, 3) uint8 RGB -> the input of CNV, int8 in units of 2^-7."""
+    scaled = np.floor((2 * pixels.astype(np.float64) / 255 - 1) * 128 + 0.5)
+    clipped: Array = np.clip(scaled, -128, 127).astype(np.int8)
+    return clipped
+
+
+def lfc_images(pixels: Array) -> Array:
+    """(N, 784) or (N, 28, 28) uint8, raster order -> the input of LFC, (N, 28, 28, 1) int8: +1 where pixel >= 128."""
+    return np.where(pixels.reshape(-1, 28, 28, 1) >= 128, 1, -1).astype(np.int8)
+
+
+def highest_set_class(output: Array) -> Array:
+    """(N, 1, 1, 10) of +-1 -> (N,), the class that the board gives: the highest that is +1, 0 if there is none."""
+    classes: Array = (np.arange(10) * (output[:, 0, 0] > 0)).max(axis=1)
+    return classes
+
+
+def trained(network: Network, path: str | os.PathLike[str]) -> Model:
+    """The network (`cnv` or `lfc`) with the weights in the file. OSError if there is none; ValueError, one line
+    ``path: rule, got value``, if it is damaged or not of this network."""
+    try:
+        data = _members(Path(path).read_bytes())
+        if (classes := tuple(_member(data, "classes").ravel().tolist())) != network.classes:
+            raise ValueError(f"classes must be {network.classes}, got {classes}")
+        arrays: Arrays = {}
+        for i, (layer, source, threshold) in enumerate(_weighted(network)):
+            needed = (layer.out_channels, layer.fan_in(source))
+            bits = _weights(data, i, PADDED.get((network.name, i), needed))  # (outputs, inputs)
+            kept, padding = bits[: needed[0], : needed[1]], bits[: needed[0], needed[1] :]
+            arrays[layer.name] = {"weight": _signs(kept, layer, source)}
+            if threshold is not None:
+                limit = _checked(data, f"T{i}", np.int32, (len(bits), 1))[: needed[0]].astype(np.int64)
+                if source.encoding == BIPOLAR:  # matches >= limit + 1, without those of the padding; as signed sums
+                    limit = 2 * (limit + 1 - (padding == 0).sum(axis=1, keepdims=True)) - needed[1]
+                else:
+                    limit = limit // 2 + 1
+                arrays[threshold.name] = _threshold(limit)
+        return Model(network, arrays)
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from e
+
+
+def seeded(network: Network) -> Model:
+    """The network (`cnv` or `lfc`) with random weights; takes about a second."""
+    key = KEYS[network.name]
+    weights = {
+        layer.name: _signs(_random(layer.out_channels * layer.fan_in(source), key, WEIGHTS, i) >> 7, layer, source)
+        for i, (layer, source, _) in enumerate(_weighted(network))
+    }
+    arrays: Arrays = {}
+    x = calibration_images(network)
+    for index, (layer, source) in enumerate(network):
+        if isinstance(layer, Weighted):
+            arrays[layer.name] = {"weight": weights[layer.name]}
+        elif isinstance(layer, Threshold):
+            after = network.layers[index + 1 : index + 2]
+            sums = _pass(after[0], source, {}, x) if after and isinstance(after[0], MaxPool) else x
+            sums = sums.reshape(-1, source.channels)  # (samples, C)
+            middle = len(sums) // 2
+            arrays[layer.name] = _threshold(np.partition(sums, middle, axis=0)[middle][:, None])
+        x = _pass(layer, source, arrays, x)
+    return Model(network, arrays)
+
+
+def calibration_images(network: Network) -> Array:
+    """(N, H, W, C) int8: the images from which the thresholds of seeded weights come."""
+    source, count = network.input, CALIBRATION_IMAGES[network.name]
+    drawn = _random(count * source.size, KEYS[network.name], IMAGES)
+    values = 2 * (drawn >> 7).astype(np.int8) - 1 if source.encoding == BIPOLAR else drawn.view(np.int8)
+    return values.reshape(count, *source.shape)
+
+
+def _weighted(network: Network) -> Iterator[tuple[Weighted, Map, Threshold | None]]:
+    """Weighted layers, the maps that they read, and the thresholds after them."""
+    for index, (layer, source) in enumerate(network):
+        if isinstance(layer, Weighted):
+            after = network.layers[index + 1 : index + 2]
+            yield layer, source, after[0] if after and isinstance(after[0], Threshold) else None
+
+
+def _members(content: bytes) -> dict[str, Array]:
+    """Arrays of an npz file, whose checksums are right; ValueError if it is none."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if (name := archive.testzip()) is not None:
+                raise zipfile.BadZipFile(f"wrong checksum of {name}")
+        with np.load(io.BytesIO(content), allow_pickle=False) as data:
+            return {name: array for name in data.files if isinstance(array := data[name], np.ndarray)}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as e:
+        got = (str(e) or type(e).__name__).splitlines()[0]
+        raise ValueError(f"must be a whole, unchanged npz file, got: {got}") from e
+
+
+def _member(data: Mapping[str, Array], name: str) -> Array:
+    if name not in data:
+        raise ValueError(f"must hold {name}, got {', '.join(sorted(data)) or 'no array'}")
+    return data[name]
+
+
+def _checked(data: Mapping[str, Array], name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
+    array = _member(data, name)
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of {array.shape}")
+    return array
+
+
+def _weights(data: Mapping[str, Array], i: int, shape: tuple[int, int]) -> Array:
+    """(outputs, inputs) of 0 and 1, weighted layer ``i``."""
+    if (got := tuple(_member(data, f"W{i}_shape").ravel().tolist())) != shape:
+        raise ValueError(f"W{i}_shape must be {shape}, got {got}")
+    bits = _checked(data, f"W{i}_bits", np.uint8, (shape[0], -(-shape[1] // 8)))
+    return np.unpackbits(bits, axis=1, count=shape[1], bitorder="little")
+
+
+def _signs(bits: Array, layer: Weighted, source: Map) -> Array:
+    """0 and 1, in the order of the weights -> +-1 in their shape."""
+    return (2 * bits.astype(np.int8) - 1).reshape(layer.array_shapes(source)["weight"])
+
+
+def _threshold(limit: Array) -> dict[str, Array]:
+    """Arrays of a Threshold from below for (C, 1) limits."""
+    return {"threshold": limit, "direction": np.ones(len(limit), np.int8)}
+
+
+def _random(count: int, *key: int) -> Array:
+    """uint8, all 256 values equally likely."""
+    return (random_words(count, *key) >> np.uint64(56)).astype(np.uint8)
+
+
+def _pass(layer: Layer, source: Map, arrays: Mapping[str, Mapping[str, Array]], x: Array) -> Array:
+    """What the layer makes of (N, H, W, C) values of ``source``."""
+    one = Network(name=layer.name, input=source, layers=(layer,))
+    return packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)

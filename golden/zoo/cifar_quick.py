@@ -1,0 +1,88 @@
+"""The reference network of spec B20 with 8-bit integers: random weights, the same on every machine.
+
+Input: 32 x 32 x 3, signed 8 bit: a pixel of 0 .. 255 less 128. Signed, because then one signed 8 x 8 bit multiplier
+serves every layer; unsigned pixels would need 9 bits. After ReLU features are 0 .. 127, of signed 8 bit, too.
+
+Weights: all 256 values equally likely, the highest byte of each of `golden.training.reproducible.random_words`. Biases
+and scales: from the sums that calibration images give, channel by channel, in integers: with mean m and mean distance d
+from it,
+
+    bias = -m + d / 4        scale = TYPICAL / d, by `scale_to_multiplier`
+
+so that a bit less than half of the values are below 0 and few reach 127: no layer dies and none saturates.
+"""
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
+from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.reproducible import random_words
+
+INT8 = signed(8)
+CUT = (0, 0, 1, 1)
+"""Pool windows stick out over the right and bottom edge."""
+IMAGES, WEIGHTS = 1, 2
+"""First part of the keys of random streams; the second is a seed or the number of the layer."""
+CALIBRATION_IMAGES = 32
+TYPICAL = 28
+"""Distance from the mean after scaling; for a bell curve that is 35 standard units, and 127 is 3.6 of them away."""
+
+
+def cifar_quick() -> Network:
+    """The network; bitloom's layer names: B20's conv 1 is conv_1, its ReLU is requantise_1, fc 1 is fc_1."""
+    layers: list[Layer] = []
+    for number, (channels, pool) in enumerate(((32, MaxPool), (32, AvgPool), (64, AvgPool)), 1):
+        layers += [
+            Conv(name=f"conv_{number}", out_channels=channels, kernel=(5, 5), padding=(2, 2, 2, 2), weight=INT8),
+            Requantise(name=f"requantise_{number}", encoding=INT8, relu=True),
+            pool(name=f"pool_{number}", kernel=(3, 3), stride=(2, 2), padding=CUT),
+        ]
+    layers += [
+        Dense(name="fc_1", out_channels=64, weight=INT8),
+        Requantise(name="requantise_4", encoding=INT8, relu=True),
+        Dense(name="fc_2", out_channels=10, weight=INT8),
+    ]
+    source = Map(height=32, width=32, channels=3, encoding=INT8)
+    return Network(name="cifar-quick-int8", input=source, layers=tuple(layers))
+
+
+def random_images(count: int, seed: int) -> Array:
+    """(count, 32, 32, 3) int8, all values equally likely. Seed 0 is that of the calibration."""
+    return _random_bytes((count, 32, 32, 3), IMAGES, seed)
+
+
+def cifar_quick_int8() -> Model:
+    """The network with its weights, biases and scales; takes about 0.7 s of one core."""
+    network = cifar_quick()
+    arrays: dict[str, dict[str, Array]] = {}
+    x = random_images(CALIBRATION_IMAGES, 0)
+    for index, (layer, source) in enumerate(network):
+        if isinstance(layer, Weighted):
+            shape = layer.array_shapes(source)["weight"]
+            arrays[layer.name] = {"weight": _random_bytes(shape, WEIGHTS, index)}
+        elif isinstance(layer, Requantise):
+            arrays[layer.name] = _calibrated(x)
+        one = Network(name=layer.name, input=source, layers=(layer,))
+        x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+    return Model(network, arrays)
+
+
+def _calibrated(x: Array) -> dict[str, Array]:
+    """Arrays of a Requantise for (N, H, W, C) sums."""
+    sums = x.reshape(-1, x.shape[-1])  # (samples, C)
+    mean = rounded_quotient(sums.sum(axis=0), np.array(len(sums)))  # (C,)
+    distance = np.abs(sums - mean).sum(axis=0) // len(sums)
+    scales = [scale_to_multiplier(TYPICAL / d) for d in distance.tolist()]  # int / int: correctly rounded everywhere
+    multiplier, shift = np.array(scales).T
+    return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}
+
+
+def _random_bytes(shape: tuple[int, ...], *key: int) -> Array:
+    """int8, all 256 values equally likely."""
+    words = random_words(int(np.prod(shape)), *key)
+    return (words >> np.uint64(56)).astype(np.uint8).view(np.int8).reshape(shape)

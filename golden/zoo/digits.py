@@ -1,0 +1,82 @@
+"""The demo: handwritten digits of 8 x 8 pixels (scikit-learn's `load_digits`) and the network digits-cnn.
+
+scikit-learn is an optional extra, needed for the images only. The trained network lies in golden/zoo/.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.train import Epoch, Recipe, train
+
+IMAGE = Map(height=8, width=8, channels=1, encoding=unsigned(5))
+"""One image: grey values 0 (paper) to 16 (ink)."""
+
+RECIPE = Recipe(epochs=60)
+"""How the shipped network is trained: about a minute of one core. Network and recipe were chosen on parts of the
+training images (98.9 % right there); test images took no part. On those, seeds 0 to 4 give 98.3, 98.1, 98.9, 98.3,
+98.1 %; shipped is seed 0."""
+
+
+class Digits(NamedTuple):
+    """(N, 8, 8, 1) uint8 images of 0 .. 16 and (N,) int64 labels 0 .. 9: N = 1437 to train, 360 to test."""
+
+    train_images: Array
+    train_labels: Array
+    test_images: Array
+    test_labels: Array
+
+
+def load_digits() -> Digits:
+    """The images, split as in spec C's figures: 360 to test, random_state 0, stratified by label."""
+    try:
+        from sklearn import datasets, model_selection  # type: ignore[import-untyped]
+    except ImportError as e:
+        raise ImportError('digits: needs scikit-learn for its images: pip install "bitloom[cli]"') from e
+    data = datasets.load_digits()
+    images = data.images.astype(np.uint8)[..., None]
+    labels = data.target.astype(np.int64)
+    a, b, c, d = model_selection.train_test_split(images, labels, test_size=360, random_state=0, stratify=labels)
+    return Digits(train_images=a, test_images=b, train_labels=c, test_labels=d)
+
+
+def digits_cnn() -> Network:
+    """digits-cnn: 346,752 binary multiply-accumulates an image; conv_3 pads a binary map with zeros."""
+    return Network(
+        name="digits-cnn",
+        input=IMAGE,
+        layers=(
+            Conv(name="conv_1", out_channels=16, kernel=(3, 3), padding=(1, 1, 1, 1)),  # 8 x 8
+            Threshold(name="threshold_1"),
+            Conv(name="conv_2", out_channels=32, kernel=(3, 3)),  # 6 x 6
+            Threshold(name="threshold_2"),
+            MaxPool(name="pool_2", kernel=(2, 2), stride=(2, 2)),  # 3 x 3
+            Conv(name="conv_3", out_channels=64, kernel=(3, 3), padding=(1, 1, 1, 1)),  # 3 x 3
+            Threshold(name="threshold_3"),
+            Dense(name="dense_4", out_channels=10),
+        ),
+        classes=tuple(str(digit) for digit in range(10)),
+    )
+
+
+def train_digits(
+    epochs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[Epoch], None] | None = None,
+    checkpoint: Path | None = None,
+) -> Model:
+    """Train digits-cnn. With the defaults the result is golden/zoo/digits-cnn.npz, bit for bit.
+
+    epochs : fewer give a worse network sooner.  progress, checkpoint : see `golden.training.train.fit`.
+    """
+    data = load_digits()
+    recipe = Recipe(epochs=RECIPE.epochs if epochs is None else epochs, seed=seed)
+    return train(digits_cnn(), data.train_images, data.train_labels, recipe, progress=progress, checkpoint=checkpoint)

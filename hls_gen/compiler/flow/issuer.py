@@ -1,0 +1,151 @@
+"""Processes of the convolution's sequencer: the writer of its tuple memory, and the issuer of beats.
+
+    source --> Ring --written--> issuer --arrived--> results
+                 ^-----given--------'  ^---credit-------'
+
+(hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/sequencer/taps.py.) Within a pass only
+beats of new words and the one that needs room can be late, so a pass costs as many steps here as it claims tuples,
+however many beats it has.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from .kahn import Stamps, Steps, Wait
+from .layer import Claim, Layer, Pass, passes
+from .streams import Sink, Source
+from .system import CREDITS, Unit
+
+Passing = Generator[tuple[Wait, ...], None, int]
+"""Part of a process: waits as ``Steps`` does, then returns a cycle."""
+
+FIRST_STEP = 1
+"""Cycle in which the first tap is taken from the tables."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Cycles of an issuer up to the last beat of a frame, which is in cycle ``at``."""
+
+    at: int
+    beats: int
+    wait_input: int
+    wait_room: int
+    wait_table: int
+
+
+@dataclass(eq=False)
+class Issuer:
+    """Stamps between the issuer of an NPU and what surrounds it.
+
+    written : words in the tuple memory.  given : words given back.  arrived : results at the results unit.
+    credit : results whose place is free again.  counts : at the end of each frame.
+    """
+
+    unit: Unit
+    written: Stamps
+    given: Stamps
+    arrived: Stamps
+    credit: Stamps
+    counts: list[Count] = field(default_factory=list)
+    _claimed: int = 0
+    _input: int = 0
+    _room: int = 0
+    _table: int = 0
+
+    def steps(self, layers: Sequence[Layer], frames: int) -> Steps:
+        """The process: beats of the layers, round and round."""
+        several, t, beats = self.unit.accumulators > 1, FIRST_STEP, 0
+        self._table = FIRST_STEP + 1
+        plans = [(layer, passes(layer.reading, layer.inner)) for layer in layers]
+        for _ in range(frames):
+            for layer, windows in plans:
+                for one in windows:
+                    for group in range(layer.groups):
+                        make = self._held_pass if several else self._pass
+                        t = yield from make(layer, one, t + 1, group == 0)
+                self.given.extend([t] * (layer.reading.hold * layer.reading.words))
+                beats += layer.beats
+                self._table += layer.groups * sum(p[0] for p in windows) - layer.beats
+            self.counts.append(Count(t, beats, self._input, self._room, self._table))
+
+    def _pass(self, layer: Layer, one: Pass, start: int, claims: bool) -> Passing:
+        """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""
+        cycles, _, head, rest = one
+        shift = start
+        if claims:
+            if head:
+                shift = yield from self._claim(head, shift, 1)
+            if rest:
+                shift = yield from self._claim(rest, shift, 1)
+            self._input += shift - start
+        t, number = shift + cycles - 1, len(self.arrived) - CREDITS
+        if number >= 0:
+            if len(self.credit) <= number:
+                yield ((self.credit, number),)
+            room = self.credit[number] + 1
+            if room > t:
+                self._room += room - t
+                t = room
+        self.arrived.append(t + self.unit.array_latency)
+        return t
+
+    def _held_pass(self, layer: Layer, one: Pass, start: int, claims: bool) -> Passing:
+        """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
+        cycles, lead, head, rest = one
+        inner, shift, latency = layer.inner, start, self.unit.array_latency
+        first = len(self.arrived) - self.unit.accumulators
+        single = cycles == lead + inner  # every beat is a kernel group's first and last one
+        if claims:
+            shift = yield from self._claim(head, shift, inner)
+            self._input += shift - start
+        before = shift
+        for beat in range(inner):
+            if first + beat >= 0:
+                if len(self.credit) <= first + beat:
+                    yield ((self.credit, first + beat),)
+                shift = max(shift, self.credit[first + beat] + 1 - lead - beat)
+            if single:
+                self.arrived.append(shift + lead + beat + latency)
+        self._room += shift - before
+        if claims and rest:
+            before = shift
+            shift = yield from self._claim(rest, shift, inner)
+            self._input += shift - before
+        t = shift + cycles - 1
+        if not single:
+            self.arrived.extend(range(t - inner + 1 + latency, t + 1 + latency))
+        return t
+
+    def _claim(self, claims: Sequence[Claim], shift: int, inner: int) -> Passing:
+        """Go on to the last of ``claims``; returns by how much the pass is shifted then."""
+        written, given = self.written, self.given
+        for at, back, ahead, own in claims:
+            if back:
+                given.extend([shift + at - 1] * back)
+            self._claimed += ahead + own
+            if own:
+                last = self._claimed - 1
+                if len(written) <= last:
+                    yield ((written, last),)
+                if inner == 1:  # words come one a cycle at most, so the last one decides
+                    late = written[last] + 2 - own - at
+                else:
+                    late = max(written[last + 1 - own + i] + 1 - at - i * inner for i in range(own))
+                if late > shift:
+                    shift = late
+        return shift
+
+
+def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Steps:
+    """Process: words of map after map from their sources into a tuple memory. maps : (words, source) of each."""
+    put: int | None = 0
+    for _ in range(frames):
+        for words, source in maps:
+            for _ in range(words):
+                last = put or 0
+                while (cycle := source.next()) is None:
+                    yield (source.word,)
+                while (put := ring.put(max(cycle, last + 1))) is None:
+                    yield (ring.room,)
+                source.taken(put)

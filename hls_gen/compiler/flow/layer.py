@@ -1,0 +1,135 @@
+"""What a layer is to an NPU: the order in which maps are read, in tuples and taps; arithmetic does not matter here.
+
+A tap *claims* tuples: those that arrive with it for the first time, the last of them its own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reading:
+    """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/taps.py).
+
+    words : of a tuple, >= 1.
+    taps : (windows) valid taps of each window, >= 1; a tap that is visited twice counts as two.
+    claiming : (claims) numbers of the taps that claim tuples, counted through all windows, ascending.
+    claims : (claims) tuples that each of them claims, >= 1.
+    hold : tuples that are claimed before the first is given back, 1..tuples.
+    skips : tuples that a tap claims beyond its own cost a cycle each, in every pass over the window.
+    """
+
+    words: int
+    taps: Ints
+    claiming: Ints
+    claims: Ints
+    hold: int
+    skips: bool = False
+
+    @classmethod
+    def straight(cls, windows: int, words: int) -> "Reading":
+        """Each tuple is a window of its own."""
+        ones = np.ones(windows, np.int64)
+        return cls(words=words, taps=ones, claiming=np.arange(windows), claims=ones, hold=1)
+
+    @property
+    def tuples(self) -> int:
+        """Tuples of the map."""
+        return int(self.claims.sum())
+
+    @property
+    def windows(self) -> int:
+        """Windows of the map."""
+        return len(self.taps)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layer:
+    """A weighted layer with its activation and its pool.
+
+    groups : kernel groups for each of which a window is passed anew.  inner : groups that use a word in turn, in one
+    pass (order of work "input").
+    steps, last_steps : cycles in which the results of a kernel group leave, and of a window's last one; levels counted.
+    pool : how the pool unit reads the results; None where nothing is pooled.
+    raw : accumulators go to the host; the last layer only.
+    chunk_words : of the map that it reads, where that comes through a ping-pong pair; None: as many as a buffer holds.
+    """
+
+    name: str
+    reading: Reading
+    groups: int = 1
+    inner: int = 1
+    steps: int = 1
+    last_steps: int = 1
+    pool: Reading | None = None
+    raw: bool = False
+    chunk_words: int | None = None
+
+    @property
+    def results(self) -> int:
+        """Kernel groups of a window."""
+        return self.groups * self.inner
+
+    @property
+    def tuple_steps(self) -> int:
+        """Steps in which the results of a window leave."""
+        return (self.results - 1) * self.steps + self.last_steps
+
+    @property
+    def input_words(self) -> int:
+        """Words of the map that it reads."""
+        return self.reading.tuples * self.reading.words
+
+    @property
+    def output_windows(self) -> int:
+        """Tuples of the map that it makes."""
+        return self.reading.windows if self.pool is None else self.pool.windows
+
+    @property
+    def beats(self) -> int:
+        """Cycles in which the array is fed, a frame."""
+        return int(self.reading.taps.sum()) * self.reading.words * self.results
+
+
+Claim = tuple[int, int, int, int]
+"""Cycle of the pass in which a tap's first beat (or its skip) is due, words given back as it is taken, words claimed
+that it does not read, words that it reads."""
+Pass = tuple[int, int, list[Claim], list[Claim]]
+"""Cycles of a pass, of which so many before its first beat; claims up to the first beat's tap, and those after it."""
+
+
+def passes(reading: Reading, inner: int = 1) -> list[Pass]:
+    """The passes over the windows: what a sequencer does in each of them if nothing makes it wait."""
+    out: list[Pass] = []
+    tap_cycles, claims = reading.words * inner, _claims(reading)
+    claim, begin = next(claims, None), 0
+    for taps in reading.taps.tolist():
+        skipped = lead = 0
+        head: list[Claim] = []
+        rest: list[Claim] = []
+        while claim is not None and claim[0] < begin + taps:
+            tap, given, ahead, own = claim
+            at = (tap - begin) * tap_cycles + skipped
+            (head if tap == begin else rest).append((at, given, ahead, own))
+            skipped += own == 0
+            lead += own == 0 and tap == begin
+            claim = next(claims, None)
+        out.append((taps * tap_cycles + skipped, lead, head, rest))
+        begin += taps
+    return out
+
+
+def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
+    """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
+    words, spare = reading.words, -reading.hold * reading.words
+    for tap, count in zip(reading.claiming.tolist(), reading.claims.tolist()):
+        parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [((count - 1) * words, words)]
+        for ahead, own in parts:
+            before = max(spare, 0)
+            spare += ahead + own
+            yield tap, max(spare, 0) - before, ahead, own

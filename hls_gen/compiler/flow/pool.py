@@ -1,0 +1,91 @@
+"""Processes of the pool: its sequencer's issuer, and the outlet behind its FIFO.
+
+    Ring --written--> issuer --emitted--> output FIFO --> gearbox --> sink
+      ^-----given-------'  ^---------------taken-'
+
+(hls_gen/rtl/sequencer/issuer.py, pool.py, pool_integer.py, npu.py.) A window's last tap emits the words of a tuple.
+"""
+
+from collections.abc import Sequence
+
+from .gearbox import Gears
+from .issuer import FIRST_STEP
+from .kahn import Stamps, Steps
+from .layer import Reading, passes
+from .system import Unit
+
+
+def pool_issuer(
+    unit: Unit,
+    readings: Sequence[Reading],
+    frames: int,
+    written: Stamps,
+    given: Stamps,
+    emitted: Stamps,
+    taken: Stamps,
+) -> Steps:
+    """Process: beats of the pool unit. emitted : those of last taps.  taken : by the gearbox behind the FIFO."""
+    latency, limit = unit.pool_latency, unit.pool_room
+    t, claimed, known = FIRST_STEP, 0, 0
+    plans = [(reading, passes(reading)) for reading in readings]
+    for _ in range(frames):
+        for reading, windows in plans:
+            words = reading.words
+            for cycles, _, head, rest in windows:
+                shift, final = t + 1, cycles - words
+                claims = head + rest if head and rest else head or rest
+                new = bool(claims) and claims[-1][0] == final  # the last tap reads a tuple that arrives
+                for at, back, ahead, own in claims:
+                    if back:
+                        given.extend([shift + at - 1] * back)
+                    claimed += ahead + own
+                    if own and at != final:
+                        if len(written) < claimed:
+                            yield ((written, claimed - 1),)
+                        late = written[claimed - 1] + 2 - own - at
+                        if late > shift:
+                            shift = late
+                t = shift + final - 1
+                for word in range(claimed - words, claimed):
+                    t += 1
+                    if new:
+                        if len(written) <= word:
+                            yield ((written, word),)
+                        if written[word] >= t:
+                            t = written[word] + 1
+                    while True:  # room is a register: it knows of the FIFO two cycles ago
+                        while known < len(emitted) and emitted[known] + latency <= t - 2:
+                            known += 1
+                        over = known - limit
+                        if over < 0:
+                            break
+                        if over and len(taken) < over:
+                            yield ((taken, over - 1),)
+                        out = max(emitted[over] + latency + 1, taken[over - 1] if over else 0)
+                        if out <= t - 2:
+                            break
+                        t = out + 2
+                    emitted.append(t)
+            given.extend([t] * (reading.hold * words))
+
+
+def outlet(
+    latency: int, readings: Sequence[Reading], frames: int, emitted: Stamps, taken: Stamps, gears: Gears
+) -> Steps:
+    """Process: from the pool's FIFO, ``latency`` cycles behind its issuer, into the gearboxes of the outlets."""
+    number = last = 0
+    for _ in range(frames):
+        for reading in readings:
+            for _ in range(reading.windows):
+                for word in range(1, reading.words + 1):
+                    while len(emitted) <= number:
+                        more = (emitted, number)
+                        yield (more,) if gears.flush() else (*gears.room, more)
+                    out = max(emitted[number] + latency + 1, last)  # into the FIFO's register
+                    while (put := gears.take(out + 1, word == reading.words)) is None:
+                        yield gears.room
+                    last = put
+                    taken.append(put)
+                    number += 1
+    while not gears.flush():
+        yield gears.room

@@ -1,0 +1,135 @@
+"""Process of the results unit: results leave in steps, through the activation, into gearboxes.
+
+    arrived --> steps --> value register --> stages of the activation --> gearbox
+                                                  (hls_gen/rtl/results/results.py, threshold.py, requantise.py)
+
+The stages of an activation move together, when the last one is free. So a step that is ``depth`` moves behind the value
+register leaves in the cycle of that move, and move i is in cycle i + lag, where ``lag`` is how long moves up to it had
+to wait for the gearbox.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from .gearbox import Gears
+from .kahn import Stamps, Steps, Wait
+from .layer import Layer
+
+
+class Activation:
+    """From the value register to the gearboxes. depth : stages behind the value register."""
+
+    def __init__(self, depth: int, gears: Gears):
+        self._depth, self._gears = depth, gears
+        self._value: tuple[int, bool] | None = None
+        """The step in the value register: cycle in which it came, whether its tuple ends."""
+        self._moving: deque[tuple[int, bool]] = deque()
+        """Steps behind it: number of the move in which each leaves, whether its tuple ends."""
+        self._entry = -1
+        """Number of the move in which the latest step left the value register."""
+        self._lags: deque[tuple[int, int]] = deque([(0, 0)])
+        """(first move, lag): all since the latest step left the value register."""
+        self._left = -1
+        """Cycle in which the latest step left the value register."""
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What it waits for when ``left`` is None or ``drained`` False."""
+        return self._gears.room
+
+    def enter(self, cycle: int, last: bool) -> None:
+        """A step comes into the value register, which ``left`` says is free."""
+        self._value = (cycle, last)
+
+    def left(self) -> int | None:
+        """Cycle in which the latest step left the value register; None if not known yet."""
+        if self._value is not None:
+            while True:
+                move = max(self._entry + 1, self._move(self._value[0] + 1))
+                if not self._moving or self._moving[0][0] > move:
+                    break
+                if not self._leave():
+                    return None
+            self._moving.append((move + self._depth, self._value[1]))
+            self._entry, self._value = move, None
+            while len(self._lags) > 1 and self._lags[1][0] <= move:
+                self._lags.popleft()
+            self._left = move + self._lags[0][1]
+        if not self._depth and self._moving:  # what leaves the value register goes into the gearbox
+            return self._left if self._leave() else None
+        return self._left
+
+    def drained(self) -> bool:
+        """Whether all that came has left the gearboxes; if not, as far as is known yet."""
+        if self.left() is None:
+            return False
+        while self._moving:
+            if not self._leave():
+                return False
+        return self._gears.flush()
+
+    def _move(self, cycle: int) -> int:
+        """Number of the first move that is not before ``cycle``, if nothing waits but what is known to."""
+        found = 0
+        for first, lag in reversed(self._lags):
+            if found and found - 1 + lag < cycle:  # the last move with this lag comes too early
+                break
+            found = max(cycle - lag, first)
+            if found > first:
+                break
+        return found
+
+    def _leave(self) -> bool:
+        """The oldest step goes into its gearbox, if it is known when."""
+        move, last = self._moving[0]
+        lag = self._lags[-1][1]
+        cycle = self._gears.take(move + lag, last)
+        if cycle is None:
+            return False
+        self._moving.popleft()
+        if cycle - move > lag:
+            self._lags.append((move, cycle - move))
+        if not self._depth:
+            self._left = cycle
+        return True
+
+
+def results(
+    several: bool,
+    layers: Sequence[Layer],
+    frames: int,
+    arrived: Stamps,
+    credit: Stamps,
+    features: Activation,
+    raw: Activation,
+) -> Steps:
+    """The process. several : a PE has several accumulators.  credit : gets a stamp as a result's place is free: with
+    one accumulator a PE as its last step goes, with several as it leaves its place.  features, raw : where steps go;
+    ``raw`` those of raw layers, which the host takes at once."""
+    number = finish = 0
+    before = features
+    for _ in range(frames):
+        for layer in layers:
+            way = raw if layer.raw else features
+            of_group = [layer.steps] * (layer.results - 1) + [layer.last_steps]
+            for _ in range(layer.reading.windows):
+                for group, steps in enumerate(of_group, 1):
+                    while len(arrived) <= number:
+                        raw.drained()
+                        more = (arrived, number)
+                        yield (more,) if features.drained() else (*features.room, more)
+                    finish = max(arrived[number], finish)
+                    number += 1
+                    if several:
+                        credit.append(finish)
+                    for step in range(steps):
+                        while (left := before.left()) is None:
+                            yield before.room
+                        finish = max(finish + 1, left)
+                        way.enter(finish, step == steps - 1 and group == len(of_group))
+                        before = way
+                    if not several:
+                        credit.append(finish)
+    raw.drained()
+    while not features.drained():
+        yield features.room

@@ -1,0 +1,214 @@
+"""Stores between two processes: who puts a word in, who takes it out, and when.
+
+    put(cycle) --> store --> next() .. taken(cycle)
+
+A *sink* has ``put``: the first cycle, not before the given one, in which the next word is taken in. A *source* has
+``next``: the first cycle in which the next word can be taken out, and ``taken``, which says when it was. Both answer
+None while that depends on stamps that do not exist yet, and then ``room`` or ``word`` is what they wait for.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle as again
+from typing import Protocol
+
+import numpy as np
+
+from .kahn import Stamps, Wait
+
+LUT_RAM_WORDS = 64
+"""Deeper FIFOs have a registered ready (hls_gen/rtl/primitives/fifo.py)."""
+GIVE_BACK = 2
+"""Cycles from the tap that gives a word of a tuple memory back to the write that may take its place."""
+
+
+class Sink(Protocol):
+    """Takes words in."""
+
+    @property
+    def room(self) -> Wait:
+        """Stamp for which ``put`` waits."""
+
+    def put(self, cycle: int) -> int | None:
+        """Cycle in which the next word goes in, >= ``cycle``; None if not known yet."""
+
+
+class Source(Protocol):
+    """Gives words out."""
+
+    @property
+    def word(self) -> Wait:
+        """Stamp for which ``next`` waits."""
+
+    def next(self) -> int | None:
+        """First cycle in which the next word can be taken; None if not known yet. Asked until known, then no more."""
+
+    def taken(self, cycle: int) -> None:
+        """The word that ``next`` told of was taken."""
+
+
+class Ring:
+    """Tuple memory: words that are written, and cycles in which the reader gave words back."""
+
+    def __init__(self, capacity: int, written: Stamps, given: Stamps):
+        self._capacity, self._written, self._given = capacity, written, given
+        self.room: Wait = (given, 0)
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        over = len(self._written) - self._capacity
+        if over >= 0:
+            if len(self._given) <= over:
+                self.room = (self._given, over)
+                return None
+            cycle = max(cycle, self._given[over] + GIVE_BACK)
+        self._written.append(cycle)
+        return cycle
+
+    def level(self) -> int:
+        """Most words that were in it at a time."""
+        return _level(self._written, self._given)
+
+
+class Fifo:
+    """hls_gen/rtl/primitives/fifo.py: memory and output register. depth None: without limit."""
+
+    def __init__(self, depth: int | None, puts: Stamps, takes: Stamps):
+        self._depth, self._puts, self._takes = depth, puts, takes
+        self.room: Wait = (takes, 0)
+        self.word: Wait = (puts, 0)
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        depth, puts = self._depth, self._puts
+        if depth is not None and depth > LUT_RAM_WORDS:
+            while True:  # ready is a register: it knows of what happened two cycles ago, and keeps a word free
+                known = len(puts) - (bool(puts) and puts[-1] == cycle - 1)
+                over = known - (depth - 1)
+                if over < 0:
+                    break
+                out = self.out(over)
+                if out is None:
+                    return None
+                if out <= cycle - 2:
+                    break
+                cycle = out + 2
+        elif depth is not None and len(puts) >= depth:
+            out = self.out(len(puts) - depth)
+            if out is None:
+                return None
+            cycle = max(cycle, out + 1)
+        puts.append(cycle)
+        return cycle
+
+    def out(self, k: int) -> int | None:
+        """Cycle in which word ``k``, which is in, goes to the output register."""
+        if not k:
+            return self._puts[0] + 1
+        if len(self._takes) < k:
+            self.room = (self._takes, k - 1)
+            return None
+        return max(self._puts[k] + 1, self._takes[k - 1])
+
+    def next(self) -> int | None:
+        """See Source."""
+        k = len(self._takes)
+        if len(self._puts) <= k:
+            self.word = (self._puts, k)
+            return None
+        return max(self._puts[k] + 2, self._takes[k - 1] + 1 if k else 0)
+
+    def taken(self, cycle: int) -> None:
+        """See Source."""
+        self._takes.append(cycle)
+
+    def level(self) -> int:
+        """Most words that were in its memory at a time."""
+        return _level(self._puts, [out for k in range(len(self._puts)) if (out := self.out(k)) is not None])
+
+
+class Pair:
+    """hls_gen/rtl/primitives/ping_pong.py: two buffers in turn. maps : (words, words of a chunk) of the maps that come,
+    in turn."""
+
+    def __init__(self, maps: Sequence[tuple[int, int]], full: Stamps, cleared: Stamps):
+        self._full, self._cleared = full, cleared
+        self._writing, self._reading = _chunks(maps), _chunks(maps)
+        self._to_write = self._to_read = 0
+        self._chunk = -1
+        self._read = self._taken = -1
+        self.room: Wait = (cleared, 0)
+        self.word: Wait = (full, 0)
+        self.largest = 0
+        """Words of the largest chunk so far."""
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        if not self._to_write:
+            before = len(self._full) - 2  # the chunk that was in this buffer
+            if before >= 0:
+                if len(self._cleared) <= before:
+                    self.room = (self._cleared, before)
+                    return None
+                cycle = max(cycle, self._cleared[before] + 1)
+            self._to_write = next(self._writing)
+            self.largest = max(self.largest, self._to_write)
+        self._to_write -= 1
+        if not self._to_write:
+            self._full.append(cycle)
+        return cycle
+
+    def next(self) -> int | None:
+        """See Source."""
+        if not self._to_read:
+            if len(self._full) <= self._chunk + 1:
+                self.word = (self._full, self._chunk + 1)
+                return None
+            self._chunk += 1
+            self._to_read = next(self._reading)
+        self._read = max(self._full[self._chunk] + 1, self._read + 1, self._taken)
+        self._to_read -= 1
+        if not self._to_read:
+            self._cleared.append(self._read)
+        return self._read + 1
+
+    def taken(self, cycle: int) -> None:
+        """See Source."""
+        self._taken = cycle
+
+
+def _level(ins: Sequence[int], outs: Sequence[int]) -> int:
+    """Most words in a store that came in and left in these cycles."""
+    if not ins:
+        return 0
+    left = np.searchsorted(np.array(outs, np.int64), np.array(ins, np.int64), side="left")
+    return int((np.arange(1, len(ins) + 1) - left).max())
+
+
+def _chunks(maps: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Words of each chunk, round and round."""
+    for words, chunk in again(maps):
+        yield from [chunk] * (words // chunk)
+        if words % chunk:
+            yield words % chunk
+
+
+class Router:
+    """A sink that is one after another: so many words to this one, then so many to the next, round and round."""
+
+    def __init__(self, maps: Sequence[tuple[int, Sink]]):
+        self._maps = again(maps)
+        self._left, self._sink = next(self._maps)
+
+    @property
+    def room(self) -> Wait:
+        """See Sink."""
+        return self._sink.room
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        if not self._left:
+            self._left, self._sink = next(self._maps)
+        given = self._sink.put(cycle)
+        if given is not None:
+            self._left -= 1
+        return given

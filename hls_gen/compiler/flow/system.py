@@ -1,0 +1,147 @@
+"""A system: NPUs in a chain or a ring, what lies between them, and which NPU computes which layer (spec B16, D2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .layer import Layer, Reading
+
+CREDITS = 2
+"""Kernel groups whose results may be on their way, with one accumulator a PE (hls_gen/rtl/results/results.py)."""
+
+
+def gear(source: int, target: int) -> tuple[int, int]:
+    """(words put together, pieces a word is cut into) from ``source`` lanes to ``target``
+    (hls_gen/rtl/primitives/gearbox.py)."""
+    return (target // source, 1) if source <= target else (1, -(-source // target))
+
+
+def geared(words: int, source: int, target: int) -> int:
+    """Words that ``words`` of one tuple become."""
+    together, pieces = gear(source, target)
+    return -(-words // together) * pieces
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """Widths, capacities and latencies of an NPU.
+
+    kfp, pfp, ol : lanes of a word of its tuple memory, of its pool unit (0: it has none) and of a step of results.
+    word_bits, host_word_bits : of a word of its maps, of a frame.
+    tuple_words, pool_words : capacity of the tuple memories.  map_words : of the store from its output to its input.
+    buffer_words : of each of the two buffers between the NPU before and this one.
+    accumulators : of each PE.
+    array_latency : cycles from the last beat of a window to its results.  activation_latency : from a step to its
+    features, >= 1.
+    pool_latency : cycles from a beat of the pool unit to its output FIFO.  pool_room : words in that FIFO from which on
+    it takes no more.
+    binariser : words of a frame take a cycle more.  to_bits : words to the NPU after have a gearbox of their own, in
+    which features are bits.
+    """
+
+    kfp: int
+    pfp: int
+    ol: int
+    word_bits: int
+    host_word_bits: int
+    tuple_words: int
+    pool_words: int = 2
+    map_words: int = 2
+    buffer_words: int = 0
+    accumulators: int = 1
+    array_latency: int = 4
+    activation_latency: int = 1
+    pool_latency: int = 1
+    pool_room: int = 11
+    binariser: bool = False
+    to_bits: bool = False
+
+    def pool_reading(self, layer: Layer) -> Reading:
+        """How the pool unit reads the results of ``layer``."""
+        return layer.pool or Reading.straight(layer.reading.windows, geared(layer.tuple_steps, self.ol, self.pfp))
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a word that comes to its outlets: of the pool unit, or of a step of results."""
+        return self.pfp or self.ol
+
+    def outlet_words(self, layer: Layer) -> tuple[int, int]:
+        """(tuples, words of a tuple) of the map that ``layer`` makes, as they come to the outlets."""
+        steps = layer.tuple_steps
+        return layer.output_windows, geared(steps, self.ol, self.pfp) if self.pfp else steps
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """NPUs and layers. ValueError where they don't go together.
+
+    mapping : the NPU of each layer: 0 for the first, then that of the layer before or the one after it (after the last
+    comes 0).
+    spill_words : of the FIFO between the last NPU and NPU 0, in front of the pair; 0: there is none, None: without
+    limit.
+    stream_bits : of the host's streams.
+    """
+
+    units: tuple[Unit, ...]
+    layers: tuple[Layer, ...]
+    mapping: tuple[int, ...]
+    spill_words: int | None = 0
+    stream_bits: int = 32
+
+    def __post_init__(self) -> None:
+        count = len(self.units)
+        if len(self.mapping) != len(self.layers) or not self.layers:
+            raise ValueError(
+                f"flow: mapping must name an NPU for each of {len(self.layers)} layers, got {len(self.mapping)}"
+            )
+        if self.mapping[0] != 0:
+            raise ValueError(f"flow: {self.layers[0].name} must be on NPU 0, got NPU {self.mapping[0]}")
+        for before, after, layer in zip(self.mapping, self.mapping[1:], self.layers[1:]):
+            if after not in (before, (before + 1) % count):
+                raise ValueError(
+                    f"flow: {layer.name} must be on NPU {before} or {(before + 1) % count}, got NPU {after}"
+                )
+        for i in range(len(self.layers)):
+            self._check_layer(i)
+
+    def _check_layer(self, i: int) -> None:
+        """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
+        layer, npu = self.layers[i], self.mapping[i]
+        if layer.raw and i < len(self.layers) - 1:
+            raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
+        if layer.pool is not None and not self.units[npu].pfp:
+            raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
+        if i and self.output_words(i - 1) != layer.input_words:
+            before, made = self.layers[i - 1].name, self.output_words(i - 1)
+            raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {made}")
+        if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
+            buffer = self.units[npu].buffer_words
+            raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {self.chunk_words(i)}")
+
+    def crosses(self, layer: int) -> bool:
+        """Whether the map that ``layer`` reads comes from another NPU."""
+        return layer > 0 and self.mapping[layer] != self.mapping[layer - 1]
+
+    def chunk_words(self, layer: int) -> int:
+        """Words of a chunk of the map that ``layer`` reads from another NPU."""
+        chunk = self.layers[layer].chunk_words
+        return self.units[self.mapping[layer]].buffer_words if chunk is None else chunk
+
+    def target_lanes(self, layer: int) -> int:
+        """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of its reader."""
+        return self.units[self.mapping[min(layer + 1, len(self.layers) - 1)]].kfp
+
+    def gearbox(self, layer: int) -> tuple[int, bool]:
+        """Which of the gearboxes at the outlets of its NPU the map that ``layer`` makes takes: one for all words of so
+        many lanes, and one for bits."""
+        leaves = layer < len(self.layers) - 1 and self.crosses(layer + 1)
+        return self.target_lanes(layer), leaves and self.units[self.mapping[layer]].to_bits
+
+    def output_words(self, layer: int) -> int:
+        """Words of the map that ``layer`` makes."""
+        unit = self.units[self.mapping[layer]]
+        tuples, words = unit.outlet_words(self.layers[layer])
+        return tuples * geared(words, unit.lanes, self.target_lanes(layer))
+
+    def of(self, npu: int) -> Sequence[int]:
+        """Numbers of the layers of an NPU, in their order."""
+        return [i for i, n in enumerate(self.mapping) if n == npu]

@@ -1,0 +1,81 @@
+"""Rows of the memories for the integer engine: weights, scales, reciprocals, and where an input's bits go.
+
+A lane of a word is a feature of ``feature_bits`` in two's complement, low bit first. Unused lanes have weight 0,
+which adds nothing; unused kernels repeat kernel 0.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.requantise import MULTIPLIER_BITS
+from bitloom.hls_gen.design.program import ZERO
+
+from .layout import UNUSED, Ints, Layout
+from .passes import IntegerPass
+
+COUNTS = 128
+RECIPROCAL_POWER = 23
+"""hls_gen/rtl/pool/divide.py: reciprocal of a count c is ceil(2^23 / (2 c))."""
+
+
+def two_complement(values: Array, bits: int) -> Array:
+    """(..., n) integers -> (..., n * bits) of 0 and 1."""
+    planes: Array = (values[..., None] >> np.arange(bits)) & 1
+    flat: Array = planes.reshape(*values.shape[:-1], -1)
+    return flat
+
+
+def lane_bits(layout: Layout, bits: int) -> Layout:
+    """Layout of lanes -> layout of their bits: lane * bits + bit, or UNUSED."""
+    wide = layout[..., None] * bits + np.arange(bits)
+    return np.where(layout[..., None] == UNUSED, UNUSED, wide).reshape(len(layout), -1)
+
+
+def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> Layout:
+    """(tuples * words, word bits): number of the image bit in each bit, or ZERO; the sign bit is repeated."""
+    stored = source.encoding.bits
+    above = ZERO if source.encoding.kind == "unsigned" else stored - 1
+    bit = np.array([b if b < stored else above for b in range(feature_bits)])
+    channel = np.arange(source.channels)[:, None]
+    of_bit = np.where(bit >= 0, channel * stored + bit, ZERO).ravel()
+    lanes = np.append(of_bit, ZERO)[lane_bits(layout, feature_bits)]
+    at = order[:, None, None] * (source.channels * stored)
+    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)
+
+
+def kernels(p: IntegerPass, layout: Layout, kgp: int, weight_bits: int) -> Array:
+    """(groups * taps * words, kgp * kfp * weight_bits) of 0 and 1."""
+    groups, taps = -(-p.out_channels // kgp), p.weight.shape[1]
+    padded = np.concatenate([p.weight, np.zeros((*p.weight.shape[:2], 1), p.weight.dtype)], axis=2)
+    kernel = np.zeros(groups * kgp, np.int64)
+    kernel[: p.out_channels] = np.arange(p.out_channels)
+    weights = padded[kernel][:, :, layout].reshape(groups, kgp, taps, *layout.shape).transpose(0, 2, 3, 1, 4)
+    return two_complement(weights.reshape(groups * taps * len(layout), -1), weight_bits).astype(np.uint8)
+
+
+def scales(p: IntegerPass, steps: Layout) -> dict[str, Ints]:
+    """Columns of the memory ``scales`` by field, one row a step; none where the sums are the result."""
+    out: dict[str, Ints] = {}
+    for lane in range(steps.shape[1]):
+        for name, array in (("bias", p.bias), ("multiplier", p.multiplier), ("shift", p.shift)):
+            values = np.zeros(0, np.int64) if array is None else np.append(array, 0)[steps[:, lane]]
+            out[f"{name}_{lane}"] = values
+    return out
+
+
+def bounded_shifts(columns: Mapping[str, Ints], acc_bits: int) -> dict[str, Ints]:
+    """Columns of ``scales`` with shifts of at most acc_bits + 16, the hardware's limit.
+
+    The result is the same: a product is below 2^(acc_bits + 15), so all larger shifts give 0, too.
+    """
+    most = acc_bits + MULTIPLIER_BITS
+    return {name: np.minimum(c, most) if name.startswith("shift_") else c for name, c in columns.items()}
+
+
+def reciprocals() -> Ints:
+    """(COUNTS,) rows of the memory ``reciprocals``; count 0 never occurs."""
+    counts = np.arange(1, COUNTS)
+    return np.append(0, -(-(1 << RECIPROCAL_POWER) // (2 * counts)))

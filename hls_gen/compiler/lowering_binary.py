@@ -1,0 +1,150 @@
+"""Everything low-bit is XNOR and popcount: layers as passes of the binary engine (hls_gen/compiler/passes.py), exact
+rewritings of the plain ones.
+
+The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to be exact:
+
+* *matches*: with bipolar features and weights, matches minus mismatches = 2 * matches - channels, per tap, also
+  beside padding.
+* *thermometer*: a bipolar value of k bits is k bipolar channels; its weight is repeated k times.
+* *ternary weights* are the sum of two bipolar weights, halved: every tap is visited twice (``visits``). The halving
+  goes into sum and offset, or, where that is not exact, into doubled thresholds.
+* *bit planes*: an integer of b bits in two's complement is b planes with coefficients 1, 2, ..., -2^(b-1). With
+  feature bits f and weights +-1, sum x w = sum of c_k popcount(XNOR(f_k, w)) + number of -1 weights, since the c_k add
+  up to -1; that number is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit
+  value is a signed one of b + 1 bits.
+* *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
+  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted.
+"""
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
+
+from .passes import Pass
+
+TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
+"""Kinds of layers that may follow a weighted one in its pass."""
+
+OR_TAILS = ((), ("max_pool",))
+"""The same where it accumulates by OR: what it gives are bits."""
+
+
+def input_planes(encoding: Encoding) -> int:
+    """Bits in two's complement that hold every value of a signed, unsigned or ternary encoding."""
+    return encoding.bits + (encoding.kind == "unsigned")
+
+
+def plane_coefficients(bits: int) -> Array:
+    """(bits + 1,) coefficients of the planes of a two's complement number and of the constant plane."""
+    powers = np.left_shift(np.int64(1), np.arange(bits))
+    powers[-1] = -powers[-1]
+    return np.append(powers, 1)
+
+
+def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
+    """((channels,) thresholds of bit = x >= threshold, which of the bits are complements)."""
+    source = model.network.input.encoding
+    if source.kind == "bipolar" or input_planes(source) > bits or layer.levels != 1:
+        raise ValueError(
+            f"{layer.name}: the binariser makes one bit of integers of {bits} bits in two's complement, "
+            f"got {layer.levels} levels of {source}"
+        )
+    arrays = model.arrays[layer.name]
+    down = arrays["direction"] < 0
+    limits = arrays["threshold"][:, 0].astype(np.int64) + down
+    return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
+
+
+def check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
+    """Raise ValueError unless the engine can compute this layer and what follows it."""
+    kinds = tuple(t.kind for t in tail)
+    if layer.accumulate == "or":
+        if kinds not in OR_TAILS:
+            raise ValueError(
+                f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
+            )
+        return
+    if kinds not in TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
+            f"threshold, got {', '.join(kinds)}"
+        )
+    if not kinds and not is_last:
+        raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
+    if layer.weight not in (BIPOLAR, TERNARY):
+        raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
+    even = source.encoding.kind == "bipolar" and source.channels * source.encoding.bits % 2 == 0
+    if not kinds and layer.weight == TERNARY and not even:
+        raise ValueError(
+            f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
+            f"each position, got {source.channels} channels of {source.encoding}"
+        )
+
+
+def binary_pass(
+    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, planes: int
+) -> tuple[Pass, Array]:
+    """One pass, and which of its output bits are complements.
+
+    inverted : which of its input bits are complements.  planes : of an integer input, or 0.
+    """
+    window, arrays = layer.window(source), model.arrays
+    weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
+    low, high = layer.accumulator_range(source)
+    threshold, complement = None, np.zeros(0, bool)
+    for act in tail:
+        if isinstance(act, Threshold):
+            threshold = arrays[act.name]["threshold"].astype(np.int64)
+            down = arrays[act.name]["direction"] < 0
+            complement = np.repeat(down & isinstance(tail[0], MaxPool), act.levels)
+            if isinstance(tail[0], MaxPool):
+                threshold = threshold + down[:, None]
+            else:
+                weight = np.where(down[:, None, None], -weight, weight)
+                threshold = np.where(down[:, None], -threshold, threshold)
+            threshold = np.clip(threshold, low, high + 1)
+    any_match = layer.accumulate == "or"
+    if any_match:
+        low, high, threshold = 0, 1, np.ones((layer.out_channels, 1), np.int64)
+        complement = np.zeros(layer.out_channels, bool)
+    halves = [weight]
+    if layer.weight == TERNARY:
+        halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
+    weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
+    lanes = _lanes(weight, source.encoding, planes, inverted)
+    double, offset = (False, 0) if planes or any_match else (True, lanes.shape[2])
+    if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
+        double, offset = False, offset // 2
+    elif len(halves) == 2 and threshold is not None:
+        low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
+    made = Pass(
+        name=layer.name,
+        height=source.height,
+        width=source.width,
+        window=window,
+        visits=len(halves),
+        weight=lanes,
+        coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
+        double=double,
+        tap_offset=offset,
+        threshold=threshold,
+        pool=next((t.window for t in tail if isinstance(t, MaxPool)), None),
+        value_range=(low, high),
+        any_match=any_match,
+    )
+    return made, complement
+
+
+def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
+    """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits of ``Pass``."""
+    bits: Array = weight > 0
+    if planes:
+        lanes: Array = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)
+    else:
+        lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
+    return lanes.astype(np.uint8)

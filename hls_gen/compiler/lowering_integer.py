@@ -1,0 +1,150 @@
+"""Layers as passes of the integer engine (spec B11, B14; hls_gen/compiler/passes.py).
+
+Requantised layers are what they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. What
+stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
+
+* *thresholds* become signs: x >= T is x - T not negative, so the bias is -T, nothing is scaled, and the bit that
+  leaves, 1 where negative, is the complement; x <= T is x - (T + 1) negative. Clipped to -1..0, a maximum keeps this
+  true, but for x <= T before a max pool: there the kernel's weights change sign. k thresholds are k results a kernel.
+* *bits* are read as +-1: a weight is repeated for each bit of a thermometer, and changes sign where the bit is a
+  complement.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, Encoding
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
+
+from .passes import IntegerPass
+
+TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
+"""Kinds of layers that may follow a weighted one in its pass."""
+BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
+"""The same where the binary engine computes the next pass."""
+MAX_AVERAGE = 127
+"""Taps of an average's window."""
+
+
+def stored_bits(encoding: Encoding) -> int:
+    """Bits in two's complement that hold every value of the encoding."""
+    return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
+
+
+def check(
+    layer: Weighted,
+    source: Map,
+    tail: list[Layer],
+    is_last: bool,
+    feature_bits: int,
+    weight_bits: int,
+    from_bits: bool,
+    to_bits: bool,
+) -> None:
+    """Raise ValueError unless an engine with these widths can compute this layer and what follows it.
+
+    from_bits, to_bits : the binary engine makes its map, reads what it gives.
+    """
+    kinds = tuple(t.kind for t in tail)
+    if layer.accumulate != "popcount":
+        raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
+    if to_bits and kinds not in BIT_TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "
+            f"or max_pool and threshold, got {', '.join(kinds) or 'nothing'}"
+        )
+    if not to_bits and kinds not in TAILS:
+        raise ValueError(
+            f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
+            f"and a pool, got {', '.join(kinds)}"
+        )
+    if not kinds and not is_last:
+        raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
+    bipolar = source.encoding.kind == "bipolar"
+    if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > feature_bits):
+        raise ValueError(
+            f"{layer.name}: its map must fit {feature_bits} bits in two's complement, got {source.encoding}"
+        )
+    if stored_bits(layer.weight) > weight_bits:
+        raise ValueError(
+            f"{layer.name}: its weight must fit {weight_bits} bits in two's complement, got {layer.weight}"
+        )
+    for t in tail:
+        if isinstance(t, Requantise) and stored_bits(t.encoding) > feature_bits:
+            raise ValueError(f"{t.name}: encoding must fit {feature_bits} bits in two's complement, got {t.encoding}")
+        if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
+            raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
+
+
+def integer_pass(
+    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, weight_bits: int
+) -> tuple[IntegerPass, Array]:
+    """One pass, and which of the bits that it gives are complements; none where it gives no bits.
+
+    inverted : which of the bits that it reads are complements; none where it reads no bits.
+    ValueError where a weight with the other sign doesn't fit ``weight_bits``.
+    """
+    window, arrays = layer.window(source), model.arrays
+    weight: Array = arrays[layer.name]["weight"].astype(np.int64)
+    weight = weight.reshape(layer.out_channels, window.taps, source.channels)
+    if source.encoding.kind == "bipolar":
+        weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)
+    low, high = layer.accumulator_range(source)
+    pool = next((t for t in tail if isinstance(t, Pool)), None)
+    factors: dict[str, Array] = {}
+    clip = 0, 0
+    complement: Array = np.zeros(0, bool)
+    for act in tail:
+        if isinstance(act, Requantise):
+            clip = act.low, act.high
+            factors = {key: value.astype(np.int64)[:, None] for key, value in arrays[act.name].items()}
+        elif isinstance(act, Threshold):
+            turned = _turned(arrays[act.name]["direction"], tail)
+            if turned.any():
+                weight = np.where(turned[:, None, None], -weight, weight)
+                low, high = min(low, -high), max(high, -low)
+            limits = np.clip(_limits(arrays[act.name], turned), low, high + 1)
+            clip, factors = (-1, 0), {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
+            complement = np.repeat(turned | (arrays[act.name]["direction"] > 0), act.levels)
+    if weight.max() >= 1 << (weight_bits - 1):
+        most = f"{weight_bits} bits in two's complement"
+        raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {weight.max()}")
+    if factors:
+        bias = 0, int(factors["bias"].min()), int(factors["bias"].max())
+        low, high = min(low + min(bias), *bias), max(high + max(bias), *bias)
+    made = IntegerPass(
+        name=layer.name,
+        height=source.height,
+        width=source.width,
+        window=window,
+        weight=weight,
+        bias=factors.get("bias"),
+        multiplier=factors.get("multiplier"),
+        shift=factors.get("shift"),
+        low=clip[0],
+        high=clip[1],
+        pool=pool.window if pool else None,
+        average=isinstance(pool, AvgPool),
+        value_range=(low, high),
+        signs=len(complement) > 0,
+    )
+    return made, complement
+
+
+def _turned(direction: Array, tail: list[Layer]) -> Array:
+    """Which kernels change sign: those that pool bits of x <= T."""
+    turned: Array = (direction < 0) & isinstance(tail[-1], MaxPool)
+    return turned
+
+
+def _limits(arrays: Mapping[str, Array], turned: Array) -> Array:
+    """(O, levels) limits below which a sign is 1, of kernels of which some are ``turned``."""
+    threshold, down = arrays["threshold"].astype(np.int64), arrays["direction"][:, None] < 0
+    limits: Array = np.where(turned[:, None], -threshold, threshold + down)
+    return limits

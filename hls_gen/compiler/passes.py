@@ -1,0 +1,169 @@
+"""Passes: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py makes them.
+
+Binary engine, which knows only bits:
+
+    sum   = over valid taps, channels c and planes p of coefficient[p] * XNOR(feature[c, p], weight[o, tap, c, p])
+    value = (2 if double else 1) * sum - tap_offset * valid taps
+    bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
+
+A pass that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value is that
+bit, its threshold 1.
+
+Integer engine:
+
+    sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
+    result = requantised sum (golden/layers/requantise.py), then maximum or average over the pool window's valid taps
+
+What crosses from one engine to the other are bits: the integer engine gives the signs of its results, 1 where
+negative, and reads a bit as +1 or -1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layers.conv import signed_sum
+from bitloom.golden.layers.pool import rounded_quotient
+from bitloom.golden.layers.requantise import rounded_shift
+from bitloom.golden.window import Window
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pass:
+    """One trip through the binary engine; see the module's text.
+
+    name : the weighted layer's.  height, width : input map.
+    window : of the convolution.  visits : times that each valid tap is visited, one after another.
+    weight : (out_channels, taps * visits, channels, planes) of 0 and 1, bit 1 = +1.
+    coefficient : (planes,) +-2^k.  double, tap_offset : see above; the offset is per visit.
+    any_match : the products are accumulated by OR; double is False, tap_offset 0, threshold 1.
+    threshold : (out_channels, levels) int64, or None: the values themselves are the result.
+    pool : window of the max pool over the bits, or None.
+    value_range : smallest and largest value, for any features.
+    """
+
+    name: str
+    height: int
+    width: int
+    window: Window
+    visits: int
+    weight: Array
+    coefficient: Array
+    double: bool
+    tap_offset: int
+    threshold: Array | None
+    pool: Window | None
+    value_range: tuple[int, int]
+    any_match: bool = False
+
+    @property
+    def out_channels(self) -> int:
+        """Kernels (DON)."""
+        return len(self.weight)
+
+    @property
+    def raw(self) -> bool:
+        """Whether values are the result."""
+        return self.threshold is None
+
+    @property
+    def levels(self) -> int:
+        """Bits that a kernel gives, 1 for values."""
+        return 1 if self.threshold is None else int(self.threshold.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntegerPass:
+    """One trip through the integer engine; see the module's text.
+
+    name : the weighted layer's.  height, width : input map.  window : of the convolution.
+    weight : (out_channels, taps, channels) integers.
+    bias, multiplier, shift : (out_channels, levels) int64, or None: the sums themselves are the result.
+    low, high : smallest and largest result.  pool : window, or None.  average : the pool is an average.
+    signs : the results leave as bits.
+    value_range : smallest and largest sum, and sum plus bias, for any features.
+    """
+
+    name: str
+    height: int
+    width: int
+    window: Window
+    weight: Array
+    bias: Array | None
+    multiplier: Array | None
+    shift: Array | None
+    low: int
+    high: int
+    pool: Window | None
+    average: bool
+    value_range: tuple[int, int]
+    signs: bool = False
+
+    visits = 1
+
+    @property
+    def out_channels(self) -> int:
+        """Kernels (DON)."""
+        return len(self.weight)
+
+    @property
+    def raw(self) -> bool:
+        """Whether sums are the result."""
+        return self.bias is None
+
+    @property
+    def levels(self) -> int:
+        """Results that a kernel gives."""
+        return 1 if self.bias is None else int(self.bias.shape[1])
+
+
+def run_pass(p: Pass, features: Array) -> Array:
+    """(N, H, W, channels, planes) bits -> (N, H', W', out_channels) values or (.., out_channels * levels) bits."""
+    positions = p.window.positions(p.height, p.width)
+    n = len(features)
+    flat = features.reshape(n, p.height * p.width, *features.shape[3:])
+    total = np.zeros((n, len(positions), p.out_channels), np.int64)
+    for place in range(positions.shape[1] * p.visits):
+        position = positions[:, place // p.visits]
+        match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
+        total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
+    if p.any_match:
+        total = np.minimum(total, 1)
+    value: Array = (1 + p.double) * total - p.tap_offset * p.visits * (positions >= 0).sum(axis=1)[:, None]
+    rows, columns = p.window.output_size(p.height, p.width)
+    value = value.reshape(n, rows, columns, p.out_channels)
+    if p.threshold is None:
+        return value
+    bits: Array = (value[..., None] >= p.threshold).astype(np.uint8).reshape(n, rows, columns, -1)
+    if p.pool is None:
+        return bits
+    taps = p.pool.positions(rows, columns)
+    padded = np.concatenate([bits.reshape(n, rows * columns, -1), np.zeros((n, 1, bits.shape[3]), np.uint8)], axis=1)
+    pooled: Array = padded[:, taps].max(axis=2)
+    return pooled.reshape(n, *p.pool.output_size(rows, columns), -1)
+
+
+def run_integer_pass(p: IntegerPass, features: Array) -> Array:
+    """(N, H, W, channels) integers -> (N, H', W', out_channels) sums or (.., out_channels * levels) results or signs.
+
+    Signs are bits, 1 where a result is negative.
+    """
+    size, n = p.window.output_size(p.height, p.width), len(features)
+    x = features.reshape(n, p.height * p.width, -1).astype(np.int64)
+    padded = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)  # position -1: a tap that adds 0
+    value = signed_sum(padded, p.window.positions(p.height, p.width), p.weight)  # (N, outputs, O)
+    if p.bias is None or p.multiplier is None or p.shift is None:
+        return value.reshape(n, *size, -1)
+    scaled = rounded_shift((value[..., None] + p.bias) * p.multiplier, p.shift)  # (N, outputs, O, levels)
+    result: Array = np.clip(scaled, p.low, p.high).reshape(n, len(value[0]), -1)
+    if p.pool is not None:
+        taps = p.pool.positions(*size)  # (outputs, taps)
+        filler = 0 if p.average else p.low
+        gathered = np.concatenate([result, np.full_like(result[:, :1], filler)], axis=1)[:, taps]
+        count = (taps >= 0).sum(axis=1)[:, None]
+        result = rounded_quotient(gathered.sum(axis=2), count) if p.average else gathered.max(axis=2)
+        size = p.pool.output_size(*size)
+    if p.signs:
+        result = (result < 0).astype(np.uint8)
+    return result.reshape(n, *size, -1)

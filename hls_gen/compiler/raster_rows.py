@@ -1,0 +1,41 @@
+"""Fields by which an NPU with ``raster`` counts through a layer's taps (hls_gen/rtl/sequencer/raster.py; spec B7)."""
+
+from collections.abc import Sequence
+
+from .schedule import Raster, Schedule, Stage, schedule
+
+AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
+COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
+KERNEL = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
+MODULAR = ("x_step", "x_cross", "y_step", "y_cross", "line_words", *KERNEL)
+"""Fields that are added to addresses, and count modulo 2^width."""
+
+
+def no_counters(kernel: bool) -> dict[str, int]:
+    """Fields of a layer that has tables or needs none. kernel : of the convolution's sequencer."""
+    return dict.fromkeys((*COMMON, *(KERNEL if kernel else ())), 0)
+
+
+def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
+    """Fields of a layer by counters. words : of a tuple.  tap_rows : kernel rows of a tap, 0 in a pool."""
+    line = raster.x.size * words
+    out = {"by_counters": 1, "x_room_end": raster.x.room_end, "line_words": line, "gap_words": raster.gap * words}
+    for name, axis, unit in (("x", raster.x, words), ("y", raster.y, line)):
+        values = (axis.kernel - 1, axis.step, axis.lead, axis.fresh, axis.room, axis.step * unit, axis.cross * unit)
+        out |= {f"{name}_{what}": value for what, value in zip(AXIS, values)}
+    if tap_rows:
+        line_rows = raster.x.kernel * tap_rows
+        out |= {"x_lead_rows": raster.x.lead * tap_rows, "x_stride_rows": raster.x.step * tap_rows}
+        out |= {"y_lead_rows": raster.y.lead * line_rows, "y_stride_rows": raster.y.step * line_rows}
+        out["line_rows"] = line_rows
+    return out
+
+
+def raster_schedule(chain: Sequence[Stage], order: str) -> Schedule:
+    """As hls_gen.compiler.schedule for an NPU with counters: ``auto`` weighs no tables where there are none."""
+    found = schedule(chain, order)
+    if order != "auto":
+        return found
+    best = min(found.compared, key=lambda s: s.memory_bits - sum(
+        t.bits(t.capacity(t.stage.kind == "conv")).total for t in s.tables if Raster.of(t)))  # fmt: skip
+    return Schedule(order=best.order, tables=best.tables, compared=found.compared)

@@ -1,0 +1,165 @@
+"""Raster order by counters: the taps of a stage from a few numbers instead of tables (spec B7).
+
+    for each window, row-major: for each valid tap, row-major: which tuple, and how many tuples it claims
+
+Row-major reading is affine: in each direction a window moves on by a fixed step, and is cut where it sticks out of
+the map. Positions that no window reads are not sent, so steps are counted in positions kept; where these are not
+spread evenly (a pool drops every third row, say), the stage needs its tables.
+
+Golden twin of hls_gen/rtl/sequencer/raster.py: ``taps`` has the same registers.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
+
+from .tables import Ints, StageTables
+
+
+class Tap(NamedTuple):
+    """One valid tap."""
+
+    place: int
+    """In the kernel, row-major."""
+    read: int
+    """Which tuple, in the order in which they are sent."""
+    claim: int
+    """Tuples that it takes beyond those claimed so far; it reads the newest of them. 0: an old tuple."""
+    last: bool
+    """Last of its window."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """One direction of a stage: ``windows`` windows, ``step`` apart, over ``size`` positions kept."""
+
+    size: int
+    kernel: int
+    step: int
+    """1..kernel: a larger stride leaves positions out, and these are not kept."""
+    lead: int
+    """Places of the first window before the map."""
+    windows: int
+
+    @property
+    def room(self) -> int:
+        """Place of the map's last position in the first window."""
+        return self.size - 1 + self.lead
+
+    @property
+    def room_end(self) -> int:
+        """The same for the last window."""
+        return self.room - (self.windows - 1) * self.step
+
+    @property
+    def fresh(self) -> int:
+        """First place that the window before did not reach."""
+        return self.kernel - self.step
+
+    @property
+    def cross(self) -> int:
+        """Positions between the first valid ones of the last window with a lead and the one after it."""
+        return self.step - 1 - (self.lead - 1) % self.step if self.lead else self.step
+
+    @property
+    def first_taps(self) -> int:
+        """Valid places of the first window."""
+        return min(self.kernel - 1, self.room) + 1 - self.lead
+
+    @property
+    def fits(self) -> bool:
+        """Whether hardware's counters are wide enough."""
+        return self.kernel <= 1 << PLACE_BITS and self.step < 1 << PLACE_BITS and self.room < 1 << SIDE_BITS
+
+    @classmethod
+    def of(cls, kernel: int, stride: int, lead: int, outputs: Ints, kept: Ints) -> "Axis | None":
+        """The direction of the windows ``outputs`` over a map of which ``kept`` are sent; None if they are uneven.
+
+        lead : padding before the map.
+        """
+        origin = outputs * stride - lead
+        leads = np.maximum(-origin, 0)
+        starts = np.searchsorted(kept, np.maximum(origin, 0)) - leads  # in positions kept
+        steps = np.unique(np.diff(starts))
+        if len(steps) > 1:
+            return None
+        step = int(steps[0]) if len(steps) else kernel
+        return cls(size=len(kept), kernel=kernel, step=step, lead=int(leads[0]), windows=len(outputs))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raster:
+    """All that hardware must know of a stage whose taps it counts."""
+
+    y: Axis
+    x: Axis
+
+    @property
+    def gap(self) -> int:
+        """Tuples that only come by before the first tap of a further new row of a row's first window."""
+        return self.x.size - self.x.first_taps
+
+    @property
+    def burst(self) -> int:
+        """Tuples that the first window of a row of windows claims: whole rows, but for the rest of the last one."""
+        return (self.y.step - 1) * self.x.size + self.x.first_taps if self.y.windows > 1 else 0
+
+    @classmethod
+    def of(cls, tables: StageTables) -> "Raster | None":
+        """The counters that run through the same taps as ``tables``; None if they can't."""
+        stage, window = tables.stage, tables.stage.window
+        outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
+        if tables.order != "raster" or outputs is None or kept is None:
+            return None
+        y, x = (Axis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
+                for k in range(2))  # fmt: skip
+        return cls(y=y, x=x) if y and x and y.fits and x.fits else None
+
+    def taps(self) -> Iterator[Tap]:
+        """Every valid tap of a frame, by counting."""
+        x, y = self.x, self.y
+        x_lead, x_room, x_at = x.lead, x.room, 0
+        y_lead, y_room, y_at = y.lead, y.room, 0  # at: first valid position of the window
+        top = True  # first row of windows
+        for _ in range(y.windows):
+            left = True  # first window of its row
+            for _ in range(x.windows):
+                x_place, y_place, line = x_lead, y_lead, y_at * x.size + x_at
+                line_start, before = True, False  # before: the row above was new too
+                index, last = line, False
+                while not last:
+                    x_last = x_place in (x.kernel - 1, x_room)
+                    y_last = y_place in (y.kernel - 1, y_room)
+                    last = x_last and y_last
+                    line_new = top or y_place >= y.fresh
+                    new = line_new and (left or (y_last and x_place >= x.fresh))
+                    gap = self.gap if line_new and left and line_start and before else 0
+                    yield Tap(y_place * x.kernel + x_place, index, new + gap, last)
+                    line_start = x_last
+                    if x_last:
+                        x_place, y_place, before = x_lead, y_place + 1, line_new
+                        index = line = line + x.size
+                    else:
+                        x_place, index = x_place + 1, index + 1
+                left = False
+                x_lead, x_room, x_at = _stepped(x, x_lead, x_room, x_at)
+            x_lead, x_room, x_at = x.lead, x.room, 0
+            y_lead, y_room, y_at = _stepped(y, y_lead, y_room, y_at)
+            top = False
+
+
+def _stepped(axis: Axis, lead: int, room: int, at: int) -> tuple[int, int, int]:
+    """lead, room and at of the next window."""
+    if lead > axis.step:
+        return lead - axis.step, room - axis.step, at
+    return 0, room - axis.step, at + (axis.cross if lead else axis.step)
+
+
+def _grid(order: Ints, width: int) -> tuple[Ints, Ints] | None:
+    """(rows, columns) of positions of a map ``width`` wide, if these are all of them, row-major."""
+    rows, columns = np.unique(order // width), np.unique(order % width)
+    return (rows, columns) if np.array_equal(order, np.add.outer(rows * width, columns).ravel()) else None

@@ -1,0 +1,119 @@
+"""Folding to design: memories as large as the given networks need."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.design.npu import Design, Npu, least_acc_bits
+
+from .flow import smooth
+from .plan import NpuPlan, Plan, Work, plan
+
+GEOMETRY = (
+    "kind",
+    "feature_bits",
+    "weight_bits",
+    "kfp",
+    "kgp",
+    "pfp",
+    "ol",
+    "planes",
+    "shift_bits",
+    "accumulate",
+    "accumulators",
+    "raster",
+    "binariser_bits",
+    "pool",
+    "inlets",
+    "outlets",
+    "buffer_words",
+)
+FLOW_FRAMES = 4
+"""Frames for which a ring is simulated to size its spill store."""
+
+POWERS_OF_TWO = ("tuple_words", "pool_words")
+
+
+def fit(
+    name: str,
+    models: Sequence[Model],
+    foldings: Npu | Sequence[Npu],
+    *,
+    stream_bits: int = 32,
+    order: str = "auto",
+    work: Work = "output",
+    mapping: Sequence[int] | None = None,
+    spill_words: int | None = None,
+    stream_weights: bool = False,
+    equal: bool = False,
+) -> Design:
+    """A design with the foldings of these NPUs (GEOMETRY: all but memory depths and accumulators' width) that runs
+    every one of ``models``.
+
+    Memory depths, the accumulators' width and ``collect``, where it is not 0, are made as large as the networks need;
+    those of ``foldings`` count for nothing. mapping : NPU of each layer (hls_gen.compiler.mapping).  spill_words : of
+    the closing edge; by default as many as are ever in use (hls_gen/compiler/flow).  stream_weights : kernel rows for
+    two layers; what doesn't fit comes down the stream with every frame.  equal : every NPU gets the largest of all
+    NPUs' memories. ValueError where the engine can't compute a network.
+    """
+    if not models:
+        raise ValueError(f"{name}: a design must be made for at least one network, got none")
+    npus = (foldings,) if isinstance(foldings, Npu) else tuple(foldings)
+    geometries = [geometry(npu) for npu in npus]
+    plans: list[Plan] = [plan(m, geometries, order, work, mapping=mapping) for m in models]
+    if stream_weights and len(npus) > 1:
+        raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
+    own = [[p.npus[n] for p in plans] for n in range(len(npus))]
+    if equal:
+        own = [[part for parts in own for part in parts]] * len(npus)
+    fitted = tuple(_fit(npu, parts, plans, stream_weights) for npu, parts in zip(npus, own))
+    if "ring" not in npus[0].inlets:
+        spill_words = 0
+    elif spill_words is None:
+        spill_words = max(2, *(_spill(p, fitted, stream_bits) for p in plans))
+    return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
+
+
+def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
+    """Words of the spill store in which no NPU ever waits for room."""
+    if not made.npus[0].ring_words:
+        return 0
+    return smooth(system(made, [asdict(npu) for npu in npus], stream_bits=stream_bits), FLOW_FRAMES)
+
+
+def geometry(folding: Npu) -> dict[str, Any]:
+    """What a plan looks at of an NPU."""
+    return {key: getattr(folding, key) for key in GEOMETRY}
+
+
+def _fit(folding: Npu, own: Sequence[NpuPlan], plans: Sequence[Plan], stream_weights: bool) -> Npu:
+    """The NPU with memories for what it has to do in each plan."""
+    needs = [_streamed(p, folding) for p in plans] if stream_weights else [n.depths() for n in own]
+    depth = {key: max(2, *(n[key] for n in needs)) for key in needs[0]}
+    depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
+    if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
+        depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))
+    for key in POWERS_OF_TWO:
+        if key in depth:
+            depth[key] = 1 << (depth[key] - 1).bit_length()
+    if folding.collect:
+        folding = replace(folding, collect=max(n.window_lanes for n in own), acc_bits=32)
+    acc_bits = max(*(n.acc_bits() for n in own), least_acc_bits(folding))
+    return replace(folding, acc_bits=acc_bits, stream_weights=stream_weights, **depth)
+
+
+def _streamed(made: Plan, folding: Npu) -> dict[str, int]:
+    """Depths where weights are streamed: kernel rows for twice the largest layer, or for all if these are fewer.
+
+    The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a
+    frame in the stream then needn't wait until its first layer has used it.
+    """
+    need = made.npus[0].depths()
+    two = min(need["kernel_rows"], 2 * max(len(rows) for rows in made.npus[0].kernels))
+    saved = (need["kernel_rows"] - two) * (folding.kgp * folding.kfp * folding.weight_bits + folding.code_bits)
+    tuples = max(need["tuple_words"], len(made.input_words))
+    if (tuples - need["tuple_words"]) * folding.word_bits < saved:
+        need["tuple_words"] = tuples
+    return {**need, "kernel_rows": two}

@@ -1,0 +1,277 @@
+"""A network compiled for a design: what the driver sends and how it reads the answer.
+
+Format: docs/reference/device.md, "Program". The file is a plain zip of .npy arrays, stored without compression and
+without a date, so equal programs are equal bytes.
+"""
+
+import io
+import json
+import os
+import zipfile
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitloom.golden.encoding import BIPOLAR, Encoding, signed
+from bitloom.golden.layer import Map
+from bitloom.golden.packing import from_bits, to_bits
+
+Array = NDArray[Any]
+
+FORMAT = "bitloom-program"
+VERSION = 1
+OUTPUT_KINDS = ("raw", "bits", "signed")
+ZERO, ONE = -1, -2
+"""Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
+
+ARRAYS = {"parameters": "uint32", "frame_source": "int32", "result_index": "int32"}
+SCALARS = ("frame_words", "result_words")
+CHUNK_BITS = 1 << 19
+"""Image and frame bits that are unpacked, a byte each, at a time: 512 KB of scratch. Larger is slower (caches)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Program:
+    """A compiled network. Checked when it is made; ValueError ``name: rule, got value``.
+
+    name : the network's.  design_digest : of the design it runs on.  model_digest : of network and arrays. Hex.
+    input : map of one image.  output_shape : (height, width, channels).
+    output_kind : "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low first.
+    classes : names of the output channels, or ().
+    ideal_cycles : beats a frame needs at least, of the busiest NPU.  layers : (name, ideal cycles) each.
+    mapping : NPU of each layer; none: all are NPU 0's.
+    parameters : (n,) uint32, LOAD packets.
+    weights : (m,) uint32, WEIGHTS packets that go with every frame: ``weights_before`` words of them before it, the
+        others after it. None where all weights stay on the device.
+    frame_source : (32 m,) int32, where each payload bit of a frame comes from: an image bit, ZERO or ONE.
+    frame_words : input words of KFP bits a frame.  result_words : 32-bit words of a frame's result, padding included.
+    result_index : (outputs, k) int32, result word (raw, k = 1) or result bits (bits) of each output value.
+    """
+
+    name: str
+    design_digest: str
+    model_digest: str
+    input: Map
+    output_shape: tuple[int, int, int]
+    output_kind: str
+    classes: tuple[str, ...] = ()
+    ideal_cycles: int
+    layers: tuple[tuple[str, int], ...] = ()
+    mapping: tuple[int, ...] = ()
+    parameters: Array
+    frame_source: Array
+    frame_words: int
+    result_words: int
+    result_index: Array
+    weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
+    weights_before: int = 0
+
+    def __post_init__(self) -> None:
+        for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
+            array, dims = getattr(self, key), 2 if key == "result_index" else 1
+            self._require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
+            self._require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
+        for digest in ("design_digest", "model_digest"):
+            value = getattr(self, digest)
+            self._require(len(value) == 64 and set(value) <= set("0123456789abcdef"),
+                          f"{digest} must be 64 lower-case hex digits", repr(value))  # fmt: skip
+        self._require(self.output_kind in OUTPUT_KINDS, f"output_kind must be one of {', '.join(OUTPUT_KINDS)}",
+                      repr(self.output_kind))  # fmt: skip
+        self._require(len(self.output_shape) == 3 and min(self.output_shape) >= 1,
+                      "output_shape must be 3 integers >= 1", self.output_shape)  # fmt: skip
+        for key in SCALARS:
+            self._require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
+        count = len(self.weights)
+        self._require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
+        source, bits = self.frame_source, self.input.size * self.input.encoding.bits
+        self._require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
+        self._require(source.min() >= ONE and source.max() < bits, f"frame_source must be {ONE}..{bits - 1}",
+                      f"{source.min()}..{source.max()}")  # fmt: skip
+        index, count = self.result_index, int(np.prod(self.output_shape))
+        end = self.result_words * (1 if self.output_kind == "raw" else 32)
+        self._require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
+        self._require(index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}",
+                      f"{index.min()}..{index.max()}")  # fmt: skip
+        self._require(self.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
+                      index.shape[1])  # fmt: skip
+        if not self.mapping:
+            object.__setattr__(self, "mapping", (0,) * len(self.layers))
+        ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
+        self._require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
+        channels = self.output_shape[2]
+        self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
+
+    def _require(self, ok: bool, rule: str, value: Any) -> None:
+        if not ok:
+            raise ValueError(f"{self.name}: {rule}, got {value}")
+
+    @property
+    def payload_words(self) -> int:
+        """32-bit words of a frame's payload, the header not counted."""
+        return len(self.frame_source) // 32
+
+    def check_images(self, images: Array) -> None:
+        """Raise ValueError unless ``images`` is (N, H, W, C) integers of the input map's encoding."""
+        shape = ", ".join(str(n) for n in self.input.shape)
+        got = getattr(images, "shape", type(images).__name__)
+        ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
+        self._require(ok, f"images must have shape (N, {shape})", got)
+        encoding = self.input.encoding
+        if np.issubdtype(images.dtype, np.integer) and encoding.step == 1 and images.size:
+            low, high = images.min(), images.max()
+            if encoding.low <= low and high <= encoding.high:
+                return  # the fast way to "yes"
+        for i in range(0, max(len(images), 1), self._chunk):
+            encoding.check(f"{self.name}: images", images[i : i + self._chunk])
+
+    def pack_images(self, images: Array, out: Array | None = None, check: bool = True) -> Array:
+        """Payloads of ``images``: (n, H, W, C) integers -> (n, payload_words) uint32.
+
+        out : written to instead of a new array, if given. Scratch memory doesn't grow with n.
+        ValueError as ``check_images``, which ``check=False`` leaves out.
+        """
+        if check:
+            self.check_images(images)
+        if out is None:
+            out = np.empty((len(images), self.payload_words), np.uint32)
+        size, bits = self.input.size, self.input.size * self.input.encoding.bits
+        index = self._gather
+        pool = np.zeros((min(self._chunk, len(images)), bits + 2), np.uint8)  # the image's bits, 0, 1
+        pool[:, bits + 1] = 1
+        for i in range(0, len(images), self._chunk):
+            part = images[i : i + self._chunk].reshape(-1, size)
+            pool[: len(part), :bits] = stored_bits(self.input.encoding, part)
+            payload = np.take(pool[: len(part)], index, axis=1, mode="clip")
+            out[i : i + self._chunk] = np.packbits(payload, axis=1, bitorder="little").view("<u4")
+        return out
+
+    @cached_property
+    def _gather(self) -> Array:
+        """Column of (image bits, 0, 1) for each payload bit."""
+        bits = self.input.size * self.input.encoding.bits
+        index = self.frame_source.astype(np.intp)
+        index[self.frame_source == ZERO] = bits
+        index[self.frame_source == ONE] = bits + 1
+        return index
+
+    @property
+    def _chunk(self) -> int:
+        """Images that are unpacked to bits at a time, >= 1."""
+        return max(1, CHUNK_BITS // (len(self.frame_source) + self.input.size * self.input.encoding.bits))
+
+    def unpack_results(self, words: Array) -> Array:
+        """Output values of n frames: (n * result_words,) or (n, result_words) uint32 -> (n, H, W, C) int64."""
+        words = np.asarray(words, np.uint32)
+        self._require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
+        words = np.ascontiguousarray(words).reshape(-1, self.result_words)
+        if self.output_kind == "raw":
+            values = np.take(words, self.result_index[:, 0], axis=1).view(np.int32).astype(np.int64)
+        else:
+            bits = np.unpackbits(words.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+            chosen = np.take(bits, self.result_index, axis=1)  # (n, outputs, k)
+            if self.output_kind == "bits":
+                values = 2 * chosen.sum(axis=2, dtype=np.int64) - chosen.shape[2]
+            else:
+                values = from_bits(chosen, signed(chosen.shape[2]))
+        outputs: Array = values.reshape(len(words), *self.output_shape)
+        return outputs
+
+    def classify(self, outputs: Array) -> Array:
+        """Index of the largest output value of each frame, (n,): the class, if the output is 1 x 1 x classes.
+
+        The first one wins where several are equal.
+        """
+        return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
+
+    def save(self, path: str | Path) -> None:
+        """Write the program; an old file stays whole until the new one is."""
+        header = {
+            "format": FORMAT, "version": VERSION, "name": self.name, "design_digest": self.design_digest,
+            "model_digest": self.model_digest, "input": {
+                "height": self.input.height, "width": self.input.width, "channels": self.input.channels,
+                "encoding": {"kind": self.input.encoding.kind, "bits": self.input.encoding.bits}},
+            "output_shape": list(self.output_shape), "output_kind": self.output_kind, "classes": list(self.classes),
+            "ideal_cycles": self.ideal_cycles, "layers": [list(layer) for layer in self.layers],
+            "mapping": list(self.mapping),
+        }  # fmt: skip
+        arrays = {"header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)}
+        arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
+        arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
+        if len(self.weights):
+            arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
+        unfinished = Path(f"{path}.tmp{os.getpid()}")
+        try:
+            with zipfile.ZipFile(unfinished, "w") as file:
+                for key, array in arrays.items():
+                    data = io.BytesIO()
+                    np.save(data, array, allow_pickle=False)
+                    file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), data.getvalue())
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Program":
+        """Read a program. FileNotFoundError, or ValueError in one line that begins with the path."""
+        try:
+            with zipfile.ZipFile(path) as file:
+                streamed = ("weights", "weights_before") if "weights.npy" in file.namelist() else ()
+                arrays = {key: _array(file, key) for key in ("header", *ARRAYS, *SCALARS, *streamed)}
+        except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as e:
+            raise ValueError(f"{path}: a program must be a whole .npz file of bitloom's, got: {_line(e)}") from None
+        try:
+            header = json.loads(arrays["header"].tobytes())
+            if header.get("format") != FORMAT or header.get("version") != VERSION:
+                found = f"{header.get('format')} version {header.get('version')}"
+                raise ValueError(f"format must be {FORMAT} version {VERSION}, got {found}")
+            source = Map(**{**header["input"], "encoding": Encoding(**header["input"]["encoding"])})
+            return cls(
+                name=header["name"], design_digest=header["design_digest"], model_digest=header["model_digest"],
+                input=source, output_shape=tuple(header["output_shape"]), output_kind=header["output_kind"],
+                classes=tuple(header["classes"]), ideal_cycles=header["ideal_cycles"],
+                layers=tuple((name, cycles) for name, cycles in header["layers"]),
+                mapping=tuple(header["mapping"]),
+                parameters=arrays["parameters"], frame_source=arrays["frame_source"],
+                frame_words=int(arrays["frame_words"]), result_words=int(arrays["result_words"]),
+                result_index=arrays["result_index"],
+                weights=arrays.get("weights", np.zeros(0, np.uint32)),
+                weights_before=int(arrays.get("weights_before", 0)),
+            )  # fmt: skip
+        except (KeyError, TypeError, AttributeError) as e:
+            raise ValueError(f"{path}: a field of the program's header is missing or wrong: {_line(e)}") from None
+        except ValueError as e:
+            raise ValueError(f"{path}: {_line(e)}") from None
+
+
+def stored_bits(encoding: Encoding, values: Array) -> Array:
+    """(n, size) legal values -> (n, size * encoding.bits) uint8: golden.packing.to_bits, about 10 times as fast."""
+    n, size = values.shape
+    if encoding == BIPOLAR:
+        return np.asarray((values > 0).view(np.uint8))
+    if encoding.kind == "bipolar":
+        return to_bits(values, encoding).reshape(n, -1)
+    container = next(size for size in (1, 2, 4, 8) if 8 * size >= encoding.bits)
+    codes = values.astype(f"<i{container}" if encoding.low < 0 else f"<u{container}")
+    codes = np.ascontiguousarray(codes).view(np.uint8)
+    if encoding.bits == 8 * container:
+        return np.unpackbits(codes, axis=1, bitorder="little")
+    codes = codes.reshape(n, size, container)
+    return np.unpackbits(codes, axis=2, count=encoding.bits, bitorder="little").reshape(n, -1)
+
+
+def _array(file: zipfile.ZipFile, key: str) -> Array:
+    try:
+        data = file.read(f"{key}.npy")
+    except KeyError:
+        raise KeyError(f"no array {key}") from None
+    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
+    return array
+
+
+def _line(error: BaseException) -> str:
+    text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
+    return str(text).splitlines()[0] if str(text) else type(error).__name__

@@ -1,0 +1,1 @@
+"""The hardware itself, written with Veriloggen: from a design to Verilog."""

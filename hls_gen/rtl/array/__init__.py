@@ -1,0 +1,1 @@
+"""The array: processing elements, each with the weights of its own kernel."""

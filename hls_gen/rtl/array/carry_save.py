@@ -1,0 +1,99 @@
+"""Sums of bits in carry-save form, for synthesis: columns by weight, compressed until one add is left.
+
+    matches of three lanes as a number of 2 bits --> registers --> 6:3, 5:3 and 3:2 compressors, column by column from
+    weight 1 up, those bits first that arrive first --> two rows, three bits in the lowest column --> add
+
+For popcount.py and popcount_planes.py, whose bodies for simulation say what the sum is. The third bit of the lowest
+column is the add's carry in. Why this and not something else: popcount.py has what was tried.
+
+Yosys prices two LUT5 below one and a half LUT6, since a pair with the same inputs is one LUT6_2: three lanes become an
+LUT2 and two LUT5, which are 3 LUTs in a count of unpaired ones and fewer in silicon than two LUT6.
+"""
+
+from collections.abc import Sequence
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const
+
+Bit = tuple[int, Signal]
+"""A wire and the level of logic at which it arrives."""
+Columns = list[list[Bit]]
+"""Bits by weight: 1, 2, 4, ..."""
+
+
+def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: int, tag: str = "") -> Columns:
+    """Registered matches of ``lanes``: of each three as a number of 2 bits, of the last ``singles`` as they are."""
+    columns: Columns = [[], []]
+    full = len(lanes) - singles
+    for k in range(0, full, 3):
+        triple = b.reg(f"triple_{tag}{k // 3}", 2, init=None)
+        b.on(None, (triple, _full_add(*(match[lane] for lane in lanes[k : k + 3]))))
+        for weight in range(2):
+            columns[weight].append((0, triple[weight]))
+    for k in range(full, len(lanes)):
+        single = b.reg(f"single_{tag}{k}", init=None)
+        b.on(None, (single, match[lanes[k]]))
+        columns[0].append((0, single))
+    return columns
+
+
+def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False) -> Columns:
+    """Two bits at most in each column, three in the lowest that has several; the sum modulo 2^columns is the same.
+
+    sparing : take no more bits than must go, which is shallower where all columns are full, as with bit planes.
+    """
+    columns, carry_in = [list(column) for column in columns], False
+    for weight, column in enumerate(columns):
+        number, most = 0, 2 if carry_in else 3
+        while len(column) > most:
+            column.sort(key=lambda bit: bit[0])
+            take = next(n for n in (6, 5, 3) if len(column) >= n)
+            if sparing:
+                take = next((n for n in (3, 5) if len(column) - n < most), 6)
+            level = max(arrives for arrives, _ in column[:take]) + 1
+            ones = _compress(b, [wire for _, wire in column[:take]], f"{tag}{weight}_{number}")
+            del column[:take]
+            for k, one in enumerate(ones):
+                if weight + k < len(columns):
+                    columns[weight + k].append((level, one))
+            number += 1
+        carry_in |= len(column) > 1
+    return columns
+
+
+def add(b: Block, columns: Columns, tag: str = "") -> Signal:
+    """Sum of compressed columns, as wide as there are columns; carries above are lost."""
+    rows = [[column[r][1] if r < len(column) else const(0, 1) for column in columns] for r in range(3)]
+    low = next((k for k, column in enumerate(columns) if len(column) > 1), len(columns))
+    if low == len(columns):
+        return _join(rows[0])
+    carry = [rows[2][low]] * (len(columns[low]) == 3)  # a bit below both rows: the carry into the lowest column
+    w, high = len(columns) - low, len(columns) - low + len(carry)
+    row_a, row_b = (b.wire(f"{tag}row_{name}", high, _join(carry + row[low:])) for name, row in zip("ab", rows))
+    name = f"{tag}row_sum" + "_and_unused_bit" * len(carry)
+    total = bits(b.wire(name, high, row_a + row_b), len(carry), w)
+    return Cat(total, *reversed(rows[0][:low])) if low else total
+
+
+def _compress(b: Block, ones: list[Signal], tag: str) -> list[Signal]:
+    """Number of ones among 3, 5 or 6 wires, low bit first: two full adders, then one over their carries."""
+    if len(ones) == 3:
+        small = b.wire(f"count_{tag}", 2, _full_add(*ones))
+        return [small[0], small[1]]
+    left = b.wire(f"left_{tag}", 2, _full_add(*ones[:3]))
+    rest = _full_add(*ones[3:]) if len(ones) == 6 else Cat(ones[3] & ones[4], ones[3] ^ ones[4])
+    right = b.wire(f"right_{tag}", 2, rest)
+    both = b.wire(f"both_{tag}", 1, left[0] & right[0])
+    whole = b.wire(f"count_{tag}", 3, Cat(_full_add(left[1], right[1], both), left[0] ^ right[0]))
+    return [whole[0], whole[1], whole[2]]
+
+
+def _full_add(x: Signal, y: Signal, z: Signal) -> Signal:
+    """{carry, sum} of three bits."""
+    return Cat((x & y) | (x & z) | (y & z), x ^ y ^ z)
+
+
+def _join(wires: list[Signal]) -> Signal:
+    """Wires side by side, low bit first."""
+    return Cat(*reversed(wires)) if len(wires) > 1 else wires[0]

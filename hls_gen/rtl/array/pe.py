@@ -1,0 +1,160 @@
+"""Processing element: KFP products a cycle, summed, accumulated over a window.  Golden twins: golden/layers/conv.py,
+golden/layers/accumulate.py.
+
+    features[kfp] -+
+                   XNOR --> popcount, by lane group with planes --> register --> weigh --> accumulator --> result
+    weights[kfp] --+
+
+One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat
+of a window to that of the next. ``first`` and ``last`` come with the beat, delayed by the convolver; so does
+``code``.
+
+Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has
+weight 2^g, the last one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where
+``code`` is 0 every lane has weight 1; an NPU that nothing but frames enter has no ``code``, it is 1 (Npu.code_bits).
+One tree adds all groups up (popcount_planes.py). Without groups ``code`` is (shift, sign): the count of the whole word
+is shifted and, with sign 1, subtracted.
+
+Where the NPU accumulates ``both`` ways, the top bit of ``code`` chooses OR: a beat with any match makes the total 1;
+the other bits of ``code`` are 0. One adder serves both. (An NPU that knows only OR has pe_or.py; one that collects a
+window's products first, pe_collect.py.)
+"""
+
+from collections.abc import Callable
+from functools import reduce
+
+from veriloggen import Cat, Repeat
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, fit, nonzero, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from .accumulator import accumulator
+from .popcount import popcount
+from .popcount_planes import groups as plane_groups
+from .popcount_planes import popcount_planes, times, weighted_bits
+
+CHUNK = 64
+"""Lanes of one popcount module; wider words are summed in one more register stage."""
+
+
+def groups(npu: Npu) -> list[tuple[int, int]]:
+    """(first lane, lanes) of each lane group."""
+    return plane_groups(npu.kfp, npu.planes) if npu.planes else [(0, npu.kfp)]
+
+
+def extra_stage(npu: Npu) -> bool:
+    """Whether a popcount is wide enough to take two register stages."""
+    return max(lanes for _, lanes in groups(npu)) > CHUNK
+
+
+def pe_latency(npu: Npu) -> int:
+    """Cycles from features to result."""
+    return 4 if extra_stage(npu) else 3
+
+
+def pe(library: Library, npu: Npu) -> Block:
+    """Processing element of ``npu``."""
+    both = npu.accumulate == "both"
+    b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), reset=False)
+    features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
+    valid, first = b.input("valid"), b.input("first")
+    last = b.input("last") if npu.accumulators == 1 else None
+    code = b.input("code", npu.code_bits) if npu.code_bits else None
+
+    # # #
+
+    weight_bits = npu.code_bits - both
+    own = bits(code, 0, weight_bits) if weight_bits else None
+    if npu.planes:
+        sums, carry = _plane_sums(b, library, npu, features, weights)
+        term = _choose_sum(b, npu, sums, own)
+        parts = [sums[-1], carry]
+    else:
+        parts = [_count(b, library, npu, features, weights)]
+        term, carry = _weigh(b, npu, parts[0], own)
+    if both:
+        merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
+    else:
+        merge = lambda base: _sum(b, npu, term, base, carry)  # noqa: E731
+    accumulator(b, library, npu, merge, valid, first, last)
+    return b
+
+
+def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:
+    """term + base + carry: the carry as a bit below both, which is what puts it on the carry chain for nothing."""
+    if carry is None:
+        return term + base
+    acc = npu.acc_bits
+    return bits(b.wire("sum_and_unused_bit", acc + 1, Cat(term, carry) + Cat(base, carry)), 1, acc)
+
+
+def _either(
+    b: Block, npu: Npu, parts: list[Signal], term: Signal, carry: Signal | None, by_or: Signal
+) -> Callable[[Signal], Signal]:
+    """What adds the term, or with ``by_or`` makes the total 1 where one of ``parts`` is not 0."""
+    acc = npu.acc_bits
+    some = b.wire("any", 1, any_of(*[nonzero(part) for part in parts]))
+    carry = None if carry is None else b.wire("carry", 1, carry & ~by_or)
+
+    def merge(base: Signal) -> Signal:
+        news = b.wire("news", 1, some & ~bits(base, 0, 1))  # adding it to 0 or 1 is OR
+        return _sum(b, npu, b.wire("addend", acc, choose(by_or, news, term, acc)), base, carry)
+
+    return merge
+
+
+def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
+    """Registered sums of a beat without lane 0: weighted, and plain where there is a choice; whether lane 0 matches."""
+    weighted, plain = min(weighted_bits(npu.kfp, npu.planes), npu.acc_bits), npu.code_bits > 0
+    block = library.get(popcount_planes, npu.kfp, npu.planes, weighted, plain, library.popcount_body)
+    widths = {"weighted": weighted, **({"plain": bits_for(npu.kfp - 1)} if plain else {}), "rest": 1}
+    now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
+    b.instance(block, "popcount", features=features, weights=weights, **now)
+    held = {name: b.reg(name, w, init=None) for name, w in widths.items()}
+    b.on(None, *[(held[name], now[name]) for name in widths])
+    rest = held.pop("rest")
+    return list(held.values()), rest
+
+
+def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> Signal:
+    """The beat's contribution but for lane 0: the weighted sum, or the plain one where ``code`` is 0."""
+    w = npu.acc_bits
+    if code is None:
+        return b.wire("term", w, sign_extend(sums[0], w))
+    weighted, plain = sums
+    part = min(w, max(width(weighted), width(plain) + 1))
+    chosen = b.wire("chosen", part, choose(code, sign_extend(weighted, part), plain, part))
+    return b.wire("term", w, sign_extend(chosen, w))
+
+
+def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
+    """Registered number of matches."""
+    chunks, lanes = [], npu.kfp
+    for i, start in enumerate(range(0, lanes, CHUNK)):
+        n = min(CHUNK, lanes - start)
+        ones = b.wire(f"ones_{i}", bits_for(n))
+        ports = {"features": bits(features, start, n), "weights": bits(weights, start, n)}
+        b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{i}", **ports, count=ones)
+        part = b.reg(f"part_{i}", bits_for(n), init=None)
+        b.on(None, (part, ones))
+        chunks.append(part)
+    if not extra_stage(npu):
+        return chunks[0]
+    count = b.reg("count", bits_for(lanes), init=None)
+    b.on(None, (count, reduce(lambda a, c: a + c, [fit(c, bits_for(lanes)) for c in chunks])))
+    return count
+
+
+def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Signal, Signal | None]:
+    """The beat's contribution to the sum, in accumulator width, and the carry that it wants: -v = ~v + 1."""
+    w = npu.acc_bits
+    if code is None:
+        return b.wire("term", w, count), None
+    shift, negative = bits(code, 0, npu.shift_bits), bits(code, npu.shift_bits, 1)
+    value = count
+    for k in range(npu.shift_bits):
+        wide = min(width(value) + (1 << k), w)
+        value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), times(value, 1 << k, wide), value, wide))
+    return b.wire("term", w, fit(value, w) ^ Repeat(negative, w)), negative

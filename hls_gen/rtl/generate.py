@@ -1,0 +1,89 @@
+"""From a design to checked Verilog and its manifest."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import veriloggen
+
+from bitloom.hls_gen.check import check
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.array.popcount import Body
+from bitloom.hls_gen.rtl.shell.loader import MAGIC, errors, kinds
+from bitloom.hls_gen.rtl.shell.registers import register_map
+from bitloom.hls_gen.rtl.shell.top import TOP, top
+
+Target = Literal["simulation", "synthesis"]
+BODIES: dict[Target, Body] = {"simulation": "countones", "synthesis": "carry_save"}
+"""What the popcount modules hold."""
+
+VLNV = "bitloom:bitloom:npu:0.1"
+
+
+@dataclass(frozen=True)
+class Verilog:
+    """Generated hardware: module name -> text, in order of instantiation, and the manifest."""
+
+    modules: dict[str, str]
+    manifest: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """All modules in one text."""
+        return "\n".join(self.modules.values())
+
+
+def generate(design: Design, *, target: Target = "simulation", checked: bool = True) -> Verilog:
+    """Verilog and manifest of ``design``; the same text on every run.
+
+    The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
+    rules of hls_gen/check.py on the text. The digest is the SHA-256 of the text for simulation with the digest
+    registers at 0, whatever the target is: both are the same design to the driver, with the same manifest.
+    """
+    if target not in BODIES:
+        raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")
+    blank = "0" * 64
+    text = "\n".join(_modules(design, blank, "simulation").values())
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    made = Verilog(_modules(design, digest, target), manifest(design, digest))
+    if checked:
+        check(made.text, TOP)
+    return made
+
+
+def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
+    veriloggen.reset()
+    text = top(design, digest, BODIES[target]).m.to_verilog()
+    parts = re.findall(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S)
+    bodies = [m.group(0) for m in re.finditer(r"^module \w+\b.*?^endmodule\n", text, flags=re.M | re.S)]
+    return dict(zip(parts, bodies))
+
+
+def manifest(design: Design, digest: str) -> dict[str, Any]:
+    """What the driver has to know of the design (docs/reference/device.md, "Manifest")."""
+    npus = []
+    for npu, parameters in zip(design.npus, design.to_dict()["npus"]):
+        memories = []
+        for m in npu.memories():
+            low, fields = 0, []
+            for name, width in m.fields:
+                fields.append([name, low, width])
+                low += width
+            memories.append({"name": m.name, "id": m.id, "depth": m.depth, "width": m.width, "fields": fields})
+        npus.append({**parameters, "memories": memories})
+    return {
+        "format": "bitloom-manifest",
+        "version": 1,
+        "name": design.name,
+        "digest": digest,
+        "stream_bits": design.stream_bits,
+        "npus": npus,
+        "spill_words": design.spill_words,
+        "registers": [r.to_dict() for r in register_map(design)],
+        "packet": {"magic": MAGIC, "kinds": kinds(design)},
+        "errors": {str(k): list(v) for k, v in errors(design).items()},
+        "vlnv": VLNV,
+        "top": TOP,
+        "verilog": f"{TOP}.v",
+    }

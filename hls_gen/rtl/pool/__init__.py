@@ -1,0 +1,1 @@
+"""The pool unit: maximum or average over a window."""

@@ -1,0 +1,68 @@
+"""Average: a sum divided by a count, rounded half away from zero.  Golden twin: golden.layers.pool.rounded_quotient.
+
+    sum, count, reciprocal --> register --> 2 |sum| + count --> product --> >> 23, sign --> quotient
+
+quotient = floor((2 |sum| + count) / (2 count)) with the sign of the sum. The reciprocal is ceil(2^23 / (2 count)),
+from a memory that the program fills; exact, since the numerator n and divisor d = 2 count obey n (d - 1) < 2^23 for
+counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). One quotient a cycle, latency 4 cycles, no stall
+inside.
+"""
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
+from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, fit, product
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+LATENCY = 4
+POWER = 23
+
+
+def sum_bits(npu: Npu) -> int:
+    """Width of a sum of 2^COUNT_BITS features."""
+    return npu.feature_bits + COUNT_BITS
+
+
+def divide(library: Library, npu: Npu) -> Block:
+    """Divider of one lane; with ``average`` 0 the sum's low bits come out as they are."""
+    b = Block(library.name("divide", npu), reset=False)
+    w, out = sum_bits(npu), npu.feature_bits
+    inputs = (("sum", w), ("count", COUNT_BITS), ("average", 1), ("reciprocal", RECIPROCAL_BITS))
+    given = {name: (b.input(name, bit_count), bit_count) for name, bit_count in inputs}
+    quotient = b.output_reg("quotient", out, init=None)
+
+    # # #
+
+    held = {name: b.reg(f"held_{name}", bit_count, init=None) for name, (_, bit_count) in given.items()}
+    b.on(None, *[(held[name], port) for name, (port, _) in given.items()])
+    total, count, average, reciprocal = held["sum"], held["count"], held["average"], held["reciprocal"]
+    sign = bits(total, w - 1, 1)
+    size = b.wire("size", w, choose(sign, ~total + const(1, w), total, w))
+    numerator, factor = b.reg("numerator", w + 1, init=None), b.reg("factor", RECIPROCAL_BITS, init=None)
+    negative, plain = b.reg("negative", init=None), b.reg("plain", out, init=None)
+    divided = b.reg("divided", init=None)
+    b.on(
+        None,
+        (numerator, Cat(size, const(0, 1)) + fit(count, w + 1)),
+        (factor, reciprocal),
+        (negative, sign),
+        (plain, bits(total, 0, out)),
+        (divided, average),
+    )
+    wide = w + 1 + RECIPROCAL_BITS
+    made = b.reg("made", wide + 2, init=None)
+    late_negative, late_plain = b.reg("late_negative", init=None), b.reg("late_plain", out, init=None)
+    late_divided = b.reg("late_divided", init=None)
+    b.on(
+        None,
+        (made, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))),
+        (late_negative, negative),
+        (late_plain, plain),
+        (late_divided, divided),
+    )
+    magnitude = b.wire("magnitude", out, bits(made, POWER, out))
+    b.wire("fraction_unused", POWER, bits(made, 0, POWER))
+    b.wire("above_unused", wide + 2 - POWER - out, bits(made, POWER + out, wide + 2 - POWER - out))
+    signed = b.wire("signed_quotient", out, choose(late_negative, ~magnitude + const(1, out), magnitude, out))
+    b.on(None, (quotient, choose(late_divided, signed, late_plain, out)))
+    return b

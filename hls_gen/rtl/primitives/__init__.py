@@ -1,0 +1,1 @@
+"""What all modules are made of: expressions, registers, streams and memories."""

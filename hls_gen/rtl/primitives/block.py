@@ -1,0 +1,219 @@
+"""The little that every generated module shares: sized expressions, and a block with clock, reset and registers.
+
+Verilator's -Wall wants every operand as wide as its result; the helpers below size constants and pad signals, so that
+modules say what they mean. Numbers are unsigned or two's complement by use; no signal is declared signed.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
+from veriloggen.core import vtypes as vt
+
+Signal = Any  # a Veriloggen expression
+
+
+
+def const(value: int, width: int) -> Signal:
+    """Sized unsigned constant; negative values wrap."""
+    return Int(value & ((1 << width) - 1), width=width, base=10 if width <= 32 else 16)
+
+
+def width(e: Signal) -> int:
+    """Width in bits of an expression, by Verilog's rules for self-determined operands."""
+    if isinstance(e, vt.Int):
+        return e.width
+    if isinstance(e, vt._Variable):
+        return 1 if e.width is None else int(e.width)
+    if isinstance(e, vt.Slice):
+        return int(e.msb) - int(e.lsb) + 1
+    if isinstance(e, vt.Pointer):
+        return 1 if not getattr(e.var, "dims", None) else width(e.var)
+    if isinstance(e, vt.Cat):
+        return sum(width(v) for v in e.vars)
+    if isinstance(e, vt.Repeat):
+        return width(e.var) * int(e.times)
+    if isinstance(e, vt.Cond):
+        return max(width(e.true_value), width(e.false_value))
+    if isinstance(
+        e,
+        (
+            vt.LessThan,
+            vt.GreaterThan,
+            vt.LessEq,
+            vt.GreaterEq,
+            vt.Eq,
+            vt.NotEq,
+            vt.Land,
+            vt.Lor,
+            vt.Ulnot,
+            vt.Uand,
+            vt.Uor,
+            vt.Uxor,
+        ),
+    ):
+        return 1
+    if isinstance(e, vt._UnaryOperator):
+        return width(e.right)
+    if isinstance(e, vt._BinaryOperator):
+        return max(width(e.left), width(e.right))
+    raise TypeError(f"width of {type(e).__name__} is unknown")
+
+
+def fit(e: Signal | int, w: int) -> Signal:
+    """``e`` in exactly ``w`` bits: padded with zeros, or (variables and constants only) cut."""
+    if isinstance(e, int):
+        return const(e, w)
+    if isinstance(e, vt.SystemTask) or isinstance(getattr(e, "left", None), vt.SystemTask):
+        return e  # $countones and products take the width of their target
+    have = width(e)
+    if have == w:
+        return e
+    if have < w:
+        return Cat(const(0, w - have), e)
+    if isinstance(e, (vt._Variable, vt.Slice)):
+        return bits(e, 0, w)
+    raise ValueError(f"fit: an expression of {have} bits can't be cut to {w}; name it first")
+
+
+def bits(v: Signal, low: int, count: int) -> Signal:
+    """``count`` bits of a variable, or of a part of one, from bit ``low`` on."""
+    if count == width(v):
+        return v
+    if isinstance(v, vt.Slice):
+        return bits(v.var, int(v.lsb) + low, count)
+    return v[low] if count == 1 else v[low : low + count]
+
+
+def sign_extend(v: Signal, w: int) -> Signal:
+    """Two's complement variable ``v`` in ``w`` bits."""
+    have = width(v)
+    if have == w:
+        return v
+    sign = bits(v, have - 1, 1)
+    return Cat(sign if w - have == 1 else Repeat(sign, w - have), v)
+
+
+def add(a: Signal | int, b: Signal | int, w: int) -> Signal:
+    """a + b modulo 2^w."""
+    return fit(a, w) + fit(b, w)
+
+
+def sub(a: Signal | int, b: Signal | int, w: int) -> Signal:
+    """a - b modulo 2^w."""
+    return fit(a, w) - fit(b, w)
+
+
+def eq(a: Signal, b: Signal | int) -> Signal:
+    """1 where a equals b."""
+    w = width(a) if isinstance(b, int) else max(width(a), width(b))
+    return fit(a, w) == fit(b, w)
+
+
+def product(a: Signal, b: Signal) -> Signal:
+    """a * b of two's complement signals, in the width of the register that takes it: at least the sum of theirs."""
+    return vt.SystemTask("signed", a) * vt.SystemTask("signed", b)
+
+
+def nonzero(a: Signal) -> Signal:
+    """1 where any bit of a is set."""
+    return a if width(a) == 1 else vt.Uor(a)
+
+
+def all_of(*terms: Signal) -> Signal:
+    """AND of 1-bit terms."""
+    return _balanced(lambda a, b: a & b, terms)
+
+
+def any_of(*terms: Signal) -> Signal:
+    """OR of terms of one width."""
+    return _balanced(lambda a, b: a | b, terms)
+
+
+def _balanced(operator: Callable[[Signal, Signal], Signal], terms: tuple[Signal, ...]) -> Signal:
+    """``operator`` over all terms, as a tree: synthesis need not find that the order doesn't matter."""
+    while len(terms) > 1:
+        pairs = [operator(a, b) for a, b in zip(terms[::2], terms[1::2])]
+        terms = (*pairs, *terms[len(terms) & ~1 :])
+    return terms[0]
+
+
+def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Signal:
+    """condition ? yes : no, in w bits."""
+    return Mux(condition, fit(yes, w), fit(no, w))
+
+
+def signed_at_least(a: Signal, b: Signal, flip: Callable[[Signal], Signal] | None = None) -> Signal:
+    """a >= b for two's complement variables of the same width: compare with the sign bits turned."""
+    w = width(a)
+    if w == 1:
+        return vt.Unot(a) | b
+    turn = lambda v: Cat(vt.Unot(bits(v, w - 1, 1)), bits(v, 0, w - 1))  # noqa: E731
+    return turn(a) >= turn(b)
+
+
+class Block:
+    """One Verilog module under construction, with ``clk``, synchronous ``rst`` and one group of registers.
+
+    Registers made with an ``init`` are reset to it; those made with ``init=None`` carry data that is never looked at
+    before it is written, and have no reset. ``clocked=False`` makes a combinational block without clk and rst,
+    ``reset=False`` one without rst.
+    """
+
+    def __init__(self, name: str, *, clocked: bool = True, reset: bool = True):
+        self.m = Module(name)
+        self.clk = self.m.Input("clk") if clocked else None
+        self.rst = self.m.Input("rst") if clocked and reset else None
+        self._seq = Seq(self.m, "registers", self.clk, self.rst) if clocked else None
+
+    def input(self, name: str, w: int = 1) -> Signal:
+        """Input port."""
+        return self.m.Input(name, None if w == 1 else w)
+
+    def output(self, name: str, w: int = 1, value: Signal | None = None) -> Signal:
+        """Output port, a wire."""
+        port = self.m.Output(name, None if w == 1 else w)
+        if value is not None:
+            port.assign(value)
+        return port
+
+    def wire(self, name: str, w: int = 1, value: Signal | int | None = None) -> Signal:
+        """Named wire; ``value`` of at most w bits."""
+        wire = self.m.Wire(name, None if w == 1 else w)
+        if value is not None:
+            wire.assign(fit(value, w))
+        return wire
+
+    def reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
+        """Register."""
+        if init is None:
+            return self.m.Reg(name, None if w == 1 else w)
+        return self.m.Reg(name, None if w == 1 else w, initval=const(init, w))
+
+    def output_reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
+        """Output port that is a register."""
+        if init is None:
+            return self.m.OutputReg(name, None if w == 1 else w)
+        return self.m.OutputReg(name, None if w == 1 else w, initval=const(init, w))
+
+    def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
+        """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""
+        statements = [target(fit(value, width(target))) for target, value in targets]
+        if condition is None:
+            self._seq(*statements)
+        else:
+            self._seq.If(condition)(*statements)
+
+    def memory(self, name: str, w: int, depth: int) -> Signal:
+        """Array of registers; no reset."""
+        return self.m.Reg(name, None if w == 1 else w, depth)
+
+    def clocked(self, *statements: Any) -> None:
+        """An always block of its own, without reset: for memories."""
+        self.m.Always(vt.Posedge(self.clk))(*statements)
+
+    def instance(self, block: "Block", name: str, **ports: Signal) -> Instance:
+        """Instance of ``block`` with clk and rst (``rst=`` may be given)."""
+        ports = {"clk": self.clk, "rst": self.rst, **ports}
+        known = block.m.io_variable
+        return self.m.Instance(block.m, name, ports=[(p, ports[p]) for p in known])

@@ -1,0 +1,1 @@
+"""From accumulators to features: thresholds, or requantisation."""

@@ -1,0 +1,75 @@
+"""What the results unit hands to its activation: one step of OL results."""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step at hand; the activation assigns ``go`` (it takes the step now), at most while ``busy``.
+
+    sums : OL accumulators.  row : fields of the row of thresholds or scales that belongs to them.
+    layer : fields of the layer's row of memory ``results``.  tuple_last, map_last : the tuple, the map ends with it.
+    """
+
+    go: Signal
+    busy: Signal
+    sums: list[Signal]
+    row: dict[str, Signal]
+    layer: dict[str, Signal]
+    tuple_last: Signal
+    map_last: Signal
+
+
+@dataclass(frozen=True)
+class Values:
+    """What goes with the values of a step, a register each.
+
+    tuple_last : the tuple ends.  side : where there is no pool unit, map_last and outlet, else None.
+    raw : the values leave as they are, None in an NPU without outlet host.  map_last : of raw values.
+    """
+
+    tuple_last: Signal
+    side: Signal | None
+    raw: Signal | None
+    map_last: Signal | None
+
+    def leave(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
+        """Ports ``raw_*`` for the values, where they may leave; returns ``raw_ready``."""
+        if self.raw is None:
+            return None
+        b.output("raw_valid", 1, valid & self.raw)
+        b.output("raw_data", npu.ol * npu.acc_bits, join(values))
+        b.output("raw_last", 1, self.map_last)
+        return b.input("raw_ready")
+
+
+def values_of(b: Block, npu: Npu, step: Step) -> Values:
+    """Registers that take what goes with a step as it leaves."""
+
+    def held(name: str, signal: Signal, w: int = 1) -> Signal:
+        register = b.reg(f"value_{name}", w, init=None)
+        b.on(step.go, (register, signal))
+        return register
+
+    raw = "raw" in step.layer
+    map_last = held("map_last", step.map_last) if raw or not npu.pool else None
+    side = None
+    if not npu.pool:
+        target = [held("target", step.layer["target"], npu.target_bits)] if npu.target_bits else []
+        side = join([map_last, *target])
+    return Values(
+        held("tuple_last", step.tuple_last),
+        side,
+        held("raw", step.layer["raw"]) if raw else None,
+        map_last if raw else None,
+    )
+
+
+def join(parts: list[Signal]) -> Signal:
+    """Lanes side by side, lane 0 low."""
+    return Cat(*reversed(parts)) if len(parts) > 1 else parts[0]

@@ -1,0 +1,50 @@
+"""Thresholds: OL accumulators become OL bits.  Golden twins: golden/layers/threshold.py, hls_gen/compiler/passes.py.
+
+    sums[OL] --> (sum << double) - offset --> value --> >= limit --> features[OL] bits
+                                                `--> raw[OL]
+
+With bipolar lanes a sum counts matches, and the value is matches minus mismatches. One step a cycle, latency 1 cycle.
+"""
+
+from veriloggen import Cat
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    signed_at_least,
+    width,
+)
+
+from .step import Step, join, values_of
+
+
+def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
+    """The binary activation inside the results unit ``b``; makes the ports ``raw_*`` and ``features_*``."""
+    acc = npu.acc_bits
+    valid, ready = b.reg("value_valid"), b.wire("value_ready")
+    step.go.assign(all_of(step.busy, any_of(~valid, ready)))
+    b.on(ready, (valid, 0))
+    b.on(step.go, (valid, 1))
+    side = values_of(b, npu, step)
+    values, verdicts = [], []
+    for k, one in enumerate(step.sums):
+        twice = Cat(bits(one, 0, acc - 1), const(0, 1))
+        value = b.reg(f"value_{k}", acc, init=None)
+        limit = b.reg(f"limit_{k}", acc, init=None)
+        limits = bits(step.row["thresholds"], k * acc, acc)
+        b.on(step.go, (value, choose(step.layer["double"], twice, one, acc) - offset), (limit, limits))
+        values.append(value)
+        verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
+    raw_ready, features_ready = side.leave(b, npu, valid, values), b.input("features_ready")
+    b.output("features_valid", 1, valid if side.raw is None else valid & ~side.raw)
+    b.output("features_data", npu.ol, join(verdicts))
+    b.output("features_last", 1, side.tuple_last)
+    if side.side is not None:
+        b.output("features_side", width(side.side), side.side)
+    ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))

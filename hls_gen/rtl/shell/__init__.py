@@ -1,0 +1,1 @@
+"""What is around the engine: stream program, registers, NPUs, the top module."""

@@ -1,0 +1,280 @@
+"""AXI4-Lite register block (docs/reference/device.md, "Registers"): the map for the manifest, and the hardware.
+
+    s_axi --> registers --> start, soft reset, interrupt
+                 ^-- status, errors, counters
+
+A write needs address and data, in any order, and takes 2 cycles at least; a read takes 3, of a counter a round of
+counters more (counters.py). Reads of unused addresses
+give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from veriloggen import Cat, Repeat
+
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, const, eq, fit, nonzero
+from bitloom.hls_gen.rtl.primitives.counters import counters
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+IDENT = 0x424C4D31
+VERSION = (0, 1, 0)
+NPU_BASE, NPU_STRIDE = 0x100, 0x40
+ADDRESS_BITS = 12
+
+
+@dataclass(frozen=True)
+class Field:
+    """Part of a register."""
+
+    name: str
+    lsb: int
+    width: int
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Register:
+    """A 32-bit register at a byte offset; access RO, RW or RW1C."""
+
+    name: str
+    offset: int
+    access: str
+    description: str
+    fields: tuple[Field, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data for the manifest."""
+        return {**asdict(self), "fields": [asdict(f) for f in self.fields]}
+
+
+def register_map(design: Design) -> list[Register]:
+    """All registers of ``design``, by offset."""
+    made = [
+        Register("IDENT", 0x000, "RO", '0x424C4D31, "BLM1"'),
+        Register("VERSION", 0x004, "RO", "major << 16, minor << 8, patch"),
+        *[
+            Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest")
+            for k in range(4)
+        ],
+        Register(
+            "GEOMETRY",
+            0x018,
+            "RO",
+            "shape of the design",
+            (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width")),
+        ),
+        Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
+        Register(
+            "CONTROL",
+            0x020,
+            "RW",
+            "control",
+            (
+                Field("START", 0, 1, "frames may enter"),
+                Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
+                Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
+            ),
+        ),
+        Register(
+            "STATUS",
+            0x024,
+            "RO",
+            "status",
+            (
+                Field("IDLE", 0, 1, "no frame in flight"),
+                Field("ERROR", 1, 1, "a packet was malformed"),
+                Field("LOADED", 2, 1, "a network is loaded"),
+                Field("LOADER_STATE", 4, 3, "state of the loader"),
+            ),
+        ),
+        Register("ERROR_CODE", 0x028, "RO", "which rule a packet broke; 0 = none"),
+        Register("ERROR_HEADER", 0x02C, "RO", "word 0 of that packet"),
+        Register("ERROR_ADDRESS", 0x030, "RO", "its word 1"),
+        Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
+        Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
+        Register(
+            "IRQ_STATUS",
+            0x044,
+            "RW1C",
+            "pending interrupts",
+            (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
+        ),
+        Register("CYCLES", 0x050, "RO", "cycles with a frame in flight, since CLEAR_COUNTERS"),
+        Register("FRAMES", 0x054, "RO", "frames whose results have left"),
+        Register("WORDS_IN", 0x058, "RO", "stream words taken"),
+        Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
+    ]
+    for n, npu in enumerate(design.npus):
+        base = NPU_BASE + NPU_STRIDE * n
+        made += [
+            Register(f"NPU{n}_LANES", base, "RO", "array", (Field("KFP", 0, 16), Field("KGP", 16, 16))),
+            Register(f"NPU{n}_WIDTHS", base + 0x04, "RO", "narrow units", (Field("PFP", 0, 16), Field("OL", 16, 16))),
+            Register(f"NPU{n}_BEATS", base + 0x10, "RO", "cycles in which the array was fed"),
+            Register(f"NPU{n}_WAIT_INPUT", base + 0x14, "RO", "cycles in which the next word had not arrived"),
+            Register(f"NPU{n}_WAIT_ROOM", base + 0x18, "RO", "cycles without room for results"),
+            Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
+            Register(
+                f"NPU{n}_STATE",
+                base + 0x20,
+                "RO",
+                "where the sequencers stand",
+                (
+                    Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
+                    Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
+                    Field("RUN", 16, 1, "the NPU is out of reset"),
+                    Field("WAITS_INPUT", 17, 1),
+                    Field("WAITS_ROOM", 18, 1),
+                    Field("HOST_VALID", 19, 1, "a word of a frame has come"),
+                    Field("RING_VALID", 20, 1, "a word of the NPU before has come"),
+                    Field("LOOP_VALID", 21, 1, "a word of the map store has come"),
+                    Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
+                    Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
+                    Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
+                    Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
+                    *([Field("WAITS_WEIGHTS", 27, 1)] if npu.stream_weights else []),
+                ),
+            ),
+        ]
+        if npu.stream_weights:
+            what = "cycles in which a layer's weights had not arrived"
+            made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
+    return made
+
+
+def registers(library: Library, design: Design, digest: str) -> Block:
+    """The register block; ``digest`` is 64 hex digits."""
+    b = Block("registers_block")
+    bus = _Axi(b)
+    error, irq = b.input("error"), b.output("irq")
+    computing = b.input("computing")
+    status = {name: b.input(name, w) for name, w in (("idle", 1), ("loaded", 1), ("loader_state", 3))}
+    faults = {
+        name: b.input(name, w)
+        for name, w in (("error_code", 4), ("error_header", 32), ("error_address", 32), ("error_length", 32))
+    }
+    start, soft_reset, clear = b.output_reg("start"), b.output_reg("soft_reset"), b.wire("clear_counters")
+    pulses = {name: b.input(name) for name in ("frame_left", "word_taken", "word_given", "result_left")}
+
+    # # #
+
+    v = {r.name: r for r in register_map(design)}
+    wrote = lambda name: b.wire(f"write_{name.lower()}", 1, bus.write & eq(bus.write_address, v[name].offset))  # noqa: E731
+    control = wrote("CONTROL")
+    b.on(None, (soft_reset, control & bits(bus.write_data, 1, 1)))
+    b.on(control, (start, bits(bus.write_data, 0, 1)))
+    clear.assign(control & bits(bus.write_data, 2, 1))
+    scratch = b.reg("scratch", 32)
+    b.on(wrote("SCRATCH"), (scratch, bus.write_data))
+    enable, pending = b.reg("irq_enable", 2), b.reg("irq_status", 2)
+    b.on(wrote("IRQ_ENABLE"), (enable, bits(bus.write_data, 0, 2)))
+    error_before = b.reg("error_before")
+    b.on(None, (error_before, error))
+    raised = b.wire("irq_raised", 2, Cat(error & ~error_before, pulses["result_left"]))
+    acknowledged = choose(wrote("IRQ_STATUS"), bits(bus.write_data, 0, 2), 0, 2)
+    b.on(None, (pending, (pending & ~b.wire("irq_acknowledged", 2, acknowledged)) | raised))
+    b.on(soft_reset, (pending, 0))
+    irq.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
+
+    counted = {
+        "CYCLES": computing,
+        "FRAMES": pulses["frame_left"],
+        "WORDS_IN": pulses["word_taken"],
+        "WORDS_OUT": pulses["word_given"],
+    }
+    values: dict[str, Signal] = {
+        "IDENT": const(IDENT, 32),
+        "VERSION": const(VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2], 32),
+        **{f"DIGEST_{k}": const(int(digest[8 * k : 8 * k + 8], 16), 32) for k in range(4)},
+        "GEOMETRY": const(len(design.npus) | design.stream_bits << 8, 32),
+        "SCRATCH": scratch,
+        "CONTROL": fit(start, 32),
+        "STATUS": fit(Cat(status["loader_state"], const(0, 1), status["loaded"], error, status["idle"]), 32),
+        "ERROR_CODE": fit(faults["error_code"], 32),
+        "ERROR_HEADER": faults["error_header"],
+        "ERROR_ADDRESS": faults["error_address"],
+        "ERROR_LENGTH": faults["error_length"],
+        "IRQ_ENABLE": fit(enable, 32),
+        "IRQ_STATUS": fit(pending, 32),
+    }
+    for n, npu in enumerate(design.npus):
+        values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
+        values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
+        for name in npu.pulses:
+            register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
+            counted[register] = computing & b.input(f"npu{n}_{name}")
+        values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
+    chosen = [
+        Repeat(_decoded(b, f"reads_{name.lower()}", eq(bus.read_address, v[name].offset)), 32) & value
+        for name, value in values.items()
+    ]  # at most one is not 0
+    by_offset = {v[name].offset: pulse for name, pulse in counted.items()}
+    done = counters(
+        b, library, by_offset, clear, bus.read_address, bus.reading & _is_counter(b, design, bus.read_address)
+    )
+    bus.can_show.assign(done | ~b.m.variable["reads_counter"])
+    bus.shown.assign(choose(done, b.m.variable["counter_value"], b.wire("register_value", 32, any_of(*chosen)), 32))
+    return b
+
+
+def _is_counter(b: Block, design: Design, address: Signal) -> Signal:
+    """Whether the register at ``address`` is a counter: 0x050 to 0x05C, or 0x10 to 0x1C of an NPU, and 0x24 where its
+    weights are streamed."""
+    npu = bits(address, 6, 6)
+    exists = (npu >= const(NPU_BASE >> 6, 6)) & (npu < const((NPU_BASE >> 6) + len(design.npus), 6))
+    place = eq(bits(address, 4, 2), 1)
+    if design.npus[0].stream_weights:
+        place = place | eq(bits(address, 2, 4), 0x24 >> 2)
+    return _decoded(b, "reads_counter", eq(bits(address, 4, 8), 0x05) | (exists & place))
+
+
+def _decoded(b: Block, name: str, hit: Signal) -> Signal:
+    """Register: whether the address, which has stood for a cycle, is this one."""
+    register = b.reg(name)
+    b.on(None, (register, hit))
+    return register
+
+
+class _Axi:
+    """AXI4-Lite slave: ``write`` pulses with address and data; while ``reading``, the read of ``read_address`` gives
+    ``shown`` as soon as ``can_show``."""
+
+    def __init__(self, b: Block):
+        awaddr, awvalid, awready = (
+            b.input("s_axi_awaddr", ADDRESS_BITS),
+            b.input("s_axi_awvalid"),
+            b.output("s_axi_awready"),
+        )
+        wdata, wstrb = b.input("s_axi_wdata", 32), b.input("s_axi_wstrb", 4)
+        wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
+        bresp, bvalid, bready = b.output_reg("s_axi_bresp", 2), b.output_reg("s_axi_bvalid"), b.input("s_axi_bready")
+        araddr, arvalid, arready = (
+            b.input("s_axi_araddr", ADDRESS_BITS),
+            b.input("s_axi_arvalid"),
+            b.output("s_axi_arready"),
+        )
+        rdata, rresp = b.output_reg("s_axi_rdata", 32), b.output("s_axi_rresp", 2, const(0, 2))
+        rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
+        del rresp
+        have_address, have_data = b.reg("have_address"), b.reg("have_data")
+        self.write_address, self.write_data = b.reg("write_address", ADDRESS_BITS), b.reg("write_data", 32)
+        strobe = b.reg("write_strobe", 4)
+        awready.assign(~have_address)
+        wready.assign(~have_data)
+        b.on(awvalid & awready, (have_address, 1), (self.write_address, awaddr))
+        b.on(wvalid & wready, (have_data, 1), (self.write_data, wdata), (strobe, wstrb))
+        go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))
+        whole = b.wire("write_whole", 1, eq(strobe, 15))
+        self.write = b.wire("write", 1, go & whole)
+        b.on(bready, (bvalid, 0))
+        b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, 0, 2, 2)))
+        self.read_address = b.reg("read_address", ADDRESS_BITS)
+        decoding = b.reg("decoding")
+        self.reading = reading = b.reg("reading")
+        arready.assign(~any_of(decoding, reading, rvalid))
+        b.on(rready, (rvalid, 0))
+        b.on(arvalid & arready, (decoding, 1), (self.read_address, araddr))
+        self.shown, self.can_show = b.wire("shown", 32), b.wire("can_show")
+        b.on(decoding, (decoding, 0), (reading, 1))
+        b.on(reading & self.can_show, (reading, 0), (rvalid, 1), (rdata, self.shown))

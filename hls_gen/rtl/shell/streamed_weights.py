@@ -1,0 +1,65 @@
+"""Weights larger than the device: kernel rows that come down the stream while frames are computed (spec B10, B18).
+
+    loader --rows--> kernel memory                      layer:   i    i+1   i+2      (kernel memories a and b)
+       ^  \\--a layer is whole--> sequencer begins it     rows:    a     b     a
+       `------a layer is done---- sequencer             written:       i+2 as soon as i is done
+
+Layers are used in the order in which they come, so two counts say all: how many layers are in the memory or begun and
+not yet done (``unfinished``: the loader looks at it before it writes the next), and how many of these have not begun
+(``waiting``: the sequencer looks at it before a layer's first beat). Where rows lie, and how many layers may be
+unfinished when a layer is written (a packet's ``ahead``), is the compiler's business
+(hls_gen/compiler/streamed_weights.py).
+
+A row of the last beat is read at the end of its cycle; a packet that waited for it writes 3 cycles later at the
+earliest. A layer's last row is written at the end of the cycle in which it is counted; its first beat comes 2 cycles
+later at the earliest.
+"""
+
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, fit, nonzero, sub
+
+COUNT = 9
+"""Bits of the counts: ``ahead`` has 8, so that at most 256 layers are unfinished."""
+
+
+def unfinished_layers(b: Block, *, ahead: Signal, completes: Signal, restart: Signal) -> Signal:
+    """The loader's side, in ``b``: 1 where the layer at hand may be written, at most ``ahead`` others being unfinished.
+
+    completes : the word taken in this cycle is a layer's last.  restart : the engine begins anew.
+    """
+    begun, done = b.input("weights_begun"), b.input("weights_done")
+    whole = b.reg("layer_whole")
+    b.on(None, (whole, completes))
+    unfinished, waiting = b.reg("unfinished_layers", COUNT), b.reg("waiting_layers", COUNT)
+    for count, down in ((unfinished, done), (waiting, begun)):
+        b.on(whole & ~down, (count, add(count, 1, COUNT)))
+        b.on(~whole & down, (count, sub(count, 1, COUNT)))
+        b.on(restart, (count, 0))
+    b.output("weights_there", 1, nonzero(waiting))
+    return b.wire("weights_room", 1, unfinished <= fit(ahead, COUNT))
+
+
+def layer_begins(b: Block, tap: dict[str, Signal], streamed: Signal) -> None:
+    """The tap source's side: ``tap["held"]``, 1 where the tap at hand is a streamed layer's first and must wait.
+
+    streamed : field ``kernel_stream`` of the tap's layer.
+    """
+    first = b.reg("first_of_layer")
+    b.on(tap["step"], (first, 0))
+    b.on(tap["begin"], (first, 1))
+    opens = b.wire("opens_weights", 1, first & streamed)
+    tap["held"] = b.wire("held_for_weights", 1, opens & ~b.input("weights_there"))
+    tap["streamed"] = streamed
+    b.output("weights_begun", 1, tap["step"] & opens)
+
+
+def layer_ends(b: Block, tap: dict[str, Signal], ends: Signal, busy: Signal, waiting: Signal) -> Signal:
+    """The issuer's side: a streamed layer is done at ``ends``. Returns "no tap is ready" without waits for weights.
+
+    busy : a tap is being turned into beats.  waiting : it is one with beats.
+    """
+    streamed = b.reg("at_streamed")
+    b.on(tap["step"], (streamed, tap["streamed"]))
+    b.output("weights_done", 1, ends & streamed)
+    held = b.wire("waits_for_weights", 1, all_of(tap["have"], ~busy, tap["held"]))
+    b.output("wait_weights", 1, held)
+    return ~any_of(waiting, held)

@@ -1,0 +1,1 @@
+"""What a design takes of an FPGA, by Yosys."""

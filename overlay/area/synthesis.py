@@ -1,0 +1,127 @@
+"""Area and logic depth of a design, by Yosys for Xilinx 7 series (synth_xilinx): an estimate without place and route.
+
+    Verilog for synthesis --> yosys, with hierarchy --> resources of each module
+                         `--> yosys, flattened -------> resources in all, longest paths
+
+Blocks are synthesised one by one, so their sum differs a little from the total, which is that of the flattened design:
+there, constants and shared logic cross the borders of modules. What counts as a level: netlist.py.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bitloom.golden.kernels.cache import cached_folder
+from bitloom.golden.kernels.native import digest
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.shell.top import TOP
+
+from . import netlist
+from .netlist import Path as LogicPath
+from .netlist import Resources
+from .yosys import run_yosys, yosys_version
+
+VERSION = "1"
+"""Of what is kept in the cache."""
+
+PATHS = 40
+SCRIPT = """
+read_verilog -sv design.v
+synth_xilinx -family xc7 -noiopad -noclkbuf -top {top}
+write_json blocks.json
+design -reset
+read_verilog -sv design.v
+synth_xilinx -family xc7 -noiopad -noclkbuf -flatten -top {top}
+write_json flat.json
+"""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All instances of one module. ``own``: of one instance without, ``each``: with the modules inside it."""
+
+    module: str
+    instances: int
+    own: Resources
+    each: Resources
+
+
+@dataclass(frozen=True)
+class Area:
+    """total : of the flattened design.  blocks : by module, the largest first.  paths : the longest first."""
+
+    total: Resources
+    blocks: tuple[Blocks, ...]
+    paths: tuple[LogicPath, ...]
+
+    @property
+    def levels(self) -> int:
+        """LUT levels on the longest register-to-register path."""
+        return self.paths[0].levels if self.paths else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data."""
+        blocks = [{"module": b.module, "instances": b.instances, "own": asdict(b.own), "each": asdict(b.each)}
+                  for b in self.blocks]  # fmt: skip
+        return {**asdict(self.total), "levels": self.levels, "blocks": blocks, "paths": [asdict(p) for p in self.paths]}
+
+
+def area(design: Design) -> Area:
+    """Area of a design as its Verilog for synthesis has it; BuildError where Yosys is missing or fails."""
+    return area_of(generate(design, target="synthesis", checked=False).text, TOP)
+
+
+def area_of(verilog: str, top: str) -> Area:
+    """Area of the module ``top`` in ``verilog``, from the cache where it has been worked out before."""
+    script = SCRIPT.format(top=top)
+    source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
+    key = digest(VERSION, yosys_version(), script, verilog, source)
+
+    def make(folder: Path) -> None:
+        (folder / "design.v").write_text(verilog)
+        run_yosys(script, folder, f"synthesis of {top}")
+        found = _summary(*(json.loads((folder / f"{kind}.json").read_text()) for kind in ("blocks", "flat")), top)
+        for path in folder.iterdir():
+            path.unlink()
+        (folder / "area.json").write_text(json.dumps(found))
+
+    found = json.loads((cached_folder("area", key, make) / "area.json").read_text())
+    blocks = [
+        Blocks(b["module"], b["instances"], Resources(**b["own"]), Resources(**b["each"])) for b in found["blocks"]
+    ]
+    paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in found["paths"]]
+    return Area(Resources(**found["total"]), tuple(blocks), tuple(paths))
+
+
+def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
+    """What is kept of the two netlists."""
+    cells = {name: netlist.count(module) for name, module in blocks["modules"].items() if not _is_cell(module)}
+    instances: Counter[str] = Counter()
+    each: dict[str, Resources] = {}
+
+    def visit(name: str, times: int) -> Resources:
+        instances[name] += times
+        inside = [visit(child, times * n) * n for child, n in cells[name].items() if child in cells]
+        each[name] = sum(inside, netlist.resources(cells[name]))
+        return each[name]
+
+    visit(top, 1)
+    order = sorted(instances, key=lambda name: (-each[name].lut * instances[name], name))
+    module = flat["modules"][top]
+    return {
+        "total": asdict(netlist.resources(netlist.count(module))),
+        "blocks": [
+            {"module": name, "instances": instances[name], "own": asdict(netlist.resources(cells[name])),
+             "each": asdict(each[name])} for name in order
+        ],
+        "paths": [asdict(path) for path in netlist.longest_paths(module, PATHS)],
+    }  # fmt: skip
+
+
+def _is_cell(module: Mapping[str, Any]) -> bool:
+    """Whether this is a cell of the library, not a module of ours."""
+    return bool({"blackbox", "whitebox", "abc9_box"} & set(module["attributes"]))

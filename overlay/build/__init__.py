@@ -1,0 +1,1 @@
+"""Builds: hardware, programs and driver files of a network in one folder."""

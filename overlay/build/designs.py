@@ -1,0 +1,194 @@
+"""Reference designs: which network on how parallel a piece of hardware; those of the demo and of the figures."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+
+DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
+"""digits-cnn: conv_1 reads 5-bit pixels as 6 bit planes side by side."""
+
+INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
+"""Spec B20's folding of the 8-bit engine."""
+
+
+ENDS_FIRST = replace(INTEGER, kfp=3, kgp=16, ol=2, pool=False)
+ENDS_MIDDLE = Npu(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
+"""bnn-int8-ends: the first layer, of 8-bit weights, and the binary ones behind it."""
+
+
+def stage(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
+    """An NPU for binary layers of a pipeline, with nothing that they don't need. pool : PFP of its pool unit, 0: it has
+    none.  more : further parameters."""
+    return Npu(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """A design that figures are given for.
+
+    network : name for networks.load.  npus, stream_bits, order, work, mapping : as for fit.  equal : all NPUs have
+    the same memories.  also : further networks that run on the same design.
+    """
+
+    network: str
+    npus: tuple[Npu, ...]
+    stream_bits: int = 32
+    order: str = "auto"
+    work: Mapping[str, str] = field(default_factory=dict)
+    mapping: tuple[int, ...] | None = None
+    equal: bool = False
+    also: tuple[str, ...] = ()
+
+    def models(self) -> list[Model]:
+        """The network's model, and those that also run."""
+        return [networks.load(name) for name in (self.network, *self.also)]
+
+    def design(self, name: str, models: list[Model], stream_weights: bool = False) -> Design:
+        """The design, with memories as large as the models need."""
+        return fit(
+            name, models, self.npus, stream_bits=self.stream_bits, order=self.order, work=self.work,
+            mapping=self.mapping, equal=self.equal, stream_weights=stream_weights,
+        )  # fmt: skip
+
+
+REFERENCES: dict[str, Reference] = {
+    "digits-cnn": Reference(network="digits-cnn", npus=(DIGITS,)),
+    "digits-cnn-pipeline": Reference(
+        network="digits-cnn",
+        npus=pipeline([stage(7, 16, 4, planes=6), stage(16, 16, 4, pool=8), stage(32, 8, 2), stage(32, 2)]),
+        order="pull",
+    ),
+    "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), order="pull"),
+    "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), order="pull"),
+    "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), order="pull"),
+    "bnn-int8-ends": Reference(
+        network="bnn-int8-ends",
+        npus=cascade([ENDS_FIRST, ENDS_MIDDLE, replace(INTEGER, kgp=2, pool=False)]),
+        order="pull",
+    ),
+    "bnn-int8-ends-ring2": Reference(
+        network="bnn-int8-ends",
+        npus=(
+            replace(ENDS_FIRST, inlets=("host", "ring"), outlets=("ring", "host")),
+            replace(ENDS_MIDDLE, inlets=("ring", "loop"), outlets=("ring", "loop")),
+        ),
+        order="pull",
+        mapping=(0, 1, 1, 1, 1, 0),
+    ),
+    "cnv-w1a1": Reference(
+        network="cnv-w1a1",
+        npus=pipeline(
+            [
+                stage(27, 24, 4, planes=8),
+                stage(64, 16, 2, pool=8),
+                stage(64, 6),
+                stage(64, 8, pool=8),
+                stage(32, 3),
+                stage(8, 3, accumulators=128),
+                stage(8, 2),
+                stage(16, 2, accumulators=256),
+                stage(4, 1),
+            ]
+        ),
+        stream_bits=64,
+        order="pull",
+        work={"conv_5": "input", "dense_7": "input"},
+    ),
+    "cnv-w1a1-max": Reference(
+        network="cnv-w1a1",
+        npus=(
+            stage(27, 64, 8, planes=8, inlets=("host",), outlets=("ring",)),
+            stage(64, 64, 8, pool=8, inlets=("ring", "loop"), outlets=("ring", "loop"), kernel_ram="block"),
+            stage(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
+        ),
+        stream_bits=64,
+        order="pull",
+        mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2),
+    ),
+    "cnv-w1a1-z020": Reference(
+        network="cnv-w1a1",
+        npus=pipeline(
+            [
+                stage(27, 64, 8, planes=8),
+                stage(64, 64, 8, pool=8),
+                stage(64, 24, 4, kernel_ram="block"),
+                stage(128, 16, 2, pool=2),
+                stage(26, 13),
+                stage(19, 4),
+                stage(16, 1),
+                stage(32, 1),
+                stage(11, 1),
+            ]
+        ),
+        stream_bits=64,
+        order="pull",
+    ),
+    "cnv-w1a1-ring3": Reference(
+        network="cnv-w1a1",
+        npus=ring([Npu(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
+        stream_bits=64,
+        order="pull",
+        equal=True,
+        also=("digits-cnn",),
+    ),
+    "cnv-w1a1-shared": Reference(
+        network="cnv-w1a1",
+        npus=(Npu(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
+        stream_bits=64,
+        order="raster",
+        also=("lfc-w1a1", "digits-cnn", "digits-or"),
+    ),
+    "lfc-w1a1": Reference(
+        network="lfc-w1a1",
+        npus=pipeline([stage(49, 32, 2), stage(64, 32, 2, accumulators=64), stage(64, 32, 2), stage(2, 10)]),
+        stream_bits=64,
+        work={"dense_1": "input"},
+    ),
+}
+
+
+def reference(name: str) -> Reference:
+    """The reference design of that name; ValueError if there is none."""
+    if name not in REFERENCES:
+        raise ValueError(f"design: name must be one of {', '.join(REFERENCES)}, got {name!r}")
+    return REFERENCES[name]
+
+
+def chosen(
+    model: Model,
+    name: str | None = None,
+    parameters: Mapping[str, int] | None = None,
+    stream_bits: str | None = None,
+    order: str | None = None,
+    one_npu: bool = False,
+) -> Reference:
+    """The design for ``model`` that a command was asked for: the reference of that name, or of the model's; with
+    ``parameters`` of an NPU, or where there is no reference, one NPU with these instead of its default ones."""
+    found = reference(name) if name else REFERENCES.get(model.network.name)
+    if found is None or parameters or one_npu:
+        order = order or "auto"
+        found = Reference(network=model.network.name, npus=(replace(folding(model), **(parameters or {})),))
+    return replace(found, stream_bits=int(stream_bits or found.stream_bits), order=order or found.order)
+
+
+def folding(model: Model) -> Npu:
+    """The one NPU that a network has by default: its reference design's, else a small one of the engine it needs."""
+    reference = REFERENCES.get(model.network.name)
+    if reference and len(reference.npus) == 1:
+        return reference.npus[0]
+    return INTEGER if needs_integer(model) else Npu()
+
+
+def needs_integer(model: Model) -> bool:
+    """Whether a layer requantises or has weights of several bits, which the binary engine can't compute."""
+    return any(
+        isinstance(layer, Requantise) or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
+        for layer in model.network.layers
+    )

@@ -1,0 +1,131 @@
+"""Run a compiled network on the simulated board, through the driver, and hold it against golden."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.kernels import packed
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.virtual.board import activate
+
+from .build import Build
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What hardware and golden gave for the same images.
+
+    outputs, golden : (N, H, W, C) integers.  counters : of the driver, over all frames.  cycles : simulated, while
+    frames ran.  seconds : of wall clock for that simulation, building not counted; build_seconds : for compiling the
+    model, next to nothing where the cache has it.
+    """
+
+    program: Program
+    outputs: np.ndarray
+    golden: np.ndarray
+    counters: dict[str, int]
+    seconds: float
+    build_seconds: float
+    design: Design
+
+    @property
+    def frames(self) -> int:
+        """Images run."""
+        return len(self.outputs)
+
+    @property
+    def bit_exact_frames(self) -> int:
+        """Images whose outputs are all equal to golden's."""
+        return int((self.outputs == self.golden).reshape(self.frames, -1).all(axis=1).sum())
+
+    @property
+    def cycles_per_frame(self) -> float:
+        """Clock cycles a frame, start and end of the transfers included."""
+        return self.counters["cycles"] / self.frames
+
+    @property
+    def utilisation(self) -> float:
+        """Ideal beats, of the busiest NPU, over cycles, 0..1."""
+        return self.program.ideal_cycles * self.frames / self.counters["cycles"]
+
+    @property
+    def xnor_operations(self) -> int:
+        """Operations of all XNOR lanes, in all frames."""
+        lanes = [n.kfp * n.kgp if n.kind == "binary" else 0 for n in self.design.npus]
+        return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
+
+    def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
+        """Figures for people and files; with ``labels`` (N,) also the accuracies."""
+        out: dict[str, float] = {
+            "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "seconds": self.seconds,
+            "cycles_per_frame": self.cycles_per_frame, "ideal_cycles_per_frame": self.program.ideal_cycles,
+            "utilisation": self.utilisation,
+            "simulated_cycles_per_second": self.counters["cycles"] / self.seconds,
+            "simulated_xnor_operations_per_second": self.xnor_operations / self.seconds,
+            "build_seconds": self.build_seconds,
+        }  # fmt: skip
+        alone = not any(key.startswith("npu1_") for key in self.counters)
+        for key, count in self.counters.items():
+            if key.startswith("npu"):
+                out[f"{key.removeprefix('npu0_') if alone else key}_per_frame"] = count / self.frames
+        if labels is not None:
+            for key, result in (("golden", self.golden), ("hardware", self.outputs)):
+                out[f"accuracy_{key}"] = float((self.program.classify(result) == labels).mean())
+        return out
+
+
+def random_images(network: Network, count: int, seed: int) -> np.ndarray:
+    """(count, H, W, C) int64, all values of the input's encoding equally likely."""
+    source = network.input
+    steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
+    drawn = np.random.default_rng(seed).integers(0, steps, (count, *source.shape))
+    return source.encoding.low + source.encoding.step * drawn
+
+
+def run(
+    build: Build,
+    model: Model,
+    images: np.ndarray,
+    *,
+    batch: int | None = None,
+    stall: float = 0.0,
+    seed: int = 0,
+    waveform: Path | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Classify ``images`` with ``model`` on the virtual board.
+
+    stall : probability, 0..1, of a pause in each cycle on both streams, from ``seed``.  waveform : VCD file to write.
+    The model must be the one that the build's program was compiled from (ValueError with both digests).
+    """
+    from bitloom.golden.file import model_digest
+
+    program = build.program(model.network.name)
+    if program.model_digest != model_digest(model):
+        raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+                         f"got the model {model_digest(model)[:16]}: build again")  # fmt: skip
+    program.check_images(images)
+    board = activate()
+    try:
+        board.waveform = waveform
+        board.stall(source=stall, sink=stall, seed=seed)
+        begin = time.perf_counter()
+        with Accelerator(build.bit) as accelerator:
+            built = time.perf_counter() - begin
+            accelerator.load(program)
+            accelerator.clear_counters()
+            start = time.perf_counter()
+            outputs = accelerator.predict(images, batch, progress)
+            seconds = time.perf_counter() - start
+            counters = accelerator.counters()
+    finally:
+        board.close()
+    return Run(program, outputs, packed.forward(model, images), counters, seconds, built, build.design)

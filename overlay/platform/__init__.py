@@ -1,0 +1,1 @@
+"""What is around the core on a board: block design, handoff file, Vivado sources."""

@@ -1,0 +1,106 @@
+"""The device as an IP core: ports, bus interfaces, parameters, registers. component.py and tables.py write it down."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bitloom.hls_gen.rtl.shell.top import AXI, TOP
+from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign
+
+STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))
+"""Signals of a stream and their widths; None: the stream's."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the top module. direction : "in" or "out"."""
+
+    name: str
+    direction: str
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A bus interface. kind : vendor:library:name of its bus type, whose version is 1.0.
+
+    mode : "master" or "slave". ports : logical name -> port.
+    """
+
+    name: str
+    kind: str
+    mode: str
+    ports: Mapping[str, str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bus_type(self) -> str:
+        """VLNV of the bus."""
+        return f"{self.kind}:1.0"
+
+    @property
+    def abstraction(self) -> str:
+        """VLNV of its signals."""
+        return f"{self.kind}_rtl:1.0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Core:
+    """What a packager must know. files : Verilog, relative to the folder of the sources."""
+
+    vlnv: str
+    display_name: str
+    description: str
+    ports: Sequence[Port]
+    interfaces: Sequence[Interface]
+    parameters: Mapping[str, object]
+    registers: Sequence[Mapping[str, Any]]
+    files: Sequence[str]
+    top: str = TOP
+    memory_map: str = REGISTERS[DEVICE]
+    address_block: str = ADDRESS_BLOCK
+    space_bytes: int = DEVICE_BYTES
+
+    @classmethod
+    def of(cls, design: BlockDesign, files: Sequence[str]) -> "Core":
+        """The device in a block design, with the Verilog in ``files``."""
+        return cls(
+            vlnv=design.vlnv,
+            display_name=f"bitloom: {design.name}",
+            description=f"Accelerator for low-bit neural networks, digest {design.digest}",
+            ports=_ports(design.stream_bits),
+            interfaces=_interfaces(),
+            parameters=design.device_parameters,
+            registers=design.registers,
+            files=files,
+        )
+
+
+def _ports(stream_bits: int) -> list[Port]:
+    ports = [Port("clk", "in"), Port("rst", "in")]
+    for name, mode in (("s_axis", "slave"), ("m_axis", "master")):
+        for signal, width in STREAM:
+            taken = (mode == "slave") != (signal == "tready")
+            ports.append(Port(f"{name}_{signal}", "in" if taken else "out", width or stream_bits))
+    return [*ports, *(Port(f"s_axi_{name}", way, width) for name, way, width in AXI), Port("irq", "out")]
+
+
+def _interfaces() -> list[Interface]:
+    bus, wire = "xilinx.com:interface", "xilinx.com:signal"
+    clocked = {"ASSOCIATED_BUSIF": "s_axi:s_axis:m_axis", "ASSOCIATED_RESET": "rst"}
+    return [
+        Interface(
+            "s_axi",
+            f"{bus}:aximm",
+            "slave",
+            {name.upper(): f"s_axi_{name}" for name, *_ in AXI},
+            {"PROTOCOL": "AXI4LITE"},
+        ),
+        *(
+            Interface(name, f"{bus}:axis", mode, {signal.upper(): f"{name}_{signal}" for signal, _ in STREAM})
+            for name, mode in (("s_axis", "slave"), ("m_axis", "master"))
+        ),
+        Interface("clk", f"{wire}:clock", "slave", {"CLK": "clk"}, clocked),
+        Interface("rst", f"{wire}:reset", "slave", {"RST": "rst"}, {"POLARITY": "ACTIVE_HIGH"}),
+        Interface("irq", f"{wire}:interrupt", "master", {"INTERRUPT": "irq"}, {"SENSITIVITY": "LEVEL_HIGH"}),
+    ]

@@ -1,0 +1,1 @@
+"""What people look at: reports, plots, notebooks, waveforms."""

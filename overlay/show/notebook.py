@@ -1,0 +1,87 @@
+"""Where a notebook runs: on a board if the bitstream is there, else on the virtual board.
+
+    place = find("digits-cnn")  # a reference design (designs.py)
+    print(place)                # which of the two it is
+    overlay = BitloomOverlay(place.bit)
+
+A board needs nothing but the driver, golden and pynq for it.
+"""
+
+import json
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pynq
+from pynq.pl_server.device import Device
+
+if TYPE_CHECKING:
+    from bitloom.overlay.virtual.board import VirtualDevice
+
+FOLDER = Path("build")
+
+
+@dataclass(frozen=True)
+class Place:
+    """bit : the bitstream's path.  board : the board's name, or the virtual board."""
+
+    design: str
+    bit: str
+    board: "str | VirtualDevice"
+
+    @property
+    def virtual(self) -> bool:
+        """Whether the device is simulated."""
+        return not isinstance(self.board, str)
+
+    def __str__(self) -> str:
+        if self.virtual:
+            return (f"{self.design}: no board with this bitstream here, so the virtual board simulates the design "
+                    f"(built in {Path(self.bit).parent})")  # fmt: skip
+        return f"{self.design}: {self.bit} on {self.board}"
+
+
+def find(design: str, folder: Path | str = FOLDER) -> Place:
+    """The design's bitstream on the board that pynq finds; without one of them the virtual board, with the reference
+    design of that name built in ``folder / design``. pynq's active device is that board from then on.
+
+    A bitstream is looked for in this folder, by the name in the manifest beside it, then where pynq has its overlays,
+    as ``design``.bit. ImportError where one would have to simulate and can't.
+    """
+    board = _board()
+    bit = board and _bitstream(design, board)
+    if bit:
+        Device.active_device = board
+        return Place(design, bit, board.name)
+    try:
+        from bitloom.overlay.build import build as builds
+        from bitloom.overlay.build.designs import reference
+        from bitloom.overlay.virtual.board import activate
+    except ImportError as e:
+        raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: pip install "
+                          f"'bitloom[hls,sim]' ({e})") from e  # fmt: skip
+    chosen = reference(design)
+    models = chosen.models()
+    made = builds.build(Path(folder) / design, chosen.design(design, models), models,
+                        order=chosen.order, work=chosen.work, mapping=chosen.mapping)  # fmt: skip
+    return Place(design, str(made.bit), activate())
+
+
+def _board() -> "Device | None":
+    """The first board that pynq finds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "No devices found": then there is none
+        return next(iter(Device.devices), None)
+
+
+def _bitstream(design: str, board: "Device") -> str | None:
+    """Path of the design's .bit, None if there is none."""
+    for path in sorted(Path.cwd().glob("*.manifest.json")):
+        bit = path.with_name(path.name.replace(".manifest.json", ".bit"))
+        if bit.is_file() and json.loads(path.read_text())["name"] == design:
+            return str(bit)
+    try:
+        return str(pynq.Bitstream(f"{design}.bit", device=board).bitfile_name)
+    except OSError:
+        return None

@@ -1,0 +1,115 @@
+"""Pictures for notebooks. Each function draws one, on the axes of matplotlib that it is given."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.overlay.show.report.colours import LIGHT, SPENT
+
+from .vcd import Signal
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GOOD, BAD = LIGHT["beats"], LIGHT["wait_room"]
+LETTERS = 130
+"""That fit beside each other in the width of a waveform."""
+
+
+def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], marked: Sequence[bool] = ()) -> None:
+    """One picture an axes, (N, H, W, 1) grey on white or (N, H, W, 3) uint8 RGB; those ``marked`` have a red title."""
+    grey = {"cmap": "gray_r", "vmin": 0, "vmax": pictures.max()} if pictures.shape[3] == 1 else {}
+    for k, (one, picture, title) in enumerate(zip(axes, pictures, titles)):
+        one.imshow(picture.squeeze(), **grey)
+        one.set_title(title, fontsize=9, color=BAD if len(marked) and marked[k] else "black")
+        one.set_xticks([])
+        one.set_yticks([])
+
+
+def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: Sequence[str]) -> None:
+    """How many images of each class (rows) were given which class (columns); 0 is left blank."""
+    counts = np.zeros((len(classes), len(classes)), int)
+    np.add.at(counts, (labels, predicted), 1)
+    axes.imshow(counts, cmap="Blues")
+    for row, column in np.argwhere(counts):
+        dark = counts[row, column] > counts.max() / 2
+        axes.text(column, row, str(counts[row, column]), ha="center", va="center", fontsize=9,
+                  color="white" if dark else "black" if row == column else BAD)  # fmt: skip
+    axes.set_xticks(range(len(classes)), classes)
+    axes.set_yticks(range(len(classes)), classes)
+    axes.set(title="images by class and prediction", xlabel="predicted class", ylabel="class")
+
+
+def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> None:
+    """Where the cycles of each NPU went: a bar an NPU, the array's share written beside it.
+
+    counters : of ``Accelerator.counters``.  names : of the NPUs, the first one is drawn uppermost.
+    """
+    total = counters["cycles"]
+    begin = np.zeros(len(names))
+    for key, label in SPENT.items():
+        share = np.array([100 * counters.get(f"npu{n}_{key}", 0) / total for n in range(len(names))])
+        if share.any():
+            axes.barh(names, share, left=begin, color=LIGHT[key], label=label)
+        begin += share
+    for n in range(len(names)):
+        axes.text(101, n, f"{counters[f'npu{n}_beats'] / total:.1%}", va="center")
+    axes.invert_yaxis()
+    axes.set(xlim=(0, 112), xlabel=f"share of {total:,} cycles, %")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=len(SPENT), frameon=False)
+
+
+def waveform(axes: "Axes", signals: Mapping[str, Signal], begin: int, end: int) -> None:
+    """Signals in the clock cycles ``begin`` .. ``end`` - 1, uppermost first: bits as lines, others as bars with values.
+
+    signals : by the names that stand beside them.
+    """
+    time = np.arange(begin, end + 1)
+    for row, signal in enumerate(signals.values()):
+        values, bottom = signal.in_cycles(begin, end), -1.5 * row
+        if values.max(initial=0) <= 1:
+            line = bottom + np.append(values, values[-1])
+            axes.step(time, line, where="post", color=GOOD, linewidth=1)
+            axes.fill_between(time, bottom, line, step="post", color=GOOD, alpha=0.3)
+            continue
+        edges = [0, *(np.flatnonzero(np.diff(values)) + 1), len(values)]
+        for a, b in pairwise(edges):
+            axes.broken_barh([(begin + a, b - a)], (bottom, 1), facecolor=LIGHT["panel"], edgecolor=LIGHT["muted"])
+            if len(str(values[a])) * len(values) < LETTERS * (b - a):
+                axes.text(begin + (a + b) / 2, bottom + 0.5, f"{values[a]}", ha="center", va="center", fontsize=7)
+    axes.set_yticks([0.5 - 1.5 * row for row in range(len(signals))], list(signals))
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(begin, end), xlabel="clock cycle")
+    axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def visits(axes: "Axes", table: StageTables, windows: int) -> None:
+    """Which tuple each tap of a stage's first windows reads: new ones, old ones, and how far back the oldest lies."""
+    taps = np.flatnonzero(table.window < windows)
+    index, new, newest = table.index[taps], table.new[taps], table.newest[taps]
+    count = table.capacity(False)
+    axes.fill_between(taps, np.maximum(newest - count + 1, 0), newest, color=LIGHT["muted"], alpha=0.2, step="mid",
+                      label=f"in the memory: {count} tuple{'s' * (count > 1)}")  # fmt: skip
+    axes.plot(taps[new], index[new], "s", markersize=4, color=BAD, label="new: arrives now")
+    axes.plot(taps[~new], index[~new], "o", markersize=3, color=GOOD, label="old: read again")
+    for end in taps[table.last[taps]][:-1]:
+        axes.axvline(end + 0.5, color=LIGHT["line"], linewidth=0.7)
+    axes.set(title=f"{table.stage.name}, {table.order} order", xlabel="tap; lines part windows",
+             ylabel="tuple, in order of arrival")  # fmt: skip
+    axes.legend(loc="upper left", fontsize=8)
+
+
+def scores(axes: "Axes", values: np.ndarray, classes: Sequence[str], label: int | None = None) -> None:
+    """(classes,) scores of one image as bars; the largest one is the class that is given, ``label``'s name is bold."""
+    best = int(values.argmax())
+    colours = [(GOOD if label in (None, best) else BAD) if k == best else LIGHT["line"] for k in range(len(classes))]
+    axes.barh(range(len(classes)), values, color=colours)
+    axes.set_yticks(range(len(classes)), classes, fontsize=8)
+    for k, text in enumerate(axes.get_yticklabels()):
+        text.set_fontweight("bold" if k == label else "normal")
+    axes.invert_yaxis()
+    axes.axvline(0, color="black", linewidth=0.7)
+    axes.set_xlabel("score")

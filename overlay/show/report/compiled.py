@@ -1,0 +1,33 @@
+"""A build's network with all that compiling it gave."""
+
+from dataclasses import dataclass
+
+from bitloom.golden.file import model_digest
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build.build import Build
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A network of a build."""
+
+    build: Build
+    model: Model
+    program: Program
+    manifest: Manifest
+    plan: Plan
+
+
+def compiled(build: Build, model: Model) -> Compiled:
+    """``model`` as ``build`` has it; ValueError if its program is of another model."""
+    program, digest = build.program(model.network.name), model_digest(model)
+    if digest != program.model_digest:
+        raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
+                         f"got the model {digest[:16]}: build again")  # fmt: skip
+    manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
+    geometries = [npu.parameters for npu in manifest.npus]
+    made = plan(model, geometries, build.order, build.work, mapping=program.mapping)
+    return Compiled(build, model, program, manifest, made)

@@ -1,0 +1,89 @@
+"""The memories of a design, how much of each the network uses, and what they become in an FPGA of the 7 series.
+
+Rows used: of a memory that the program loads, those that it writes; of one between two streams, the most words that it
+ever holds by the flow model. Other memories are always whole in use, or nothing is said about them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from bitloom.hls_gen.design.packets import packets
+from bitloom.overlay.explore.memory import mapped
+from bitloom.overlay.explore.stores import Store, npu_stores, stores
+
+from .compiled import Compiled
+
+LEVELS = {
+    "tuples": "tuple_words",
+    "pool_tuples": "pool_words",
+    "map_store": "map_words",
+    "buffers": "buffer_words",
+    "spill_store": "spill_words",
+}
+"""Store -> what the flow model calls its level."""
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """A memory, or equal ones side by side. npu : None of those that belong to no NPU.  width : bits of a row.
+
+    used : rows, None where it is not known.  block : block RAM, not LUT RAM.
+    """
+
+    npu: int | None
+    name: str
+    depth: int
+    width: int
+    used: int | None
+    lutram: int
+    bram36: float
+
+    @property
+    def bits(self) -> int:
+        """Bits in all."""
+        return self.depth * self.width
+
+
+def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
+    """All memories, NPU by NPU. levels : most words that each store held (hls_gen.compiler.flow.Result)."""
+    design = made.build.design
+    used = _loaded(made) | {key: words for key, words in levels.items()}
+    out, shared = [], list(stores(design))
+    for n, npu in enumerate(design.npus):
+        own = list(npu_stores(npu, design.stream_bits))
+        shared = shared[len(own) :]
+        out += _uses(n, own, used)
+    return out + _uses(None, shared, used)
+
+
+def _loaded(made: Compiled) -> dict[str, int]:
+    """Rows that the program writes, by ``npu<n>.<memory>``: up to the last one."""
+    program = made.program
+    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in npu.memories}
+    for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
+        for head, memory, _ in packets(made.manifest, words, program.name, kind) if len(words) else ():
+            key = f"npu{head.npu}.{memory.name}"
+            out[key] = max(out[key], head.address + head.length)
+    return out
+
+
+def _uses(npu: int | None, found: Iterable[Store], used: Mapping[str, int]) -> list[MemoryUse]:
+    """Stores of one NPU; parts of the same memory, one after the other, as one."""
+    prefix = "" if npu is None else f"npu{npu}."
+    out = []
+    for name, group in groupby(found, key=lambda store: store.name):
+        parts = list(group)
+        areas = [mapped(s.width, s.depth, s.latency, s.style).resources * s.times for s in parts]
+        out.append(
+            MemoryUse(
+                npu=npu,
+                name=name,
+                depth=parts[0].depth,
+                width=sum(s.width * s.times for s in parts),
+                used=used.get(prefix + LEVELS.get(name, name)),
+                lutram=sum(a.lutram for a in areas),
+                bram36=sum(a.bram36 for a in areas),
+            )
+        )
+    return out

@@ -1,0 +1,46 @@
+"""The HTML page: one file that loads nothing. Needs jinja2 and matplotlib."""
+
+from itertools import groupby
+from pathlib import Path
+
+from bitloom.overlay.platform.boards import BOARDS
+
+from . import blocks
+from .colours import DARK, LIGHT, SPENT
+from .figures import svg
+from .gather import Report
+from .plots import pictures
+from .text import number, percent
+
+FOLDER = Path(__file__).parent
+
+
+def page(report: Report) -> str:
+    """The page's text; the same for equal reports."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": number, "percent": percent}
+    plots = {picture.name: (picture.title, Markup(svg(report, picture))) for picture in pictures(report)}
+    return environment.get_template("page.html").render(
+        r=report,
+        figures=report.figures,
+        plots=plots,
+        blocks=Markup(blocks.picture(report)),
+        light=LIGHT,
+        dark=DARK,
+        spent=SPENT,
+        memories=[
+            ("shared" if npu is None else f"NPU {npu}", list(own))
+            for npu, own in groupby(report.memories, key=lambda memory: memory.npu)
+        ],
+        points=[p for p in report.points if p.kind != "layer" or len(report.npus[p.npu or 0].layers) > 1],
+        boards=BOARDS.values(),
+    )

@@ -1,0 +1,77 @@
+"""Roofline: operations a cycle against operations a byte, for the whole device, each NPU and each layer.
+
+Two roofs bound a point: the lanes (an operation a lane and a cycle), and the bytes that can come in a cycle. For the
+device these are its streams, of which the busier one counts; for an NPU and a layer the words of its tuple memory, of
+which one a cycle comes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.overlay.study.designs import npu_lanes
+
+from .compiled import Compiled
+from .measure import Measured
+from .work import LayerWork
+
+
+@dataclass(frozen=True)
+class Point:
+    """kind : "device", "npu" or "layer".  npu : of an NPU or a layer.
+
+    operations, bytes, cycles : a frame; cycles are measured, of a layer its beats.  lanes : operations a cycle at most.
+    bytes_per_cycle : at most.
+    """
+
+    kind: str
+    name: str
+    npu: int | None
+    operations: int
+    bytes: float
+    cycles: float
+    lanes: int
+    bytes_per_cycle: float
+
+    @property
+    def intensity(self) -> float:
+        """Operations a byte."""
+        return self.operations / self.bytes
+
+    @property
+    def rate(self) -> float:
+        """Operations a cycle."""
+        return self.operations / self.cycles
+
+    @property
+    def roof(self) -> float:
+        """Operations a cycle, at most: the lower one of the two roofs."""
+        return min(self.lanes, self.intensity * self.bytes_per_cycle)
+
+
+def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[Point]:
+    """The device, its NPUs that compute a layer, then the layers."""
+    design, cycles = made.build.design, run.steady("cycles")
+    stream = design.stream_bits / 8
+    whole = Point(
+        kind="device",
+        name=made.program.name,
+        npu=None,
+        operations=sum(layer.operations for layer in work),
+        bytes=stream * max(run.steady("words_in"), run.steady("words_out")),
+        cycles=cycles,
+        lanes=sum(npu_lanes(npu) for npu in design.npus),
+        bytes_per_cycle=stream,
+    )
+    layers = [_point("layer", w.name, w.npu, [w], w.beats, made) for w in work]
+    npus = []
+    for n in range(len(design.npus)):
+        own = [w for w in work if w.npu == n]
+        npus += [_point("npu", f"NPU {n}", n, own, cycles, made)] if own else []
+    return [whole, *npus, *layers]
+
+
+def _point(kind: str, name: str, n: int, work: Sequence[LayerWork], cycles: float, made: Compiled) -> Point:
+    """The point of layers ``work`` of NPU ``n``."""
+    npu = made.build.design.npus[n]
+    operations, read = sum(w.operations for w in work), sum(w.words * w.word_bytes for w in work)
+    return Point(kind, name, n, operations, read, cycles, npu_lanes(npu), npu.word_bits / 8)

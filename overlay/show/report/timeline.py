@@ -1,0 +1,72 @@
+"""When each NPU works at which layer of which frame, by the flow model (hls_gen/compiler/flow), which is exact to the
+cycle."""
+
+from dataclasses import asdict, dataclass
+
+from bitloom.hls_gen.compiler.flow import Result, simulate
+from bitloom.hls_gen.compiler.flow.kahn import run
+from bitloom.hls_gen.compiler.flow.layer import passes
+from bitloom.hls_gen.compiler.flow.network import Network
+from bitloom.hls_gen.compiler.flow.of_plan import system
+
+from .compiled import Compiled
+
+FRAMES = 4
+"""Frames that are shown."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The array of an NPU at work for a layer of a frame: cycles begin..end, both included, waits between its windows
+    included. It begins with the layer's first pass over a window, taken without a wait."""
+
+    layer: int
+    npu: int
+    frame: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Frames back to back, from the cycle on in which the first header is accepted.
+
+    left : cycles in which frames have left.  cycles_per_frame, latency, stores : as hls_gen.compiler.flow.Result.
+    """
+
+    spans: tuple[Span, ...]
+    left: tuple[int, ...]
+    cycles_per_frame: float
+    latency: int
+    stores: dict[str, int]
+
+
+def timeline(made: Compiled, frames: int) -> Timeline | None:
+    """The first FRAMES frames; figures of a steady stream of ``frames``, even. None where weights are streamed, which
+    is not modelled."""
+    if len(made.program.weights):
+        return None
+    design = made.build.design
+    model = system(
+        made.plan, [asdict(npu) for npu in design.npus], stream_bits=design.stream_bits, spill_words=design.spill_words
+    )
+    result: Result = simulate(model, frames)
+    network = Network(model, FRAMES)
+    run(network.processes)
+    spans = [span for n in network.issuers for span in _spans(network, n)]
+    spans.sort(key=lambda s: (s.frame, s.layer))
+    return Timeline(tuple(spans), tuple(network.done), result.cycles_per_frame, result.latency, result.stores)
+
+
+def _spans(network: Network, n: int) -> list[Span]:
+    """Spans of NPU ``n``: its results come layer after layer, frame after frame, ``inner`` at the end of a pass."""
+    issuer, numbers, out, first = network.issuers[n], network.system.of(n), [], 0
+    latency, arrived = issuer.unit.array_latency, issuer.arrived
+    layers = [network.system.layers[i] for i in numbers]
+    lengths = [passes(layer.reading, layer.inner)[0][0] for layer in layers]
+    for frame in range(network.frames):
+        for i, layer, cycles in zip(numbers, layers, lengths):
+            begin = arrived[first + layer.inner - 1] - latency - cycles + 1
+            first += layer.reading.windows * layer.results
+            out.append(Span(i, n, frame, begin, arrived[first - 1] - latency))
+    return out

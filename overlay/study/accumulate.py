@@ -1,0 +1,129 @@
+"""What the ways to accumulate give and cost (spec A2, A3, A12): accuracy on the digits, area of a PE.
+
+Accuracy, on the test images, by golden and by simulated hardware, of
+
+    popcount   digits-cnn, as it was trained
+    replaced   the same weights with OR in place of popcount in the hidden binary layers (golden.zoo.digits_or.with_or)
+    trained    digits-or, trained for OR
+
+Area is that of one PE, for windows of PRODUCTS products.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import veriloggen
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.layers.accumulate import Accumulator
+from bitloom.golden.network import Model
+from bitloom.golden.zoo.digits import load_digits
+from bitloom.golden.zoo.digits_or import with_or
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.array.convolver import processing_element
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.overlay.area.synthesis import area_of
+from bitloom.overlay.area.yosys import yosys_version
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.run import run
+from bitloom.overlay.virtual.sim import BuildError
+
+FOLDER = Path("build/accumulate")
+FRAMES = 360
+
+PRODUCTS = 144
+"""Of a window of conv_2 in digits-cnn: 3 x 3 taps of 16 channels."""
+
+KINDS = ("popcount", "or", "both")
+POINTS = (("parallel", PRODUCTS), ("serial", 16), ("serial", 1), ("collect", 16), ("collect", 1))
+"""Structures and their lanes."""
+
+Row = dict[str, Any]
+Progress = Callable[[int, int], None]
+
+
+def models() -> dict[str, Model]:
+    """The three networks, by the names in the module's text."""
+    popcount = networks.load("digits-cnn")
+    replaced = with_or(popcount)
+    replaced = Model(replace(replaced.network, name="digits-cnn-or"), replaced.arrays)
+    return {"popcount": popcount, "replaced": replaced, "trained": networks.load("digits-or")}
+
+
+def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None) -> list[Row]:
+    """A row for each network: accuracies of golden and of hardware on the first test images, all of them compared.
+
+    The first runs on the design of the demo, the others share one whose NPU can do both.
+    progress : called with (frames done, frames of all networks).
+    """
+    data, found = load_digits(), models()
+    images, labels = data.test_images[:frames], data.test_labels[:frames]
+    by_or = [found["replaced"], found["trained"]]
+    made = {
+        "popcount": _build(folder / "popcount", [found["popcount"]], DIGITS),
+        "both": _build(folder / "both", by_or, replace(DIGITS, accumulate="both")),
+    }
+    rows: list[Row] = []
+    for number, (name, model) in enumerate(found.items()):
+        accumulate = "popcount" if name == "popcount" else "both"
+        update = None if progress is None else _shifted(progress, number * len(images), len(found) * len(images))
+        done = run(made[accumulate], model, images, progress=update)
+        report = done.report(labels)
+        rows.append(
+            {
+                "name": name,
+                "network": model.network.name,
+                "npu": accumulate,
+                **{key: report[key] for key in ("frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware")},
+            }
+        )
+    return rows
+
+
+def _build(folder: Path, chosen: list[Model], folding: Npu) -> builds.Build:
+    return builds.build(folder, fit("digits", chosen, folding), chosen)
+
+
+def processing_elements() -> Iterator[Npu]:
+    """NPUs whose PE takes windows of PRODUCTS products, of each kind and structure."""
+    for kind in KINDS:
+        for structure, lanes in POINTS:
+            yield Npu(
+                kfp=lanes,
+                accumulate=kind,
+                collect=PRODUCTS if structure == "collect" else 0,
+                shift_bits=0,
+                acc_bits=4 if kind == "or" else bits_for(PRODUCTS) + 1,
+            )
+
+
+def pe_area(npu: Npu) -> Row:
+    """Kind, structure, lanes, cycles of a window, and lut, ff and levels of the NPU's PE; None without Yosys."""
+    structure = "collect" if npu.collect else "parallel" if npu.kfp >= PRODUCTS else "serial"
+    golden = Accumulator(kind="popcount", structure=structure, products=PRODUCTS, lanes=npu.kfp)
+    row: Row = {"kind": npu.accumulate, "structure": structure, "lanes": npu.kfp, "cycles": golden.cycles()}
+    if missing_yosys():
+        return {**row, "lut": None, "ff": None, "levels": None}
+    veriloggen.reset()
+    library = Library(32, "carry_save")
+    block = processing_element(npu)[0](library, npu)
+    found = area_of(block.m.to_verilog(), block.m.name)
+    return {**row, "lut": found.total.lut, "ff": found.total.ff, "levels": found.levels}
+
+
+def missing_yosys() -> str:
+    """What to install for the areas; "" if nothing."""
+    try:
+        yosys_version()
+    except BuildError as e:
+        return str(e)
+    return ""
+
+
+def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    return lambda done, _: progress(before + done, total)

@@ -1,0 +1,110 @@
+"""The same network by every implementation, stage by stage, beside golden's plain definition.
+
+Golden's definition (`Model.trace`) is what the others are compared with: the tiled convolution in numpy, the CUDA
+source under fibers and on a GPU, the packed convolution of this machine's processor (golden/kernels/tiled), and
+simulated hardware. Hardware gives only a network's last map; so the network is cut off after each stage, and one design
+runs all these shorter networks.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bitloom.golden.kernels import native
+from bitloom.golden.kernels.tiled import check
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import folding
+from bitloom.overlay.build.run import random_images, run
+
+RTL = "rtl"
+NAMES = (*check.IMPLEMENTATIONS, RTL)
+"""Implementations that are compared with golden: those of golden.kernels.tiled, and simulated hardware."""
+
+NPUS = dict.fromkeys(("cnv-w1a1", "lfc-w1a1"), Npu(kfp=64, kgp=8, pfp=8, ol=4, planes=8, shift_bits=0))
+"""The one NPU that runs a network's stages, where it is not `folding`'s, which is small."""
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One row: a stage's name (its first layer's), the values that it gives for all images, and how many of these each
+    implementation has otherwise than golden; None where an implementation leaves the stage to golden."""
+
+    name: str
+    values: int
+    wrong: dict[str, int | None]
+
+
+def missing() -> dict[str, str]:
+    """Implementations that can't run on this machine, and why, in a line each."""
+    reasons = {name: found.missing() for name, found in check.IMPLEMENTATIONS.items()} | {RTL: native.missing()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def available() -> list[str]:
+    """Implementations that can run on this machine."""
+    absent = missing()
+    return [name for name in NAMES if name not in absent]
+
+
+def crosscheck(
+    model: Model,
+    folder: Path,
+    names: Sequence[str],
+    *,
+    images: int = 1,
+    word_bits: int = 32,
+    progress: Progress | None = None,
+) -> list[Stage]:
+    """Every stage of ``model`` for random images, by the implementations ``names`` (of `available`).
+
+    folder : of the hardware's build.  word_bits : B, where an implementation has a choice.
+    progress : called with (implementations done, all). ValueError for an unknown name or fewer than 1 image.
+    """
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"crosscheck: an implementation must be one of {', '.join(NAMES)}, got {name!r}")
+    if images < 1:
+        raise ValueError(f"crosscheck: images must be >= 1, got {images}")
+    given = random_images(model.network, images, 0)
+    golden, stages = model.trace(given), check.stages(model, word_bits)
+    wrong: dict[str, list[int | None]] = {}
+    for done, name in enumerate(names):
+        if progress is not None:
+            progress(done, len(names))
+        if name == RTL:
+            outputs: Sequence[np.ndarray | None] = hardware_trace(model, given, stages, folder)
+        else:
+            chosen = check.IMPLEMENTATIONS[name]
+            outputs = check.trace(model, given, chosen.convolve, chosen.word_bits or word_bits)
+        wrong[name] = [None if x is None else int((x != golden[s.last]).sum()) for s, x in zip(stages, outputs)]
+    return [
+        Stage(model.network.layers[s.first].name, golden[s.last].size, {name: wrong[name][k] for name in names})
+        for k, s in enumerate(stages)
+    ]
+
+
+def hardware_trace(model: Model, images: np.ndarray, stages: Sequence[check.Stage], folder: Path) -> list[np.ndarray]:
+    """What each stage gives on simulated hardware, in golden's values (N, H', W', C').
+
+    Builds one design in ``folder`` for the network cut off after each stage. ValueError where the engine can't compute
+    the network.
+    """
+    cut = [cut_off(model, stage.last) for stage in stages]
+    design = fit("crosscheck", cut, NPUS.get(model.network.name) or folding(model))
+    build = builds.build(folder, design, cut)
+    return [run(build, shorter, images).outputs for shorter in cut]
+
+
+def cut_off(model: Model, last: int) -> Model:
+    """The model up to layer ``last``; its name ends with that layer's."""
+    layers = model.network.layers[: last + 1]
+    name = f"{model.network.name}-{layers[-1].name.replace('_', '-')}"
+    arrays = {layer.name: model.arrays[layer.name] for layer in layers if layer.name in model.arrays}
+    return Model(Network(name=name, input=model.network.input, layers=layers), arrays)

@@ -1,0 +1,151 @@
+"""Figures of the reference designs, measured in simulation; the same on every machine and in every run.
+
+cycles_per_frame is that of a steady stream: a batch of n frames and one of 2 n are run, each from an idle device to its
+last result, and
+
+    cycles_per_frame = (cycles(2 n) - cycles(n)) / n
+
+so that what only the first and the last frame cost is not in it. The same goes for beats and waits, which add up to it.
+latency_cycles is a frame alone: the cycles of a batch of one, from the first word of the frame taken, its header
+accepted, to its last result word.
+
+A lane is one multiply-accumulate of one input channel and one kernel a cycle, whatever the width of its operands:
+kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU;
+where that NPU computes no other layer, they count as one. xnor_lanes are the lanes that are XNOR gates: kfp * kgp of
+the binary NPUs.
+
+Of several NPUs, ideal_cycles_per_frame are the beats of the busiest one, whose waits are those that stand beside it,
+and utilisation is the part of all lanes that is at work.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.kernels import packed
+from bitloom.golden.network import Model
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.area.synthesis import area
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import Reference
+from bitloom.overlay.build.run import random_images
+from bitloom.overlay.virtual.board import activate
+
+FOLDER = Path("build/bench")
+FRAMES = 8
+PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
+AREA = ("lut", "lutram", "ff", "bram36", "dsp", "levels")
+
+Figures = dict[str, Any]
+Progress = Callable[[int, int], None]
+
+
+def measure(
+    name: str, design: Reference, frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None
+) -> tuple[Figures, builds.Build]:
+    """Figures of a design by name, and its build, in ``folder / name``.
+
+    frames : of the longer batch, even, >= 2; random images, all compared with golden.
+    progress : called with (frames done, frames) after each batch.
+    """
+    if frames < 2 or frames % 2:
+        raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
+    models = design.models()
+    hardware = design.design(name, models)
+    build = builds.build(folder / name, hardware, models, order=design.order, work=design.work, mapping=design.mapping)
+    lengths = sorted({1, frames // 2, frames})
+    total = sum(lengths) + frames * len(models[1:])
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(done, total)
+
+    board = activate()
+    try:
+        board.waveform = None
+        board.stall()
+        with Accelerator(build.bit) as accelerator:
+            model = models[0]
+            program = build.program(model.network.name)
+            wrong, counters = _run(accelerator, program, model, lengths, count)
+            also = []
+            for other in models[1:]:
+                missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
+                also.append({
+                    "network": other.network.name, "frames": frames, "mismatches": int(missed.sum()),
+                    "cycles_per_frame": cycles[frames]["cycles"] / frames,
+                })  # fmt: skip
+    finally:
+        board.close()
+    return {
+        "name": name, **lanes(hardware), "frames": frames, "mismatches": int(wrong.sum()),
+        **_steady(counters, hardware, program), "latency_cycles": counters[1]["cycles"],
+        **({"also": also} if also else {}),
+    }, build  # fmt: skip
+
+
+def _run(
+    accelerator: Accelerator, program: Program, model: Model, lengths: Sequence[int], count: Callable[[int], None]
+) -> tuple[np.ndarray, dict[int, dict[str, int]]]:
+    """Batches of so many of the same random images: (frames that golden has otherwise, counters of each batch)."""
+    frames = max(lengths)
+    images = random_images(model.network, frames, 0)
+    golden = packed.forward(model, images)
+    wrong, counters = np.zeros(frames, bool), {}
+    accelerator.load(program)
+    for length in lengths:
+        accelerator.clear_counters()
+        outputs = accelerator.predict(images[:length], length)
+        counters[length] = accelerator.counters()
+        wrong[:length] |= (outputs != golden[:length]).any(axis=(1, 2, 3))
+        count(length)
+    return wrong, counters
+
+
+def lanes(design: Design) -> Figures:
+    """NPUs and lanes of a design, as the module's text counts them."""
+    return {
+        "npus": len(design.npus),
+        "lanes": sum(npu_lanes(n) for n in design.npus),
+        "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.kind == "binary"),
+    }
+
+
+def npu_lanes(npu: Npu) -> int:
+    """Lanes of an NPU; one that reads frames alone, in bit planes, has one for all planes of a channel."""
+    return (npu.plane_lanes if npu.inlets == ("host",) else npu.kfp) * npu.kgp
+
+
+def area_figures(design: Design) -> Figures:
+    """AREA of a design; BuildError where Yosys is missing. ``lut`` are those of logic, ``lutram`` those of memory."""
+    found = area(design)
+    return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
+
+
+def _steady(counters: Mapping[int, Mapping[str, int]], design: Design, program: Program) -> Figures:
+    """Figures a frame of a steady stream, from the counters of batches of so many frames."""
+    few, many = sorted(counters)[-2:]
+
+    def per_frame(key: str) -> int | float:
+        cycles, frames = counters[many][key] - counters[few][key], many - few
+        return cycles / frames if cycles % frames else cycles // frames
+
+    cycles = per_frame("cycles")
+    npus: list[Figures] = [{key: per_frame(f"npu{n}_{key}") for key in PER_FRAME} for n in range(len(design.npus))]
+    ideal = [sum(beats for (_, beats), n in zip(program.layers, program.mapping) if n == k) for k in range(len(npus))]
+    work = sum(beats * npu_lanes(npu) for beats, npu in zip(ideal, design.npus))
+    busiest = ideal.index(max(ideal))
+    return {
+        "cycles_per_frame": cycles,
+        "ideal_cycles_per_frame": max(ideal),
+        "utilisation": work / (cycles * lanes(design)["lanes"]),
+        **{f"{key}_per_frame": npus[busiest][key] for key in PER_FRAME},
+        **({"per_npu": npus} if len(npus) > 1 else {}),
+    }

@@ -1,0 +1,42 @@
+"""The two orders of a network's maps side by side (spec B7): tuples that each layer's tuple memory must hold, and bits
+of its tables.
+
+Both count what the schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, tables as narrow
+as their contents. Memories of a design are a little larger: powers of two, and rows as wide as the design's fields.
+"""
+
+from typing import Any
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.schedule import Schedule
+from bitloom.hls_gen.compiler.sizing import geometry
+from bitloom.hls_gen.design.npu import Npu
+
+TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
+
+
+def orders(model: Model, folding: Npu) -> dict[str, Any]:
+    """What "pull" and "raster" need, and which of them "auto" takes: the one with fewer memory_bits.
+
+    tuples : smallest legal capacity where a window is passed once for each group of kernels (convolutions) or once
+        (pools).  tuples_one_pass : where one group holds all kernels.
+    ValueError where the engine of ``folding`` can't compute the network.
+    """
+    chosen = plan(model, [geometry(folding)], "auto").schedule
+    both = {s.order: s for s in chosen.compared}
+    layers = [
+        {
+            "name": table.stage.name, "tuple_bits": table.stage.tuple_bits,
+            **{order: _layer(s, index) for order, s in both.items()},
+        }
+        for index, table in enumerate(chosen.tables)
+    ]  # fmt: skip
+    totals = {order: {key: getattr(s, key) for key in TOTALS} for order, s in both.items()}
+    return {"network": model.network.name, "auto": chosen.order, "layers": layers, "totals": totals}
+
+
+def _layer(chosen: Schedule, index: int) -> dict[str, int]:
+    table = chosen.tables[index]
+    tuples = table.capacity(table.stage.kind == "conv")
+    return {"tuples": tuples, "tuples_one_pass": table.capacity(False), "table_bits": table.bits(tuples).total}

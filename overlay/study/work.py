@@ -1,0 +1,90 @@
+"""The two orders of work, layer by layer (spec B9, A10): what order "input" saves of tuple memory, and of cycles.
+
+One design with enough accumulators runs the network several times, each time with another program: every layer in order
+"output", then one layer after the other in order "input". So all cycles are of the same hardware.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.kernels import packed
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.build.run import random_images
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.board import activate
+
+Progress = Callable[[int, int], None]
+
+
+def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Progress | None = None) -> dict[str, Any]:
+    """Cycles a frame with all layers in order "output", and for each layer with several kernel groups its words of
+    tuple memory and the cycles a frame with that layer in order "input".
+
+    Cycles are those of a batch of ``frames`` random images, divided. ValueError where the engine can't compute the
+    network; RuntimeError if hardware and golden differ.
+    """
+    groups = {p.name: -(-p.out_channels // folding.kgp) for p in _plan(model, folding, "output").lowered.passes}
+    several = [name for name, count in groups.items() if count > 1]
+    accumulators = 1 << (2 * max(groups.values()) - 1).bit_length() if several else 2
+    roomy = replace(folding, accumulators=accumulators)
+    design = _enough(model, roomy)
+    made = generate(design)
+    manifest = Manifest.from_dict(made.manifest, design.name)
+    bit = write_simulation_overlay(folder, made.manifest, made.text)
+    images = random_images(model.network, frames, 0)
+    golden = packed.forward(model, images)
+    choices: list[Mapping[str, str]] = [{}, *({name: "input"} for name in several)]
+    cycles = []
+    board = activate()
+    try:
+        with Accelerator(bit) as accelerator:
+            for number, choice in enumerate(choices):
+                accelerator.load(compile_model(model, manifest, work=choice))
+                accelerator.clear_counters()
+                if not np.array_equal(accelerator.predict(images, frames), golden):
+                    raise RuntimeError(f"{model.network.name}: every frame must equal golden with {dict(choice)}")
+                cycles.append(accelerator.counters()["cycles"] / frames)
+                if progress is not None:
+                    progress(number + 1, len(choices))
+    finally:
+        board.close()
+    layers = [
+        {
+            "name": name,
+            "groups": groups[name],
+            **{f"tuple_words_{order}": _words(model, roomy, name, order) for order in ("output", "input")},
+            "cycles_gained": cycles[0] - after,
+        }
+        for name, after in zip(several, cycles[1:])
+    ]
+    return {"network": model.network.name, "accumulators": accumulators, "cycles_output": cycles[0], "layers": layers}
+
+
+def _plan(model: Model, folding: Npu, order: str) -> Any:
+    return plan(model, [geometry(folding)], work=order)
+
+
+def _enough(model: Model, folding: Npu) -> Design:
+    """A design that fits the network in both orders of work."""
+    both = [fit("work", [model], folding, work=order).npus[0] for order in ("output", "input")]
+    depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output").npus[0].depths()}
+    return Design(name="work", npus=(replace(both[0], **depths),))
+
+
+def _words(model: Model, folding: Npu, name: str, order: str) -> int:
+    """Words that the tuples of layer ``name`` need in its tuple memory."""
+    made = _plan(model, folding, order)
+    number = [p.name for p in made.lowered.passes].index(name)
+    row = made.npus[0].conv.layers[number]
+    return int(row["hold"] * (row["words_minus_1"] + 1))

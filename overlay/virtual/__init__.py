@@ -1,0 +1,1 @@
+"""The virtual board: simulated hardware, behind pynq's own drivers."""

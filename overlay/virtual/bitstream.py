@@ -1,0 +1,109 @@
+"""A simulation overlay: files that ``pynq.Overlay`` loads and a virtual board simulates.
+
+    <stem>.bit             valid header that says "simulation only", no configuration data
+    <stem>.hwh             the block design (block_design.py, hwh.py)
+    <stem>.v               the Verilog to simulate
+    <stem>.manifest.json   the manifest (docs/reference/device.md)
+
+The stem ends in a hash of the content and the .bit holds the hash of the .hwh: pynq keeps what it knows of an overlay
+under the content of its .bit, and a board does not take a firmware file twice under one name.
+"""
+
+import hashlib
+import json
+import os
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.hwh import hwh_text
+
+SIMULATION_ONLY = "SIMULATION ONLY"
+MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
+
+
+class OverlayError(RuntimeError):
+    """The files of a simulation overlay are incomplete or do not belong together."""
+
+
+def _field(key: bytes, text: str) -> bytes:
+    data = text.encode("ascii") + b"\0"
+    return key + struct.pack(">H", len(data)) + data
+
+
+def bit_bytes(design: BlockDesign, hwh: str) -> bytes:
+    """The .bit file. Its payload has no synchronisation word: an FPGA that is given it ignores all of it."""
+    digest = hashlib.sha256(hwh.encode()).hexdigest()
+    payload = f"{SIMULATION_ONLY}: no configuration data. hwh sha256 {digest}\n".encode()
+    payload += b"\0" * (-len(payload) % 4)
+    head = _field(b"a", f"{design.name} {SIMULATION_ONLY};UserID=0XFFFFFFFF;Version=0")
+    head += _field(b"b", "-".join(design.part).replace("--", "-"))
+    head += _field(b"c", "1970/01/01") + _field(b"d", "00:00:00")
+    return MAGIC + head + b"e" + struct.pack(">I", len(payload)) + payload
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a whole file or none, whoever else writes it."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_bytes(data)
+    os.replace(part, path)
+
+
+def write_simulation_overlay(
+    directory: Path | str,
+    manifest: Mapping[str, Any],
+    verilog: str,
+    *,
+    arch: str | None = None,
+    clock_mhz: float = 100.0,
+    board: Board | None = None,
+) -> Path:
+    """Write the four files of a simulation overlay and return the path of the .bit.
+
+    manifest, verilog : what the generator gave. arch, clock_mhz, board : as for BlockDesign.from_manifest.
+    The same content always gets the same names.
+    """
+    design = BlockDesign.from_manifest(manifest, arch=arch, clock_mhz=clock_mhz, board=board)
+    hwh = hwh_text(design)
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
+    stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / f"{stem}.v", verilog.encode())
+    _write(folder / f"{stem}.manifest.json", text.encode())
+    _write(folder / f"{stem}.hwh", hwh.encode())
+    bit = folder / f"{stem}.bit"
+    _write(bit, bit_bytes(design, hwh))
+    return bit
+
+
+@dataclass(frozen=True)
+class SimulationOverlay:
+    """What stands beside a simulation .bit."""
+
+    manifest: Mapping[str, Any]
+    verilog: str
+
+
+def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
+    """The Verilog and the manifest beside ``bit``.
+
+    Raises OverlayError where the .bit is a real one, a file is missing, or the .hwh is not the one it was made with.
+    """
+    bit = Path(bit)
+    data = bit.read_bytes()
+    if SIMULATION_ONLY.encode() not in data[:256]:
+        raise OverlayError(f"{bit.name}: a virtual board loads only simulation overlays, and this is a real bitstream")
+    paths = {suffix: bit.with_suffix(suffix) for suffix in (".hwh", ".v", ".manifest.json")}
+    for path in paths.values():
+        if not path.is_file():
+            raise OverlayError(f"{bit.name}: {path.name} must lie beside it, and is missing")
+    if hashlib.sha256(paths[".hwh"].read_bytes()).hexdigest().encode() not in data:
+        raise OverlayError(f"{bit.name}: {bit.stem}.hwh is not the one that it was written with")
+    return SimulationOverlay(json.loads(paths[".manifest.json"].read_text()), paths[".v"].read_text())

@@ -1,0 +1,222 @@
+"""AXI DMA in direct register mode (Xilinx PG021), as far as a driver can see it.
+
+    MM2S: DDR --> source queue of the simulation --> s_axis
+    S2MM: m_axis --> sink queue of the simulation --> DDR
+
+Registers of a channel (MM2S at 0x00, S2MM at 0x30): CR +0x00, SR +0x04, ADDRESS +0x18, ADDRESS_MSB +0x1C, LENGTH +0x28.
+
+Stricter than the hardware where that leaves the behaviour open, so that a wrong driver fails here:
+
+- A packet that is longer than the S2MM buffer is an internal error: the buffer is full and its last word had no tlast.
+- A transfer must lie inside one allocated buffer, start at a stream word and be a multiple of it (no DRE, no tkeep).
+- LENGTH must not be written during a transfer.
+
+Looser than the hardware: MM2S reads the DDR when LENGTH is written; S2MM takes nothing before LENGTH is written.
+"""
+
+from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
+from bitloom.overlay.virtual.sim import Simulation
+
+from .memory import Ddr
+
+RUN, RESET = 1 << 0, 1 << 2
+HALTED, IDLE = 1 << 0, 1 << 1
+INTERNAL, SLAVE, DECODE = 1 << 4, 1 << 5, 1 << 6
+DONE_IRQ, ERROR_IRQ, ALL_IRQ = 1 << 12, 1 << 14, 0x7000
+CONTROL_RESET = 0x0001_0002  # interrupt threshold 1, and a bit that always reads 1
+CONTROL, STATUS, ADDRESS, ADDRESS_MSB, LENGTH = 0x00, 0x04, 0x18, 0x1C, 0x28
+
+
+class DmaMisuseError(RuntimeError):
+    """A driver did what the AXI DMA leaves undefined. The message says what."""
+
+
+class Channel:
+    """Registers of one direction. ``start`` and ``step`` move data; subclasses fill them in."""
+
+    name = ""
+
+    def __init__(self, simulation: Simulation, memory: Ddr):
+        self.simulation, self.memory = simulation, memory
+        self.word_bytes = simulation.stream_bits // 8
+        self.clear()
+
+    def clear(self) -> None:
+        """State after reset."""
+        self.control, self.status = CONTROL_RESET, HALTED
+        self.address = self.length = 0
+        self.active = False
+
+    def read(self, offset: int) -> int:
+        """A register; 0 where there is none."""
+        known = {CONTROL: self.control, STATUS: self.status, LENGTH: self.length}
+        known |= {ADDRESS: self.address & 0xFFFFFFFF, ADDRESS_MSB: self.address >> 32}
+        return known.get(offset, 0)
+
+    def write(self, offset: int, value: int) -> None:
+        """Write a register. Writing LENGTH starts a transfer."""
+        if offset == CONTROL:
+            self.control = (value & ~RESET) | 2
+            if value & RUN:
+                self.status &= ~HALTED
+            elif not self.active:
+                self.status = (self.status | HALTED) & ~IDLE
+        elif offset == STATUS:
+            self.status &= ~(value & ALL_IRQ)
+        elif offset == ADDRESS:
+            self.address = self.address >> 32 << 32 | value
+        elif offset == ADDRESS_MSB:
+            self.address = value << 32 | self.address & 0xFFFFFFFF
+        elif offset == LENGTH and not self.status & HALTED:
+            self._begin(value & (1 << DMA_LENGTH_BITS) - 1)
+
+    def _begin(self, length: int) -> None:
+        if self.active:
+            raise DmaMisuseError(f"{self.name}: LENGTH written while a transfer is running")
+        if length % self.word_bytes or self.address % self.word_bytes:
+            raise DmaMisuseError(
+                f"{self.name}: address and length must be multiples of {self.word_bytes} bytes (the stream word),"
+                f" got 0x{self.address:X} and {length}"
+            )
+        self.length = length
+        self.status &= ~IDLE
+        if not length:
+            self.fail(INTERNAL)
+        elif not self.memory.holds(self.address, length):
+            self.fail(DECODE)
+        else:
+            self.active = True
+            self.start()
+
+    def finish(self) -> None:
+        """The transfer is complete."""
+        self.active = False
+        self.status |= IDLE | DONE_IRQ
+        if not self.control & RUN:
+            self.status = (self.status | HALTED) & ~IDLE
+
+    def fail(self, error: int) -> None:
+        """The transfer ended with an error; only a reset helps."""
+        self.active = False
+        self.control &= ~RUN
+        self.status = (self.status | error | ERROR_IRQ | HALTED) & ~IDLE
+
+    @property
+    def interrupt(self) -> bool:
+        """The interrupt output of the channel."""
+        return bool(self.status & self.control & ALL_IRQ)
+
+    def start(self) -> None:
+        """A transfer of ``length`` bytes at ``address`` begins."""
+        raise NotImplementedError
+
+    def step(self) -> None:
+        """Simulated time has passed."""
+        raise NotImplementedError
+
+
+class MemoryToStream(Channel):
+    """MM2S: reads a buffer and sends it, tlast on its last word."""
+
+    name = "axi_dma MM2S"
+    condition = "source_empty"  # simulate until then
+
+    def start(self) -> None:
+        """Queue the buffer."""
+        data = self.memory.buffer(self.address, self.length, self.name)
+        self.simulation.send(data.view("<u4"), last=True)
+
+    def step(self) -> None:
+        """Complete when every word has been taken."""
+        if self.active and not self.simulation.state()["source_queued"]:
+            self.finish()
+
+
+class StreamToMemory(Channel):
+    """S2MM: writes a packet to a buffer. LENGTH reads as the bytes received once the transfer is complete."""
+
+    name = "axi_dma S2MM"
+    condition = "sink_closed"
+
+    def clear(self) -> None:
+        """State after reset: nothing is taken from the stream."""
+        super().clear()
+        self.received = 0
+
+    def start(self) -> None:
+        """Open the sink for one packet."""
+        self.memory.buffer(self.address, self.length, self.name)
+        self.received = 0
+        self.simulation.open_sink(self.length // 4, close_on_last=True)
+
+    def step(self) -> None:
+        """Store what has arrived; complete at tlast, fail where the buffer is full before it."""
+        if not self.active:
+            return
+        words, lasts = self.simulation.received()
+        if words.size:
+            self.memory.buffer(self.address + self.received, words.nbytes, self.name)[:] = words.view("u1")
+            self.received += words.nbytes
+        if lasts.size and lasts[-1]:
+            self.length = self.received
+            self.finish()
+        elif self.received == self.length:
+            self.fail(INTERNAL)
+
+
+class AxiDma:
+    """Both channels. Offsets are those of the core's register space."""
+
+    def __init__(self, simulation: Simulation, memory: Ddr):
+        self.simulation = simulation
+        self.send = MemoryToStream(simulation, memory)
+        self.receive = StreamToMemory(simulation, memory)
+        self.channels: tuple[Channel, ...] = (self.send, self.receive)
+        simulation.open_sink(0)
+
+    def _channel(self, offset: int) -> tuple[Channel, int]:
+        return (self.receive, offset - 0x30) if offset >= 0x30 else (self.send, offset)
+
+    def read(self, offset: int) -> int:
+        """Read a register."""
+        channel, inner = self._channel(offset)
+        return channel.read(inner)
+
+    def write(self, offset: int, value: int) -> None:
+        """Write a register. The reset bit of either channel resets both and aborts their transfers."""
+        channel, inner = self._channel(offset)
+        if inner == CONTROL and value & RESET:
+            self.reset()
+        else:
+            channel.write(inner, value)
+
+    def reset(self) -> None:
+        """Abort: words that have not been sent are lost, nothing more is received."""
+        self.simulation.clear_source()
+        self.simulation.open_sink(0)
+        self.simulation.received()
+        for channel in self.channels:
+            channel.clear()
+
+    def step(self) -> None:
+        """Simulated time has passed."""
+        for channel in self.channels:
+            channel.step()
+
+    @property
+    def waiting_for(self) -> list[str]:
+        """Conditions at which the simulation may stop because a transfer is complete."""
+        return [channel.condition for channel in self.channels if channel.active]
+
+    @property
+    def lines(self) -> int:
+        """Interrupt outputs: bit 0 MM2S, bit 1 S2MM."""
+        return self.send.interrupt | self.receive.interrupt << 1
+
+    def dump(self) -> dict[str, str]:
+        """Registers for a state dump."""
+        return {
+            channel.name: f"CR 0x{channel.control:08X} SR 0x{channel.status:08X} address 0x{channel.address:X}"
+            f" length {channel.length}{' active' if channel.active else ''}"
+            for channel in self.channels
+        }

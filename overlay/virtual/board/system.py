@@ -1,0 +1,153 @@
+"""A virtual board without pynq: its memory, its processor's registers, and the design that was loaded last.
+
+Both front-ends stand on it: ``device.py`` for pynq in this process, ``overlay/virtual/serve`` for pynq anywhere else.
+"""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from bitloom.overlay.platform.block_design import PROCESSORS
+from bitloom.overlay.virtual.bitstream import OverlayError, read_simulation_overlay
+from bitloom.overlay.virtual.sim import Simulation
+
+from .board import Board
+from .bus import BusError, processor_bus
+from .memory import Ddr
+
+NAME = "Virtual"
+"""What the board is called."""
+
+
+class NothingLoadedError(BusError):
+    """The logic was used before a bitstream was loaded."""
+
+
+def hwh_arch(hwh: Path) -> str:
+    """ "zynq" or "zynqmp", by the processing system in a .hwh file. Raises OverlayError."""
+    try:
+        modules = {module.get("MODTYPE") for module in ElementTree.parse(hwh).iter("MODULE")}
+    except (OSError, ElementTree.ParseError) as e:
+        raise OverlayError(f"{hwh.name}: the .hwh must be readable XML, got: {e}") from None
+    for arch, processor in PROCESSORS.items():
+        if processor.module in modules:
+            return arch
+    raise OverlayError(f"{hwh.name}: one of {', '.join(p.module for p in PROCESSORS.values())} must be in it, got none")
+
+
+class System:
+    """One virtual board; for several threads. ddr : its memory. The processor is that of the overlay loaded last.
+
+    Knobs, which hold for what is loaded and what will be: ``stall``, ``timeout_cycles``, ``waveform`` (a path: the next
+    download builds with tracing and writes a VCD file). ``prepare`` is called with the Simulation after each download.
+    """
+
+    def __init__(self, ddr: Ddr | None = None):
+        self.ddr = ddr or Ddr()
+        self.board: Board | None = None
+        self.waveform: Path | str | None = None
+        self.prepare: Callable[[Simulation], None] | None = None
+        self._timeout_cycles = 2_000_000
+        self._stalls: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        System.become(self, "zynqmp")  # not a front-end's, which isn't ready yet
+
+    # Knobs
+
+    @property
+    def simulation(self) -> Simulation:
+        """The running model. Raises NothingLoadedError before the first download."""
+        return self._loaded().simulation
+
+    @property
+    def timeout_cycles(self) -> int:
+        """Cycles without progress after which polling raises SimulationTimeout."""
+        return self._timeout_cycles
+
+    @timeout_cycles.setter
+    def timeout_cycles(self, cycles: int) -> None:
+        self._timeout_cycles = cycles
+        if self.board:
+            self.board.simulation.timeout_cycles = cycles
+
+    def stall(self, *, source: float = 0.0, sink: float = 0.0, seed: int = 0) -> None:
+        """Random pauses on both streams, as of a busy memory: probabilities for each cycle."""
+        self._stalls = {"source": source, "sink": sink, "seed": seed}
+        if self.board:
+            self.board.simulation.stall(**self._stalls)
+
+    def close(self) -> None:
+        """End the simulation. Buffers live on."""
+        with self._lock:
+            if self.board:
+                self.board.close()
+            self.board = None
+
+    # Loading
+
+    def become(self, arch: str) -> None:
+        """Take over a processor: "zynq" or "zynqmp"."""
+        self.arch = PROCESSORS[arch].machine
+        self._processor = processor_bus(arch)
+
+    def load(self, bit: Path | str) -> None:
+        """Load the model that belongs to a simulation .bit: build it where the cache has none, and reset it.
+
+        Raises OverlayError, and BuildError where the model doesn't compile.
+        """
+        files, arch = read_simulation_overlay(bit), hwh_arch(Path(bit).with_suffix(".hwh"))
+        simulation = Simulation.build(
+            files.verilog,
+            stream_bits=files.manifest["stream_bits"],
+            trace=self.waveform is not None,
+            top=files.manifest.get("top", "bitloom_top"),
+            registers=files.manifest["registers"],
+            timeout_cycles=self._timeout_cycles,
+        )
+        with self._lock:
+            self.close()
+            if self.arch != PROCESSORS[arch].machine:
+                self.become(arch)
+            self.board = Board(simulation, files.manifest, self.ddr, arch)
+            if self._stalls:
+                simulation.stall(**self._stalls)
+            if self.waveform is not None:
+                simulation.open_waveform(self.waveform)
+            if self.prepare:
+                self.prepare(simulation)
+
+    # Registers
+
+    def read(self, address: int) -> int:
+        """A 32-bit read by the processor; time passes. Raises BusError, SimulationTimeout, ProtocolError."""
+        with self._lock:
+            if address not in self._processor:
+                return self._loaded().read(address)
+            region, offset = self._processor.find(address, "read")
+            return region.core.read(offset)
+
+    def write(self, address: int, value: int) -> None:
+        """A 32-bit write by the processor. Raises BusError, ProtocolError, DmaMisuseError."""
+        with self._lock:
+            if address not in self._processor:
+                self._loaded().write(address, value)
+                return
+            region, offset = self._processor.find(address, "write")
+            region.core.write(offset, value)
+
+    def advance_to_interrupt(self) -> bool:
+        """Let time pass; whether the processor's interrupt is high."""
+        with self._lock:
+            return self._loaded().advance_to_interrupt()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a DMA transfer is running."""
+        return self.board is not None and self.board.busy
+
+    def _loaded(self) -> Board:
+        if not self.board:
+            raise NothingLoadedError(f"{NAME} device: no bitstream is loaded")
+        return self.board

@@ -1,0 +1,122 @@
+"""Service RemoteBuffer: memory that the DMA reaches.
+
+A client's write goes to the processor's view, and only its flush to the DDR, as on a board (board/memory.py). The
+protocol knows no sessions: what a vanished client leaves is freed when another one loads a bitstream (``keep_only``).
+"""
+
+import threading
+from collections.abc import Iterator
+from itertools import count
+
+import grpc
+from grpc import StatusCode
+from pynq.remote import buffer_pb2 as pb
+from pynq.remote import buffer_pb2_grpc
+
+from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
+from bitloom.overlay.virtual.board.memory import CachedBuffer, Ddr
+
+from .errors import Refused, answered
+from .stream import first_and_rest, split
+
+MOST_BUFFERS = 256
+MOST_BYTES = 1 << DMA_LENGTH_BITS
+"""Longest buffer: what a transfer reaches."""
+
+
+class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
+    """Buffers in ``ddr``, by ids that are never used again."""
+
+    def __init__(self, ddr: Ddr):
+        self._ddr = ddr
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self._buffers: dict[str, tuple[str, CachedBuffer]] = {}  # id -> (client, buffer)
+
+    def keep_only(self, client: str) -> int:
+        """Free the buffers of all other clients; how many there were."""
+        with self._lock:
+            others = [key for key, (owner, _) in self._buffers.items() if owner != client]
+            for key in others:
+                self._buffers.pop(key)[1].free()
+        return len(others)
+
+    @answered
+    def allocate(self, request: pb.AllocateRequest, context: grpc.ServicerContext) -> pb.AllocateResponse:
+        """A new buffer."""
+        if not 1 <= request.size <= MOST_BYTES:
+            rule = f"size must be 1..{MOST_BYTES} bytes"
+            raise Refused(StatusCode.INVALID_ARGUMENT, f"allocate: {rule}, got {request.size}")
+        with self._lock:
+            if len(self._buffers) >= MOST_BUFFERS:
+                rule = f"at most {MOST_BUFFERS} buffers must be in use"
+                raise Refused(StatusCode.RESOURCE_EXHAUSTED, f"allocate: {rule}, got one more")
+            key = f"buffer {next(self._numbers)}"
+            self._buffers[key] = context.peer(), CachedBuffer(self._ddr, request.size)
+        return pb.AllocateResponse(buffer_id=key)
+
+    @answered
+    def freebuffer(self, request: pb.FreeBufferRequest, _: grpc.ServicerContext) -> pb.FreeBufferResponse:
+        """Give it back."""
+        with self._lock:
+            self._find(request.buffer_id).free()
+            del self._buffers[request.buffer_id]
+        return pb.FreeBufferResponse()
+
+    @answered
+    def write(self, requests: Iterator[pb.BufferWriteRequest], context: grpc.ServicerContext) -> pb.BufferWriteResponse:
+        """The processor writes, from the buffer's first byte on."""
+        key, pieces = first_and_rest(requests, context, "buffer_id")
+        end = 0
+        for piece in pieces:
+            begin, end = end, end + len(piece)
+            with self._lock:
+                buffer = self._find(key)
+                if end > buffer.nbytes:
+                    rule = f"at most {buffer.nbytes} bytes must come"
+                    raise Refused(StatusCode.OUT_OF_RANGE, f"{key}: {rule}, got {end}")
+                buffer.host[begin:end] = memoryview(piece)
+        return pb.BufferWriteResponse()
+
+    @answered
+    def read(self, request: pb.BufferReadRequest, _: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
+        """The processor reads all of it."""
+        with self._lock:
+            data = self._find(request.buffer_id).host.tobytes()
+        return (pb.BufferReadResponse(data=piece) for piece in split(memoryview(data)))
+
+    @answered
+    def flush(self, request: pb.FlushRequest, _: grpc.ServicerContext) -> pb.FlushResponse:
+        """The processor's view to the DDR."""
+        with self._lock:
+            buffer = self._find(request.buffer_id)
+            buffer.flush(0, buffer.nbytes)
+        return pb.FlushResponse()
+
+    @answered
+    def invalidate(self, request: pb.InvalidateRequest, _: grpc.ServicerContext) -> pb.InvalidateResponse:
+        """The DDR to the processor's view."""
+        with self._lock:
+            buffer = self._find(request.buffer_id)
+            buffer.invalidate(0, buffer.nbytes)
+        return pb.InvalidateResponse()
+
+    @answered
+    def physical_address(self, request: pb.AddressRequest, _: grpc.ServicerContext) -> pb.AddressResponse:
+        """Where the DMA finds it."""
+        with self._lock:
+            return pb.AddressResponse(address=self._find(request.buffer_id).address)
+
+    virtual_address = physical_address
+
+    @answered
+    def cacheable(self, request: pb.CacheableRequest, _: grpc.ServicerContext) -> pb.CacheableResponse:
+        """All buffers are: pynq asks for no others."""
+        with self._lock:
+            self._find(request.buffer_id)
+        return pb.CacheableResponse(cacheable=True)
+
+    def _find(self, key: str) -> CachedBuffer:
+        if key not in self._buffers:
+            raise Refused(StatusCode.NOT_FOUND, f"buffer_id must be that of a buffer in use, got {key[:40]!r}")
+        return self._buffers[key][1]

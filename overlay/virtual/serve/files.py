@@ -1,0 +1,101 @@
+"""Service RemoteDevice: the few files of a board's Linux that pynq reads and writes, none of which exists here.
+
+A bitstream is loaded by writing it to /lib/firmware and then its name to the file FIRMWARE.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import grpc
+from grpc import StatusCode
+from pynq.pl_server.embedded_device import bit2bin
+from pynq.remote import remote_device_pb2 as pb
+from pynq.remote import remote_device_pb2_grpc
+
+from bitloom.overlay.virtual.board.system import NAME, System
+
+from .errors import LOG, Refused, answered
+from .stream import first_and_rest, gather, split
+
+MANAGER = "/sys/class/fpga_manager/fpga0"
+FIRMWARE, FLAGS = f"{MANAGER}/firmware", f"{MANAGER}/flags"
+STORE = "/lib/firmware/"
+LONGEST_NAME = 255
+MOST_NAMES = 64
+
+
+class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
+    """Files of a board that loads one overlay, ``bit``. ``loaded`` is called with the client after each download."""
+
+    def __init__(self, system: System, bit: Path, loaded: Callable[[str], object]):
+        self._system, self._bit, self._loaded = system, bit, loaded
+        self._binary = bit2bin(bit.read_bytes())
+        self._names: dict[str, None] = {}  # files in STORE; all hold the overlay's binary
+
+    @property
+    def _readable(self) -> dict[str, bytes]:
+        return {
+            "/proc/version": f"Linux version 6 (bitloom virtual board, {self._system.arch})\n".encode(),
+            "/proc/device-tree/chosen/pynq_board": f"{NAME}\0".encode(),
+            f"{MANAGER}/state": b"operating\n",
+            FLAGS: b"0\n",
+        }
+
+    @answered
+    def existsfile(self, request: pb.ExistsFileRequest, _: grpc.ServicerContext) -> pb.ExistsFileResponse:
+        """Whether it can be read. Firmware never is there, so that it is sent anew each time."""
+        return pb.ExistsFileResponse(exists=request.file_path in self._readable)
+
+    @answered
+    def readfile(self, request: pb.ReadFileRequest, _: grpc.ServicerContext) -> Iterator[pb.ReadFileResponse]:
+        """All of it."""
+        readable = self._readable
+        if request.file_path not in readable:
+            rule = f"one of {', '.join(readable)} must be read"
+            raise Refused(StatusCode.NOT_FOUND, f"{_shown(request.file_path)}: {rule}")
+        return (pb.ReadFileResponse(data=piece) for piece in split(memoryview(readable[request.file_path])))
+
+    @answered
+    def writefile(self, requests: Iterator[pb.WriteFileRequest], context: grpc.ServicerContext) -> pb.WriteFileResponse:
+        """Take firmware, or load it."""
+        path, pieces = first_and_rest(requests, context, "file_path")
+        if path == FIRMWARE:
+            self._load(gather(pieces, LONGEST_NAME, FIRMWARE).decode(errors="replace").strip(), context.peer())
+        elif path == FLAGS:
+            if gather(pieces, LONGEST_NAME, FLAGS).strip() != b"0":
+                raise Refused(StatusCode.UNIMPLEMENTED, f"{FLAGS}: flags must be 0, a whole bitstream")
+        elif path.startswith(STORE):
+            self._store(path.removeprefix(STORE), gather(pieces, len(self._binary), _shown(path)))
+        else:
+            rule = f"{STORE}NAME, {FLAGS} or {FIRMWARE} must be written"
+            raise Refused(StatusCode.PERMISSION_DENIED, f"{_shown(path)}: {rule}")
+        return pb.WriteFileResponse()
+
+    @answered
+    def set_bitstream_attrs(
+        self, request: pb.SetBitstreamAttrsRequest, _: grpc.ServicerContext
+    ) -> pb.SetBitstreamAttrsResponse:
+        """Announces a download."""
+        if request.partial:
+            raise Refused(StatusCode.UNIMPLEMENTED, f"{_shown(request.binfile_name)}: must be a whole bitstream")
+        return pb.SetBitstreamAttrsResponse(status=True)
+
+    def _store(self, name: str, data: bytes) -> None:
+        if data != self._binary:
+            rule = f"must be the overlay that is served, {self._bit.name}"
+            raise Refused(StatusCode.FAILED_PRECONDITION, f"{_shown(name)}: {rule}, got another bitstream")
+        if len(name) > LONGEST_NAME or (len(self._names) >= MOST_NAMES and name not in self._names):
+            rule = f"at most {MOST_NAMES} names of {LONGEST_NAME} characters must be used"
+            raise Refused(StatusCode.RESOURCE_EXHAUSTED, f"{STORE}{_shown(name)}: {rule}")
+        self._names[name] = None
+
+    def _load(self, name: str, client: str) -> None:
+        if name not in self._names:
+            raise Refused(StatusCode.NOT_FOUND, f"{_shown(name)}: must be in {STORE} to be loaded, and isn't")
+        self._system.load(self._bit)
+        self._loaded(client)
+        LOG.info("%s: loaded %s", client, self._bit.name)
+
+
+def _shown(text: str) -> str:
+    return text if text.isprintable() and len(text) <= 100 else repr(text[:100])

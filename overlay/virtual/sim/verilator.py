@@ -1,0 +1,184 @@
+"""Find Verilator, build a model with g++ alone, check Verilog with lint.
+
+Verilator writes C++; this module compiles it with g++ itself. No perl, no make, so the wheel from PyPI is enough.
+
+A build is looked up under a key that covers everything it is made from: the Verilog text, harness.cpp and bench.h, the
+versions of Verilator and of the compiler, all flags. It lives in ``$BITLOOM_CACHE`` or ``$XDG_CACHE_HOME/bitloom`` or
+``~/.cache/bitloom``:
+
+    runtime/<key>/*.o      Verilator's own C++ files, compiled once for every design
+    model/<key>/model.so   one design with the harness
+
+Any number of processes may ask for the same model: one builds, the others wait for it. golden/kernels/cache.py has the
+bound.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bitloom.golden.kernels.cache import cached_folder
+from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
+
+from .tools import Verilator, find_verilator
+
+HARNESS = Path(__file__).with_name("harness.cpp")
+BENCH = Path(__file__).with_name("bench.h")
+PREFIX = "Vtop"  # the C++ class of the model
+VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
+COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
+MAKE_JSON_SINCE = (5, 34)
+UNIT_BYTES = 200_000
+FAST, SLOW = "-O2", "-O0"  # code that runs every cycle; code that runs once (constructors, tracing set-up)
+RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
+
+
+def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
+    """Compile (source, object, flags) jobs, as many at a time as there are processors."""
+
+    def one(job: tuple[Path, Path, Sequence[str]]) -> None:
+        source, target, flags = job
+        run_tool([compiler.program, *flags, "-c", source, "-o", target], f"{compiler.program} {source.name}", cwd=cwd)
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        list(pool.map(one, jobs))
+
+
+def _defines(trace: bool) -> list[str]:
+    """What Verilator's makefile would define."""
+    unused = ("COVERAGE", "SC", "TIMING", "TRACE_FST", "TRACE_SAIF")
+    traced = [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
+    return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused), *traced, *RUNTIME_HOOKS]
+
+
+def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[str]:
+    include = verilator.include
+    return [*COMPILE_FLAGS, *compiler.flags, *_defines(trace), f"-I{include}", f"-I{include / 'vltstd'}"]
+
+
+def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], trace: bool) -> list[Path]:
+    """Objects of Verilator's own C++ files, compiled once."""
+    flags = [*_base_flags(verilator, compiler, trace), FAST]
+    content = [path.read_bytes() for path in sources]
+    key = digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
+
+    def build(folder: Path) -> None:
+        _compile(compiler, [(path, folder / f"{path.stem}.o", flags) for path in sources], folder)
+
+    folder = cached_folder("runtime", key, build)
+    return [folder / f"{path.stem}.o" for path in sources]
+
+
+def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path], list[Path], list[Path]]:
+    """(runtime, fast, slow) C++ files of what Verilator wrote to ``folder``."""
+    listing = folder / f"{PREFIX}.json"
+    if listing.is_file():
+        named = json.loads(listing.read_text())["sources"]
+        runtime = [Path(name) for name in named["global"]]
+        fast = [Path(name) for kind in ("classes_fast", "support_fast") for name in named.get(kind, [])]
+        slow = [Path(name) for kind in ("classes_slow", "support_slow") for name in named.get(kind, [])]
+    else:  # an older Verilator: by the naming convention
+        names = ["verilated.cpp", "verilated_threads.cpp", *(["verilated_vcd_c.cpp"] if trace else [])]
+        runtime = [verilator.include / name for name in names]
+        written = sorted(folder.glob("*.cpp"))
+        slow = [path for path in written if "Slow" in path.name]
+        fast = [path for path in written if "Slow" not in path.name]
+    return runtime, [folder / path for path in fast], [folder / path for path in slow]
+
+
+def _units(folder: Path, name: str, sources: Sequence[Path]) -> list[Path]:
+    """Files that include ``sources``, up to UNIT_BYTES each.
+
+    The headers of Verilator take over a second to compile, so a small design is two units; a big one is many, for many
+    processors.
+    """
+    groups: list[list[Path]] = []
+    room = 0
+    for path in sources:
+        size = path.stat().st_size
+        if size > room:
+            groups.append([])
+            room = UNIT_BYTES
+        groups[-1].append(path)
+        room -= size
+    units = []
+    for i, group in enumerate(groups):
+        units.append(folder / f"{name}_{i}.cpp")
+        units[-1].write_text("".join(f'#include "{path}"\n' for path in group))
+    return units
+
+
+def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32, trace: bool = False) -> Path:
+    """Shared object of the model of ``verilog`` with the harness, from the cache where it has been built before.
+
+    verilog : the whole design as text; ``top`` : its top module, with the ports of docs/reference/device.md.
+    stream_bits : 32 or 64, as the ports are wide. trace : build with VCD tracing (slower).
+
+    Raises BuildError where a tool is missing or refuses the design.
+    """
+    if stream_bits not in (32, 64):
+        raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
+    verilator, compiler = find_verilator(), find_compiler()
+    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(trace)}"]
+    listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
+    options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
+    flags = _base_flags(verilator, compiler, trace)
+    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, FAST, SLOW))
+    key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
+
+    def build(folder: Path) -> None:
+        source = folder / f"{top}.v"
+        source.write_text(verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
+        run_tool(
+            [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", folder, *options, source],
+            "Verilator",
+            env=verilator.environment,
+            cwd=folder,
+        )
+        runtime, fast, slow = _sources(verilator, folder, trace)
+        own = [*flags, f"-I{folder}", *harness_flags]
+        jobs = [(path, path.with_suffix(".o"), [*own, FAST]) for path in _units(folder, "fast", [*fast, HARNESS])]
+        jobs += [(path, path.with_suffix(".o"), [*own, SLOW]) for path in _units(folder, "slow", slow)]
+        runtime_objects = _runtime(verilator, compiler, runtime, trace)
+        _compile(compiler, jobs, folder)
+        objects = [target for _, target, _ in jobs]
+        run_tool(
+            [compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"],
+            "linking",
+            cwd=folder,
+        )
+        for path in folder.iterdir():
+            if path.name != "model.so":
+                path.unlink()
+
+    return cached_folder("model", key, build) / "model.so"
+
+
+def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
+    """What ``verilator --lint-only -Wall`` says about a design, one line a message; empty = clean.
+
+    Nothing is switched off. Each module is given as a file of its own, as a build writes them; what stands before the
+    first module (directives) goes with every one.
+    """
+    verilator = find_verilator()
+    chosen = ["--top-module", top] if top else []
+    with tempfile.TemporaryDirectory(prefix="bitloom-lint-") as folder:
+        found = list(re.finditer(r"^module\s+(\w+)", verilog, re.M))
+        begins = [m.start() for m in found] or [0]
+        head, names = verilog[: begins[0]], [m.group(1) for m in found] or [top or "design"]
+        for name, begin, end in zip(names, begins, [*begins[1:], len(verilog)]):
+            (Path(folder) / f"{name}.v").write_text(head + verilog[begin:end])
+        files = [f"{name}.v" for name in names]
+        command = [verilator.program, "--lint-only", "-Wall", "-Wno-fatal", *chosen, *files]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, cwd=folder, env=verilator.environment
+        )
+    messages = [line for line in done.stderr.splitlines() if line.startswith("%")]
+    if done.returncode and not messages:
+        raise BuildError(f"{verilator.program} --lint-only failed (exit status {done.returncode}): {done.stderr[:400]}")
+    return [line for line in messages if not line.startswith("%Error: Exiting due to")]

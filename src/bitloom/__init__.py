@@ -1,0 +1,28 @@
+"""Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop.
+
+`Network` and `Model` say what is computed and need numpy alone; `Accelerator` and `BitloomOverlay` drive the hardware
+and need pynq, which is imported when one of them is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from bitloom.golden.network import Model, Network
+
+if TYPE_CHECKING:
+    from bitloom.driver.accelerator import Accelerator
+    from bitloom.driver.overlay import BitloomOverlay
+
+__all__ = ["Accelerator", "BitloomOverlay", "Model", "Network"]
+
+
+def __getattr__(name: str) -> object:
+    """The names that need pynq."""
+    if name == "Accelerator":
+        from bitloom.driver.accelerator import Accelerator
+
+        return Accelerator
+    if name == "BitloomOverlay":
+        from bitloom.driver.overlay import BitloomOverlay
+
+        return BitloomOverlay
+    raise AttributeError(f"module 'bitloom' has no attribute {name!r}")

@@ -1,0 +1,62 @@
+"""Folders that are built once: several processes, failures, the bound."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bitloom.golden.kernels import cache
+
+
+def test_cached_folder_builds_once_for_many_processes(tmp_path):
+    script = (
+        "import sys, time\n"
+        "from bitloom.golden.kernels.cache import cached_folder\n"
+        "def build(folder):\n"
+        "    print('built')\n"
+        "    time.sleep(0.5)\n"
+        "    (folder / 'x').write_text('done')\n"
+        "assert (cached_folder('model', 'k', build) / 'x').read_text() == 'done'\n"
+    )
+    environment = {"BITLOOM_CACHE": str(tmp_path), "PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    running = [
+        subprocess.Popen([sys.executable, "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    said = "".join(process.communicate()[0] for process in running)
+    assert all(process.returncode == 0 for process in running)
+    assert said == "built\n"
+
+
+def test_a_failed_build_is_tried_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+
+    def fail(folder):
+        (folder / "half").write_text("")
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match=r"^no$"):
+        cache.cached_folder("model", "k", fail)
+    folder = cache.cached_folder("model", "k", lambda folder: (folder / "whole").write_text(""))
+    assert [path.name for path in folder.iterdir()] == ["whole"]
+
+
+def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    for key in ("old", "used", "new"):
+        cache.cached_folder("model", key, lambda folder: (folder / "x").write_bytes(bytes(1000)))
+        time.sleep(0.02)
+    cache.cached_folder("model", "old", lambda folder: None)
+    assert cache.prune(1500) == []  # used within the hour
+    gone = cache.prune(1500, keep_seconds=0)
+    assert [path.name for path in gone] == ["used", "new"]
+    assert (tmp_path / "model" / "old").is_dir()
+
+
+def test_cache_root(monkeypatch, tmp_path):
+    monkeypatch.delenv("BITLOOM_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert cache.cache_root() == tmp_path / "x" / "bitloom"
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "b"))
+    assert cache.cache_root() == tmp_path / "b"

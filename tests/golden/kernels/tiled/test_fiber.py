@@ -1,0 +1,275 @@
+"""The CUDA source under g++. It must compute what golden computes, and break no rule that fibers.h can see."""
+
+import ctypes
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.kernels import native
+from bitloom.golden.kernels.tiled import fiber, kernel, reference
+from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, Plan, plan
+from bitloom.golden.kernels.tiled.reference import Reads
+from tests.errors import value_error
+
+from .cases import case, random_case
+from .test_reference import UNEVEN, needed
+
+kernels = pytest.mark.parametrize("kernel", KERNELS)
+
+
+def check(made, how, **options):
+    made.check(fiber.run(made.layer, made.words, how, **options))
+
+
+@kernels
+@pytest.mark.parametrize("seed", range(64))
+def test_equals_golden(seed, kernel):
+    made, _ = random_case(seed)
+    check(made, plan(made.layer, made.words, kernel=kernel))
+
+
+@pytest.mark.slow
+@kernels
+@pytest.mark.parametrize("seed", range(64, 120))
+def test_equals_golden_in_more_cases(seed, kernel):
+    made, _ = random_case(seed)
+    check(made, plan(made.layer, made.words, kernel=kernel))
+
+
+@kernels
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("block", [(32, 1, 1), (64, 2, 1)])
+def test_any_block_gives_the_same(block, word_bits, kernel):
+    made = case(size=(11, 6), out_channels=65, padding=(1, 0, 1, 2), pad="exact", word_bits=word_bits)
+    check(made, plan(made.layer, made.words, block=block, kernel=kernel))
+
+
+@kernels
+@pytest.mark.parametrize("word_bits", [32, 64])
+def test_another_patch_and_a_kernel_size_that_the_compiler_knows(word_bits, kernel):
+    """3 x 7 outputs of a thread: 21 sums, or 2 chunks of 16 positions, the last of them partly outside the tile."""
+    made = case(size=(15, 12), channels=65, padding=(1, 2, 0, 1), stride=(1, 2), pad="exact", word_bits=word_bits)
+    check(made, plan(made.layer, made.words, block=(32, 3, 1), patch=(3, 7), kernel=kernel), constant_kernel=True)
+
+
+@kernels
+@pytest.mark.parametrize("size", [(3, 3), (3, 5), (4, 3)])
+def test_a_patch_whose_last_windows_lie_behind_the_map(size, kernel):
+    """Of a thread's 4 x 4 windows the first is whole, the second cut off; the last begins 3 rows and columns behind."""
+    made = case(size=size, stride=(2, 2), padding=(0, 0, 2, 2), pad="exact")
+    check(made, plan(made.layer, made.words, kernel=kernel))
+
+
+@kernels
+def test_staging_in_parts_and_order_of_blocks(kernel):
+    made = case(images=2, size=(17, 9), channels=128, out_channels=40, padding=(1, 1, 1, 1), pad="exact")
+    how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=9_000))
+    assert 1 < how.stage_groups < how.layer.groups
+    assert how.blocks == 8
+    check(made, how, order=np.random.default_rng(0).permutation(how.blocks).tolist())
+
+
+@kernels
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("map_", UNEVEN)
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_block_reads_each_word_that_it_needs_once(columns, map_, word_bits, kernel):
+    """The upper half of 64-bit words has no channel, and its block needs nothing."""
+    made = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
+    how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2)
+    for index in range(how.blocks):
+        reads = Reads.none(made.layer, made.words)
+        fiber.run(made.layer, made.words, how, order=[index], reads=reads)
+        words, weight = needed(how, index)
+        assert np.array_equal(reads.words, words)
+        assert np.array_equal(reads.weight, weight)
+
+
+def test_problem_is_the_struct_of_the_source():
+    text = kernel.SOURCE.read_text()
+    members = re.search(r"struct Problem \{(.*?)\};", text, re.DOTALL)[1]
+    declared = re.findall(r"int ([\w, \n]+);", members)
+    assert tuple(re.split(r",\s*", ", ".join(declared))) == kernel.FIELDS
+    assert re.search(r"enum Pad \{ (.*?) \}", text)[1] == "PAD_MINUS, PAD_PLUS, PAD_EXACT"
+
+
+@pytest.mark.parametrize(
+    ("word_bits", "size", "options", "expected"),
+    [
+        (32, (3, 3), {}, "binary_conv_popc<unsigned int, 4, 4, 3>"),
+        (64, (3, 1), {"patch": (2, 8)}, "binary_conv_popc<unsigned long long, 2, 8, 0>"),
+        (32, (2, 2), {"kernel": "mma-xor"}, "binary_conv_mma<unsigned int, 4, 4, 0, true>"),
+        (64, (5, 5), {"kernel": "mma-and"}, "binary_conv_mma<unsigned long long, 4, 4, 5, false>"),
+    ],
+)
+def test_instance_of_the_source(word_bits, size, options, expected):
+    made = case(kernel=size, word_bits=word_bits)
+    assert kernel.instance(plan(made.layer, made.words, **options)) == expected
+
+
+def test_global_memory_is_read_by_the_call_that_counts_and_checks():
+    """Only what goes through __ldg is counted, so that a second read elsewhere would not be seen."""
+    text = re.sub(r"//.*", "", kernel.SOURCE.read_text())
+    uses = re.findall(r"[^\n]*\b(?:input|weight|threshold)\b\s*(?:\+|\[)[^\n]*", text)
+    assert len(uses) == 4
+    assert all("__ldg(" in use for use in uses)
+
+
+@kernels
+def test_layers_follow_each_other_without_repacking(kernel):
+    """Spec E14, 64-bit words: 33 -> 65 -> 3 channels."""
+    first = case(1, size=(8, 7), out_channels=65, padding=(1, 1, 1, 1), pad="exact", word_bits=64)
+    second = case(2, channels=65, out_channels=3, kernel=(2, 3), word_bits=64).layer
+    words = fiber.run(first.layer, first.words, plan(first.layer, first.words, kernel=kernel))
+    first.check(words)
+    found = fiber.run(second, words, plan(second, words, kernel=kernel))
+    np.testing.assert_array_equal(found, reference.run(second, words))
+
+
+def test_a_write_outside_the_output_is_an_error(monkeypatch):
+    made = case()
+    how = plan(made.layer, made.words)
+    shape = how.output_shape
+    monkeypatch.setattr(Plan, "output_shape", property(lambda _: (*shape[:-1], shape[-1] - 1)))
+    with pytest.raises(fiber.FiberError, match=r"^conv: popc: wrote outside the output\Z"):
+        fiber.run(made.layer, made.words, how)
+
+
+def test_shared_memory_has_an_end():
+    made = case(channels=4096, out_channels=1, size=(3, 3))
+    how = plan(made.layer, made.words, limits=Limits(shared_bytes=1 << 20))
+    with pytest.raises(fiber.FiberError, match="at most 256 KiB of shared memory"):
+        fiber.run(made.layer, made.words, how)
+
+
+@pytest.mark.parametrize("run", [fiber.run, reference.run])
+def test_order_is_of_blocks(run):
+    made = case(channels=64, out_channels=3, size=(20, 20), kernel=(1, 1), word_bits=64)
+    assert plan(made.layer, made.words).blocks == 8
+    for index in (8, -1, 1.5, 1 << 32):
+        with value_error(f"conv: order must be of blocks 0..7, got {index}"):
+            run(made.layer, made.words, order=[0, index])
+    made.check(run(made.layer, made.words, order=np.arange(8)[::-1]))
+
+
+RUNS = {
+    "works": (
+        """
+        const int t = threadIdx.x + 32 * threadIdx.y;
+        if (threadIdx.y == 0 && threadIdx.x == 7) __ldg(out);
+        const unsigned vote = __ballot_sync(~0u, threadIdx.x % 3 == threadIdx.y);
+        reinterpret_cast<unsigned char*>(shared_memory)[t] = __shfl_xor_sync(~0u, t, 5);
+        __syncthreads();
+        if (t == 0) out[0] = vote, out[1] = reinterpret_cast<unsigned char*>(shared_memory)[63];
+        if (t == 32) out[2] = vote;
+        """,
+        "",
+    ),
+    "missing at a barrier": (
+        "if (threadIdx.y == 1) return;\n__syncthreads();",
+        "block 0: all threads must come to the same barrier, thread (0, 0, 0) waits at a barrier in line 6, "
+        "thread (0, 1, 0) has ended",
+    ),
+    "different barriers": (
+        "if (threadIdx.y == 1)\n__syncthreads(); else\n__syncthreads();",
+        "block 0: all threads must come to the same barrier, thread (0, 0, 0) waits at a barrier in line 7, "
+        "thread (0, 1, 0) waits at a barrier in line 6",
+    ),
+    "missing at a vote": (
+        "if (threadIdx.x != 3)\n__ballot_sync(~0u, 1);",
+        "block 0: all lanes of a warp must come to the same operation, thread (0, 1, 0) waits at a vote in line 6, "
+        "thread (3, 1, 0) has ended",
+    ),
+    "a vote and a barrier": (
+        "if (threadIdx.x == 9)\n__syncthreads(); else\n__ballot_sync(~0u, 1);",
+        "block 0: all lanes of a warp must come to the same operation, thread (0, 1, 0) waits at a vote in line 7, "
+        "thread (9, 1, 0) waits at a barrier in line 6",
+    ),
+    "a vote of some": ("__ballot_sync(1u, 1);", "line 5: a vote must be one of all lanes"),
+    "a shuffle of some": ("__shfl_xor_sync(1u, 1, 1);", "line 5: a shuffle must be one of all lanes"),
+    "shuffles apart": (
+        "__shfl_xor_sync(~0u, 1, threadIdx.x == 31 ? 2 : 1);",
+        "block 0: all lanes of a warp must come to the same operation, thread (0, 1, 0) waits at a shuffle in line 5, "
+        "thread (31, 1, 0) waits at a shuffle in line 5",
+    ),
+    "shared memory": (
+        "reinterpret_cast<unsigned char*>(shared_memory)[64] = 0;",
+        "block 0: wrote byte 64 of 64 bytes of shared memory",
+    ),
+    "global memory": ("__ldg(out + 1);", "block 0: thread (0, 1, 0) reads outside every array"),
+    "shared memory is not zero": (
+        "if (reinterpret_cast<unsigned char*>(shared_memory)[63] != 0xa5) __ldg(out + 1);", ""
+    ),
+    "a barrier is missing": (
+        """
+        if (threadIdx.y == 0) reinterpret_cast<unsigned char*>(shared_memory)[threadIdx.x] = 1;
+        if (threadIdx.y == 1 && reinterpret_cast<unsigned char*>(shared_memory)[threadIdx.x] != 1) __ldg(out + 1);
+        """,
+        "block 0: thread (0, 1, 0) reads outside every array",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def small_kernels(tmp_path_factory):
+    """A library with the kernels of `RUNS`, by number, and one matrix product."""
+    parts = ['#include "fibers.h"', "using Body = void (*)(unsigned*);"]
+    for number, (text, _) in enumerate(RUNS.values()):
+        parts.append(f"static void body_{number}(unsigned* out) {{\n#line 5\n{text}\n}}")
+    parts.append(f"static const Body bodies[] = {{{', '.join(f'body_{number}' for number in range(len(RUNS)))}}};")
+    parts.append("""
+        #define EXPORT extern "C" __attribute__((visibility("default")))
+        static void say(const std::string& said, char* message) { message[said.copy(message, 255)] = 0; }
+        EXPORT void run(int number, unsigned* out, char* message) {
+            const Body body = bodies[number];
+            say(fibers::launch([=] { body(out); }, {0}, {32, 2, 1}, 64, {{out, 4, nullptr}}), message);
+        }
+        EXPORT void product(int exclusive_or, int* sum, unsigned* a, unsigned* b, char* message) {
+            const auto body = [=] {
+                fibers::multiply(exclusive_or, sum + 4 * threadIdx.x, a + 4 * threadIdx.x, b + 2 * threadIdx.x);
+            };
+            say(fibers::launch(body, {0}, {32, 1, 1}, 0, {}), message);
+        }""")
+    source = tmp_path_factory.mktemp("fibers") / "small.cpp"
+    source.write_text("\n".join(parts))
+    return native.library([source], includes=[fiber.FOLDER / "fibers.h"], flags=["-O0"])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_fibers_keep_the_rules_of_cuda(small_kernels, name):
+    out, message = (ctypes.c_uint * 3)(), ctypes.create_string_buffer(256)
+    small_kernels.run(list(RUNS).index(name), out, message)
+    assert message.value.decode() == RUNS[name][1]
+    if name == "works":
+        votes = [sum(1 << lane for lane in range(32) if lane % 3 == y) for y in (0, 1)]
+        assert list(out) == [votes[0], 63 ^ 5, votes[1]]
+
+
+def test_the_matrix_product_of_a_warp(small_kernels):
+    """Random operands, spread over the lanes by the tables of the PTX ISA (mma.m16n8k256, .b1), beside numpy."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 2, (16, 256)), rng.integers(0, 2, (256, 8))
+    before = rng.integers(-9, 9, (16, 8))
+    rows, columns = np.zeros((32, 4), np.uint32), np.zeros((32, 2), np.uint32)
+    sums = np.zeros((32, 4), np.int32)
+    for lane in range(32):
+        group, member = divmod(lane, 4)
+        for i in range(128):
+            row = group + (8 if 32 <= i < 64 or i >= 96 else 0)
+            column = member * 32 + i % 32 + (128 if i >= 64 else 0)
+            rows[lane, i // 32] |= np.uint32(a[row, column] << i % 32)
+        for i in range(64):
+            row = member * 32 + i % 32 + (128 if i >= 32 else 0)
+            columns[lane, i // 32] |= np.uint32(b[row, group] << i % 32)
+        for i in range(4):
+            sums[lane, i] = before[group + 8 * (i >= 2), member * 2 + i % 2]
+    for exclusive_or, product in ((1, (a[:, :, None] != b).sum(axis=1)), (0, a @ b)):
+        result, message = sums.copy(), ctypes.create_string_buffer(256)
+        small_kernels.product(exclusive_or, *(ctypes.c_void_p(x.ctypes.data) for x in (result, rows, columns)), message)
+        assert message.value == b""
+        for lane in range(32):
+            for i in range(4):
+                row, column = lane // 4 + 8 * (i >= 2), lane % 4 * 2 + i % 2
+                assert result[lane, i] == before[row, column] + product[row, column]

@@ -1,0 +1,211 @@
+"""The kernels on a GPU (marker gpu); and without one, that gpu.py launches them as fiber.py does."""
+
+import ctypes
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.kernels.tiled import fiber, gpu, kernel
+from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, plan
+from tests.errors import value_error
+
+from .cases import case, random_case
+
+
+def usable(name):
+    """Whether this GPU runs the kernel."""
+    try:
+        gpu.check_kernel("conv", name, gpu.capability())
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("seed", range(120))
+def test_equals_golden(seed, name):
+    if not usable(name):
+        pytest.skip(f"this GPU does not run {name}")
+    made, _ = random_case(seed)
+    made.check(gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name)))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"block": (64, 2, 1)},
+        {"block": (32, 3, 1), "patch": (3, 7)},
+        {"block": (32, 2, 2), "patch": (8, 8)},
+        {"limits": Limits(shared_bytes=9_000)},
+        {"block": (128, 2, 4), "patch": (4, 8), "limits": Limits(shared_bytes=96 * 1024)},
+    ],
+    ids=str,
+)
+def test_any_tile_gives_the_same(options, name):
+    if not usable(name):
+        pytest.skip(f"this GPU does not run {name}")
+    made = case(images=3, size=(17, 33), channels=128, out_channels=65, padding=(1, 1, 1, 1), pad="exact")
+    made.check(gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name, **options)))
+
+
+OPT_IN = 99 * 1024
+
+
+class CudaError(Exception):
+    pass
+
+
+def fake_cupy(capability="86", devices=1, launches=None):
+    """What gpu.py uses of CuPy, on arrays of numpy and with fibers for threads."""
+
+    class RawModule:
+        def __init__(self, *, code, options, name_expressions):
+            assert code == kernel.SOURCE.read_text()
+            assert options[0] == "-std=c++17"
+            self.names, self.options = name_expressions, options
+
+        def get_function(self, name):
+            assert name in self.names
+            return Function(name, self.options)
+
+    class Function:
+        def __init__(self, name, options):
+            self.name, self.options = name, options
+
+        def __call__(self, grid, block, arguments, *, shared_mem):
+            allowed = getattr(self, "max_dynamic_shared_size_bytes", 48 * 1024)
+            launches.append(
+                SimpleNamespace(name=self.name, options=self.options, grid=grid, shared_mem=shared_mem, allowed=allowed)
+            )
+            *arrays, problem = arguments
+            pointers = [a.ctypes.data if a.ndim else int(a) or None for a in arrays]
+            sizes = [a.nbytes if a.ndim else 0 for a in arrays]
+            function, _, template = self.name[:-1].partition("<")
+            word, rows, columns, _, *form = template.split(", ")
+            which = {("binary_conv_popc", ()): "popc", ("binary_conv_mma", ("true",)): "mma-xor",
+                     ("binary_conv_mma", ("false",)): "mma-and"}[function, tuple(form)]  # fmt: skip
+            blocks = np.arange(grid[0], dtype=np.uint32)
+            launch = fiber.Launch(
+                *pointers,
+                problem=fiber.Problem.from_buffer_copy(problem.tobytes()),
+                threads=(ctypes.c_uint * 3)(*block),
+                blocks=blocks.ctypes.data,
+                block_count=len(blocks),
+                shared_bytes=shared_mem,
+                input_bytes=sizes[0],
+                weight_bytes=sizes[1],
+                threshold_bytes=sizes[2],
+            )
+            message = ctypes.create_string_buffer(256)
+            library = fiber._library((int(rows), int(columns)), 0)
+            bits = {"unsigned int": 32, "unsigned long long": 64}[word]
+            library.binary_conv(which.encode(), bits, ctypes.byref(launch), message)
+            assert message.value == b""
+
+    return SimpleNamespace(
+        asarray=np.asarray, asnumpy=np.asarray, empty=np.empty, RawModule=RawModule,
+        cuda=SimpleNamespace(
+            Device=lambda: SimpleNamespace(
+                compute_capability=capability, attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN}
+            ),
+            runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
+            nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
+        ),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """Puts a fake CuPy with these properties in place of the real one, if any; gives the list of its launches."""
+
+    def make(**options):
+        launches = []
+        monkeypatch.setitem(sys.modules, "cupy", fake_cupy(launches=launches, **options))
+        gpu._compiled.cache_clear()
+        return launches
+
+    yield make
+    gpu._compiled.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("capability", "name"),
+    [("75", "popc"), ("80", "mma-xor"), ("89", "mma-xor"), ("90", "mma-and"), ("120", "mma-and")],
+)
+@pytest.mark.parametrize("seed", [0, 1, 3, 5, 9, 14])  # both widths of words, bits and dots
+def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
+    launches = device(capability=capability)
+    made, _ = random_case(seed)
+    made.check(gpu.run(made.layer, made.words))
+    how = plan(made.layer, made.words, kernel=name)
+    (launch,) = launches
+    assert launch.name == kernel.instance(how)
+    assert launch.options == ("-std=c++17", f"--maxrregcount={how.register_limit}")
+    assert launch.grid == (how.blocks,)
+    assert launch.shared_mem == how.shared_bytes <= launch.allowed
+
+
+def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(device):
+    launches = device()
+    made = case(size=(6, 6), channels=192, kernel=(7, 7), padding=(3, 3, 3, 3), pad="exact", word_bits=64)
+    how = plan(made.layer, made.words, limits=Limits(shared_bytes=64 * 1024))
+    assert how.shared_bytes > 48 * 1024
+    prepared = gpu.Prepared(how)
+    output = np.empty(how.output_shape, how.output_dtype)
+    assert prepared(made.words, output) is output
+    made.check(output)
+    made.check(prepared(made.words))
+    gpu.Prepared(how)
+    assert gpu._compiled.cache_info().misses == 1
+    assert [launch.allowed for launch in launches] == [OPT_IN] * 2
+
+
+def test_more_shared_memory_than_the_device_has(device):
+    device()
+    made = case(channels=512, kernel=(7, 7), size=(7, 7), word_bits=64)
+    how = plan(made.layer, made.words, limits=Limits(shared_bytes=200 * 1024))
+    message = f"conv: a block must need at most {OPT_IN} bytes of shared memory on this GPU, got {how.shared_bytes}"
+    with value_error(message):
+        gpu.Prepared(how)
+
+
+def test_a_kernel_that_the_device_does_not_have(device):
+    made = case()
+    for capability, name, message in (
+        ("75", "mma-and", "conv: kernel mma-and must run on compute capability 8.0 or higher, got 7.5"),
+        ("90", "mma-xor", "conv: kernel mma-xor must run on compute capability 8.0 to 8.9, got 9.0"),
+    ):
+        device(capability=capability)
+        with value_error(message):
+            gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name))
+
+
+def test_no_gpu_is_said_in_one_line(device, monkeypatch):
+    made = case()
+    device(devices=0)
+    assert gpu.missing() == "gpu: CUDA finds no device"
+
+    def no_driver():
+        raise CudaError("cudaErrorInsufficientDriver: the driver is too old\nmore")
+
+    device()
+    sys.modules["cupy"].cuda.runtime.getDeviceCount = no_driver
+    assert gpu.missing() == "gpu: CUDA finds no device: cudaErrorInsufficientDriver: the driver is too old"
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert gpu.missing() == 'gpu: CuPy is missing: pip install "bitloom[gpu]"'
+    with pytest.raises(gpu.GpuError, match=r"^gpu: CuPy is missing: pip install \"bitloom\[gpu\]\"\Z"):
+        gpu.run(made.layer, made.words)
+    device()
+
+    def no_library():
+        raise RuntimeError("CuPy failed to load libnvrtc.so.12: OSError: no such file\nmore")
+
+    sys.modules["cupy"].cuda.nvrtc.getVersion = no_library
+    assert gpu.missing() == "gpu: NVRTC is missing: CuPy failed to load libnvrtc.so.12: OSError: no such file"
+    device()
+    assert gpu.missing() is None

@@ -1,0 +1,89 @@
+"""The CUDA source passes NVIDIA's compiler for all architectures, with no more registers than the planner counts."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from bitloom.golden.kernels.tiled import kernel
+
+from .cases import plans
+
+pytestmark = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit, on the PATH")
+
+PARAMETERS = "const {word}*, const {word}*, const int*, unsigned*, int*, Problem"
+
+
+def compiled(folder, architecture, plans):
+    """Registers of the plans' kernels, in their order, as ptxas reports them; no register is spilled."""
+    source = instances(folder, plans)
+    options = ["-std=c++17", f"-arch=sm_{architecture}", "-cubin", "-Xptxas", "-v", "-Werror", "all-warnings"]
+    command = ["nvcc", *options, str(source), "-o", str(folder / "out.cubin")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r"[1-9]\d* bytes spill", done.stderr), done.stderr
+    entries = re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", done.stderr, re.DOTALL)
+    assert len(entries) == len(plans)
+    return [next(int(count) for name, count in entries if mangled(how) in name) for how in plans]
+
+
+def instances(folder, plans):
+    """A source file with the plans' kernels."""
+    lines = [
+        f"template __global__ void {kernel.instance(how)}"
+        f"({PARAMETERS.format(word={32: 'unsigned', 64: 'unsigned long long'}[how.layer.word_bits])});"
+        for how in plans
+    ]
+    source = folder / "instances.cu"
+    source.write_text("\n".join([f'#include "{kernel.SOURCE}"', *lines]))
+    return source
+
+
+@pytest.mark.parametrize("form", ["xor", "and"])
+def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
+    """Under fibers the form is an argument; on a GPU it stands in the text of an instruction."""
+    source, out = instances(tmp_path, plans([f"mma-{form}"])), tmp_path / "out.ptx"
+    subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-ptx", str(source), "-o", str(out)], check=True)
+    found = re.findall(r"mma\.sync\.aligned\.m16n8k256\.row\.col\.s32\.b1\.b1\.s32\.(\w+)\.popc", out.read_text())
+    assert set(found) == {form}
+
+
+def mangled(how):
+    """The part of an instance's symbol that tells it from the others."""
+    name, _, template = kernel.instance(how)[:-1].partition("<")
+    word, *numbers = template.split(", ")
+    letters = {"unsigned int": "j", "unsigned long long": "y"}[word]
+    for number in numbers:
+        letters += f"L{'b' if number in ('true', 'false') else 'i'}{ {'true': 1, 'false': 0}.get(number, number) }E"
+    return f"{name}I{letters}E"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kernels", "word_bits"), [(75, ["popc"], [32]), (90, ["mma-and"], [64])], ids=["sm_75", "sm_90"]
+)
+def test_compiles(tmp_path, architecture, kernels, word_bits):
+    wanted = plans(kernels, word_bits=word_bits)
+    for how, registers in zip(wanted, compiled(tmp_path, architecture, wanted)):
+        assert how.layer.word_bits // 4 < registers <= how.thread_registers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("architecture", "patches"),
+    [*((number, ((1, 1), (4, 4))) for number in (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)), (80, ((8, 8),))],
+)
+def test_compiles_for_every_architecture(tmp_path, architecture, patches):
+    kernels = ["popc", *(["mma-and"] if architecture >= 80 else []), *(["mma-xor"] if 80 <= architecture < 90 else [])]
+    wanted = plans(kernels, patches=patches, sizes=(3,) if patches == ((8, 8),) else (2, 3))
+    for how, registers in zip(wanted, compiled(tmp_path, architecture, wanted)):
+        assert registers <= how.thread_registers, (kernel.instance(how), registers)
+
+
+@pytest.mark.slow
+def test_a_mistake_in_the_source_would_be_noticed(tmp_path, monkeypatch):
+    broken = tmp_path / "broken.cu"
+    broken.write_text(kernel.SOURCE.read_text().replace("m16n8k256", "m16n8k257"))
+    monkeypatch.setattr(kernel, "SOURCE", broken)
+    with pytest.raises(AssertionError, match="m16n8k257"):
+        compiled(tmp_path, 80, plans(["mma-and"], word_bits=[32]))

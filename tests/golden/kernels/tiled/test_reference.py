@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.kernels.tiled import layout, reference
+from bitloom.golden.kernels.tiled.conv import from_golden
+from bitloom.golden.kernels.tiled.plan import Limits, plan
+from bitloom.golden.layers.conv import Dense
+from tests.cases import case_map
+
+from .cases import CHANNELS, KINDS, case, random_case
+
+
+@pytest.mark.parametrize("seed", range(64))
+def test_equals_golden(seed):
+    made, _ = random_case(seed)
+    made.check(reference.run(made.layer, made.words))
+
+
+def test_the_cases_are_of_all_kinds_and_have_ties():
+    made = [random_case(seed)[0] for seed in range(64)]
+    assert {(c.layer.channels, c.layer.word_bits, c.layer.pad) for c in made} == set(KINDS)
+    bits = [c for c in made if c.layer.threshold is not None]
+    assert 40 <= len(bits) < 60
+    assert sum(c.ties > 0 for c in bits) > len(bits) / 2
+    assert {c.layer.out_channels for c in made} == set(CHANNELS)
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(1, 0), (0, 1)])
+def test_a_tie_is_negative_by_the_default_rule_and_positive_as_a_sign_of_0(threshold, expected):
+    """2 of 4 channels match: dot 0 (spec E12)."""
+    x, weight = (np.array(v).reshape(1, 1, 1, 4) for v in ([1, 1, -1, -1], [1, -1, 1, -1]))
+    limits = np.array([[threshold]])
+    layer = from_golden(Dense(name="d", out_channels=1), case_map(1, 1, 4), weight, limits, word_bits=32)
+    assert reference.run(layer, layout.pack(x, 32)).item() == expected
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("kernel", range(1, 8))
+def test_all_kernels(kernel, word_bits):
+    side = kernel // 2
+    made = case(kernel, kernel=(kernel, kernel), size=(9, 8), padding=(side,) * 4, pad="exact", word_bits=word_bits)
+    made.check(reference.run(made.layer, made.words))
+
+
+@pytest.mark.parametrize("block", [(32, 1, 1), (64, 2, 1), (96, 1, 3)])
+@pytest.mark.parametrize("patch", [(1, 1), (2, 3), (5, 1)])
+@pytest.mark.parametrize("word_bits", [32, 64])
+def test_any_tile_gives_the_same(block, patch, word_bits):
+    made = case(size=(6, 11), out_channels=65, padding=(1, 0, 1, 2), pad="exact", word_bits=word_bits)
+    made.check(reference.run(made.layer, made.words, plan(made.layer, made.words, block=block, patch=patch)))
+
+
+def test_staging_in_parts_gives_the_same():
+    made = case(size=(6, 6), channels=128, padding=(1, 1, 1, 1), pad="+1")
+    for staged in (1, 2, 3, 4):
+        limit = staged * (18 * 18 + 9 * 33) * 4
+        how = plan(made.layer, made.words, limits=Limits(shared_bytes=limit))
+        assert how.stage_groups == staged
+        made.check(reference.run(made.layer, made.words, how))
+
+
+def test_order_of_blocks_does_not_matter():
+    made = case(images=2, size=(20, 19), out_channels=33, padding=(1, 1, 1, 1), pad="-1")
+    how = plan(made.layer, made.words)
+    assert how.blocks == 16
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(how.blocks).tolist()
+        made.check(reference.run(made.layer, made.words, how, order=order))
+
+
+UNEVEN = [
+    {"size": (14, 13), "stride": (2, 1)},
+    {"size": (15, 13), "stride": (2, 1), "padding": (1, 2, 0, 1), "pad": "exact"},
+    {"size": (15, 13), "stride": (2, 2), "padding": (1, 1, 0, 0), "pad": "exact"},
+]
+"""Maps with a last row, or column, that no output needs."""
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("map_", UNEVEN)
+def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits):
+    """The upper half of 64-bit words has no channel, and its block needs nothing."""
+    made = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
+    how = replace(plan(made.layer, made.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
+    for index in range(how.blocks):
+        reads = reference.Reads.none(made.layer, made.words)
+        reference.run(made.layer, made.words, how, order=[index], reads=reads)
+        words, weight = needed(how, index)
+        assert np.array_equal(reads.words, words)
+        assert np.array_equal(reads.weight, weight)
+
+
+def needed(how, index):
+    """1 for each word that the outputs of a block depend on: asked of the window, one output after another."""
+    layer, place = how.layer, how.place(index)
+    words = np.zeros((how.images, layer.groups, how.height, how.width), np.uint32)
+    rows, columns = how.output
+    taps = layer.window.positions(how.height, how.width).reshape(rows, columns, -1)
+    tile = taps[place.row : place.row + how.tile[0], place.column : place.column + how.tile[1]]
+    if place.channel < layer.out_channels:  # else it only makes unused bits
+        words[place.image].reshape(layer.groups, -1)[:, np.unique(tile[tile >= 0])] = 1
+    weight = np.zeros(layer.weight.shape, np.uint32)
+    weight[place.channel : place.channel + how.block[0]] = 1
+    return words, weight
+
+
+def test_ballot_puts_lane_i_in_bit_i():
+    votes = np.zeros((32, 2), bool)
+    votes[[0, 5, 31], 0] = True
+    assert reference.ballot(votes).tolist() == [1 | 1 << 5 | 1 << 31, 0]
+
+
+def test_popcount():
+    words = np.array([0, 1, 0xFFFFFFFF, 0x80010000], np.uint32)
+    assert reference.popcount(words).tolist() == [0, 1, 32, 2]
+    assert reference.popcount(np.array([[(1 << 64) - 1, 1 << 63]], np.uint64)).tolist() == [[64, 1]]

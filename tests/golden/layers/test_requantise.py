@@ -1,0 +1,268 @@
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise, rounded_shift, scale_to_multiplier
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.schedule import stages
+from tests.cases import case_map, integer_cases, random_images, random_values
+from tests.errors import value_error
+
+ENCODINGS = [*(signed(bits) for bits in range(2, 9)), *(unsigned(bits) for bits in range(1, 9))]
+BOUND = (1 << 31) - 1
+"""The largest |x + bias|."""
+
+
+def exact(x: int, bias: int, multiplier: int, shift: int, encoding: Encoding, relu: bool) -> int:
+    """The rule, in fractions; ReLU before the scaling."""
+    t = max(x + bias, 0) if relu else x + bias
+    y = Fraction(t * multiplier, 2**shift)
+    whole = int(y)  # towards zero
+    if abs(y - whole) >= Fraction(1, 2):
+        whole += 1 if y > 0 else -1
+    return max(encoding.low, min(encoding.high, whole))
+
+
+def arrays(bias: Sequence[int], multiplier: Sequence[int], shift: Sequence[int]) -> dict[str, np.ndarray]:
+    return {"bias": np.array(bias), "multiplier": np.array(multiplier), "shift": np.array(shift)}
+
+
+def compare(layer: Requantise, source: Map, values: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """(n, channels) -> the layer's result, which is the rule's and the fast path's."""
+    model = Model(Network(name="r", input=source, layers=(layer,)), {layer.name: values})
+    images = x.reshape(-1, 1, 1, source.channels)
+    plain, fast = model.forward(images), packed.forward(model, images)
+    np.testing.assert_array_equal(plain, fast)
+    layer.encoding.check("output", plain)
+    rows = list(zip(*(values[what].tolist() for what in ("bias", "multiplier", "shift"))))
+    expected = [[exact(v, *row, layer.encoding, layer.relu) for v, row in zip(p, rows)] for p in x.tolist()]
+    np.testing.assert_array_equal(plain.reshape(x.shape), expected)
+    return plain.reshape(x.shape)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("encoding", ENCODINGS, ids=str)
+def test_random_values_equal_the_rule(encoding, relu):
+    rng = np.random.default_rng(encoding.bits + 10 * relu)
+    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 65, signed(24))
+    bias = rng.integers(-(1 << 22), 1 << 22, 65)
+    multiplier = rng.integers(1, 1 << 16, 65)
+    shift = rng.integers(24, 41, 65)  # results from far outside of the encoding to 0
+    x = random_values((40, 65), signed(24), rng)
+    values = {"bias": bias, "multiplier": multiplier, "shift": shift}
+    y = compare(layer, source, values, x)
+    assert {0 if relu else encoding.low, encoding.high} <= set(y.ravel().tolist())
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("shift", range(1, 41))
+def test_every_tie_rounds_away_from_zero(shift, relu):
+    """k + 1/2 becomes k + 1 from 0 on and k below 0, for every result k; one sum less gives k and one more k + 1."""
+    log = min(shift - 1, 15)  # of the multiplier
+    k = np.arange(-130, 131)
+    sums = (2 * k + 1) << (shift - 1 - log)
+    reach = np.abs(sums) < BOUND - 128
+    k, sums = k[reach], sums[reach]
+    assert len(k) == {39: 256, 40: 128}.get(shift, 261)
+    layer, source = Requantise(name="r", encoding=signed(8), relu=relu), case_map(1, 1, len(k), signed(8))
+    for offset, expected in ((0, np.where(k >= 0, k + 1, k)), (-1, k), (1, k + 1)):
+        values = arrays(sums + offset, np.full(len(k), 1 << log), np.full(len(k), shift))
+        y = compare(layer, source, values, np.zeros((1, len(k)), int))
+        np.testing.assert_array_equal(y[0], np.clip(expected, 0 if relu else -128, 127))
+
+
+def test_ties_by_hand():
+    layer, source = Requantise(name="r", encoding=signed(4)), case_map(1, 1, 1, signed(8))
+    x = np.array([-17, -16, -15, -14, -13, -7, -6, -5, -3, -2, -1, 0, 1, 2, 3, 5, 6, 7, 13, 14, 15])
+    y = compare(layer, source, arrays([0], [1], [2]), x[:, None])[:, 0]
+    assert y.tolist() == [-4, -4, -4, -4, -3, -2, -2, -1, -1, -1, 0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 4]
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("encoding", [signed(8), signed(2), unsigned(8), unsigned(1)], ids=str)
+def test_extremes(encoding, relu):
+    """|x + bias| of 2^31 - 1, all ends of multiplier and shift, and the values at which clipping begins."""
+    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 8, signed(9))
+    for multiplier in (1, 2, 1 << 15, (1 << 16) - 1):
+        for shift in (0, 1, 16, 23, 24, 39, 40):
+            ends = [(v << shift) // (2 * multiplier) for v in (2 * encoding.high + 1, 2 * encoding.low - 1)]
+            near = [min(max(v + d, 256 - BOUND), BOUND - 255) for v in ends for d in (0, 1)]
+            bias = [BOUND - 255, 256 - BOUND, 0, -1, *near]
+            values = arrays(bias, [multiplier] * 8, [shift] * 8)
+            x = np.array([-256, -255, -1, 0, 1, 2, 255])[:, None].repeat(8, axis=1)
+            compare(layer, source, values, x)
+
+
+@given(
+    st.integers(-2, 1), st.integers(2 - BOUND, BOUND - 1), st.integers(1, (1 << 16) - 1), st.integers(0, 40),
+    st.sampled_from(ENCODINGS), st.booleans(),
+)  # fmt: skip
+@example(1, BOUND - 1, (1 << 16) - 1, 40, signed(8), False)
+@example(-2, 2 - BOUND, (1 << 16) - 1, 0, signed(8), False)
+def test_any_sum_equals_the_rule(x, bias, multiplier, shift, encoding, relu):
+    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 1, signed(2))
+    compare(layer, source, arrays([bias], [multiplier], [shift]), np.array([[x]]))
+
+
+@given(st.integers(-(1 << 47) + 1, (1 << 47) - 1), st.integers(1, 40))
+@example(-(1 << 20), 21)
+@example(-3, 1)
+def test_the_rule_for_hardware_is_the_same(product, shift):
+    """An arithmetic shift right of p + 2^(shift - 1) - [p < 0]."""
+    ours = rounded_shift(np.array(product), np.array(shift))
+    assert ours == (product + (1 << (shift - 1)) - (product < 0)) >> shift
+    assert rounded_shift(np.array(product), np.array(0)) == product
+
+
+def test_relu_is_the_same_at_every_place():
+    t = np.arange(-2000, 2001)
+    for multiplier, shift in ((1, 0), (1, 1), (3, 3), (5, 2), (40_000, 20)):
+        at_t = rounded_shift(np.maximum(t, 0) * multiplier, np.array(shift))
+        at_p = rounded_shift(np.maximum(t * multiplier, 0), np.array(shift))
+        at_y = np.maximum(rounded_shift(t * multiplier, np.array(shift)), 0)
+        np.testing.assert_array_equal(at_t, at_p)
+        np.testing.assert_array_equal(at_t, at_y)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_conv_bias_requantise_equal_pytorch(seed, torch):
+    """Whole layers: PyTorch convolves with the bias, scales, rounds half away from zero and clamps, in float64.
+
+    Nothing there is rounded but by our rule: sums are below 2^31, products below 2^47.
+    """
+    rng = np.random.default_rng(seed)
+    feature, weight = ENCODINGS[seed % len(ENCODINGS)], signed(2 + seed % 7)
+    source = case_map(int(rng.integers(3, 9)), int(rng.integers(3, 11)), (1, 3, 9, 33)[seed % 4], feature)
+    kernel, stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4))), (1 + seed % 3, 1 + seed // 3 % 3)
+    padding = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
+    channels = (9, 33, 1, 3)[seed // 2 % 4]
+    conv = Conv(name="conv_1", out_channels=channels, kernel=kernel, stride=stride, padding=padding, weight=weight)
+    layer = Requantise(name="requantise_1", encoding=ENCODINGS[-1 - seed % len(ENCODINGS)], relu=seed % 2 == 0)
+    spread = conv.fan_in(source) ** 0.5 * feature.high * weight.high / 3 + 1
+    scales = [scale_to_multiplier(layer.encoding.high / spread * float(f)) for f in rng.uniform(0.1, 2, channels)]
+    multiplier, shift = np.array(scales).T
+    if seed % 4 == 0:  # many ties
+        multiplier, shift = np.full(channels, 3), np.full(channels, 4)
+    bias = rng.integers(-int(spread) - 1, int(spread) + 1, channels)
+    w = random_values((channels, *kernel, source.channels), weight, rng)
+    values = {"bias": bias, "multiplier": multiplier, "shift": shift}
+    model = Model(Network(name="n", input=source, layers=(conv, layer)), {"conv_1": {"weight": w}, layer.name: values})
+    x = random_images(model, 3, rng)
+
+    def real(a: np.ndarray):
+        return torch.tensor(a, dtype=torch.float64)
+
+    top, left, bottom, right = padding
+    padded = torch.nn.functional.pad(real(x).permute(0, 3, 1, 2), (left, right, top, bottom))
+    sums = torch.nn.functional.conv2d(padded, real(w).permute(0, 3, 1, 2), real(bias), stride)
+    if layer.relu:
+        sums = torch.relu(sums)
+    y = sums * (real(multiplier) / 2.0 ** real(shift))[:, None, None]
+    y = torch.clamp(torch.sign(y) * torch.floor(torch.abs(y) + 0.5), layer.encoding.low, layer.encoding.high)
+    np.testing.assert_array_equal(model.forward(x), y.permute(0, 2, 3, 1).numpy())
+    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
+
+
+def representable() -> np.ndarray:
+    """All multiplier / 2^shift, sorted: exact in float64."""
+    return np.unique(np.arange(1, 1 << 16)[:, None] / 2.0 ** np.arange(41))
+
+
+def test_a_scale_becomes_the_nearest_that_there_is():
+    table = representable()
+    rng = np.random.default_rng(1)
+    scales = np.concatenate([
+        2.0 ** rng.uniform(-40, 16, 3000), rng.choice(table, 500), (table[:-1] + table[1:])[:: len(table) // 500] / 2,
+        [2.0**-40, 1.0, 65535.0, 0.1, 32767.75, 2.0**-25, np.nextafter(2.0**-24, 0)]])  # fmt: skip
+    scales = scales[(scales >= 2.0**-40) & (scales <= 65535)]
+    after = np.searchsorted(table, scales)
+    best = np.minimum(np.abs(table[np.minimum(after, len(table) - 1)] - scales), np.abs(table[after - 1] - scales))
+    for scale, error in zip(scales.tolist(), best.tolist()):
+        multiplier, shift = scale_to_multiplier(scale)
+        assert 1 <= multiplier < 1 << 16
+        assert 0 <= shift <= 40
+        assert multiplier % 2 or shift == 0
+        ours = abs(Fraction(multiplier, 2**shift) - Fraction(scale))
+        assert ours <= Fraction(error) * (1 + Fraction(1, 2**40)), scale
+        assert ours <= (Fraction(scale) / 2**16 if scale >= 2.0**-25 else Fraction(1, 2**41)), scale
+
+
+def test_a_scale_that_there_is_comes_back():
+    for scale, found in [(1.0, (1, 0)), (0.5, (1, 1)), (0.75, (3, 2)), (65535.0, (65535, 0)), (2.0**-40, (1, 40)),
+                         (65535 * 2.0**-40, (65535, 40)), (6.0, (6, 0)), (1.5 * 2.0**-40, (1, 39)),
+                         (32767.75, (1 << 15, 0))]:  # fmt: skip
+        assert scale_to_multiplier(scale) == found
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 2.0**-41, 65536.0, float("inf"), float("nan")])
+def test_a_scale_out_of_reach_is_refused(scale):
+    with value_error(f"scale: must be 2^-40 .. 65535, got {scale}"):
+        scale_to_multiplier(scale)
+
+
+def test_output_and_positions_stay():
+    source = case_map(5, 7, 3, signed(24))
+    for encoding in ENCODINGS:
+        assert Requantise(name="r", encoding=encoding).output(source) == case_map(5, 7, 3, encoding)
+    for name, model in integer_cases():
+        windows = [layer.name for layer in model.network.layers if not isinstance(layer, Requantise)]
+        assert [stage.name for stage in stages(model.network)] == windows, name
+
+
+INT8 = signed(8)
+
+
+def check(bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8) -> None:
+    values = arrays([0, bias, 0], [1, multiplier, 1], [0, shift, 0])
+    Requantise(name="r", encoding=signed(8)).check_arrays(values, case_map(1, 1, 3, source))
+
+
+RULE = "r: encoding must be signed 2..8 bit or unsigned 1..8 bit, got"
+SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Requantise(name="r", encoding=signed(1)), f"{RULE} signed 1 bit (-1..0)"),
+        (lambda: Requantise(name="r", encoding=signed(9)), f"{RULE} signed 9 bit (-256..255)"),
+        (lambda: Requantise(name="r", encoding=unsigned(9)), f"{RULE} unsigned 9 bit (0..511)"),
+        (lambda: Requantise(name="r", encoding=BIPOLAR), f"{RULE} bipolar 1 bit (-1..1 in steps of 2)"),
+        (lambda: Requantise(name="r", encoding=TERNARY), f"{RULE} ternary 2 bit (-1..1)"),
+        (lambda: Requantise(name="r", encoding=8), f"{RULE} 8"),
+        (lambda: Requantise(name="r", encoding=signed(8), relu=1), "r: relu must be True or False, got 1"),
+        (lambda: check(0, 0), "r.multiplier: values must be 1..65535, got 0"),
+        (lambda: check(0, -1), "r.multiplier: values must be 1..65535, got -1"),
+        (lambda: check(0, 65536), "r.multiplier: values must be 1..65535, got 65536"),
+        (lambda: check(0, 1, -1), "r.shift: values must be 0..40, got -1"),
+        (lambda: check(0, 1, 41), "r.shift: values must be 0..40, got 41"),
+        (
+            lambda: check(1 << 31),
+            "r.bias: values must be signed 32 bit (-2147483648..2147483647), got 2147483648",
+        ),
+        (lambda: check(BOUND - 126), f"{SUM} signed 8 bit (-128..127), got 2147483521 in channel 1"),
+        (lambda: check(127 - BOUND), f"{SUM} signed 8 bit (-128..127), got -2147483520 in channel 1"),
+        (lambda: check(0, source=signed(32)), f"{SUM} signed 32 bit (-2147483648..2147483647), got 0 in channel 0"),
+        (
+            lambda: Requantise(name="r", encoding=signed(8)).check_arrays({}, case_map(1, 1, 3)),
+            "r: arrays must be ['bias', 'multiplier', 'shift'], got []",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, message):
+    with value_error(message):
+        call()
+
+
+def test_what_just_fits_is_not_refused():
+    check(BOUND - 127, 65535, 40)
+    check(128 - BOUND)
+    check(0, source=signed(31))

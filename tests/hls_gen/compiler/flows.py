@@ -1,0 +1,44 @@
+"""Layers and systems for tests of the flow model, without networks: windows alone matter."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.flow import Layer, Reading, System, Unit
+from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
+
+UNIT = Unit(
+    kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8
+)
+SIDE = 10
+"""Rows and columns of a map."""
+
+
+def reading(tables: StageTables, words: int, *, reread: bool = False) -> Reading:
+    claiming = np.flatnonzero(tables.new)
+    return Reading(
+        words=words,
+        taps=np.bincount(tables.window),
+        claiming=claiming,
+        claims=tables.advance[claiming],
+        hold=min(tables.capacity(reread), len(tables.input_order)),
+        skips=True,
+    )
+
+
+def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str = "raster") -> tuple[Layer, ...]:
+    """3 x 3 convolutions with padding, ``channels`` in and out, on NPUs of 8 x 8 lanes."""
+    groups = words = channels // 8
+    window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
+    stages = [Stage(name=f"conv_{i}", kind="conv", height=side, width=side, window=window) for i in range(count)]
+    return tuple(
+        Layer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
+        for t in schedule(stages, order).tables
+    )
+
+
+def ring(npus: int, layers: tuple[Layer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
+    """Layer i on NPU i mod ``npus``."""
+    mapping = tuple(i % npus for i in range(len(layers)))
+    return System(units=(replace(UNIT, **unit),) * npus, layers=layers, mapping=mapping, spill_words=spill_words)

@@ -1,0 +1,59 @@
+"""Designs for the compiler's tests: their manifests, without hardware."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.generate import manifest
+from tests.cases import cases
+
+BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
+"""Cases that the binary engine can't compute: 8-bit weights, no weights at first, a complement at the end."""
+
+CASES = {name: model for name, model in cases() if name not in BEYOND}
+FOLDINGS = {
+    "k3_g5": (Npu(kfp=3, kgp=5, pfp=4, ol=2), 32),
+    "k20_g8_planes": (Npu(kfp=20, kgp=8, pfp=8, ol=3, planes=8), 32),
+    "k70_g17_stream_64": (Npu(kfp=70, kgp=17, pfp=7, ol=17), 64),
+}
+ORDERS = ("pull", "raster")
+
+
+def design_manifest(design: Design) -> Manifest:
+    return Manifest.from_dict(manifest(design, "0" * 64), design.name)
+
+
+def fitted(model: Model, folding: str = "k3_g5", order: str = "auto") -> Manifest:
+    npu, stream_bits = FOLDINGS[folding]
+    return fit_one(model, npu, order, stream_bits)
+
+
+def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) -> Manifest:
+    """The manifest of a design whose memories are as small as they may be.
+
+    Its tuple memories are even smaller than hardware makes them: no powers of two.
+    """
+    design = design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
+    parameters = design.npus[0].parameters
+    depths = plan(model, [parameters], order).npus[0].depths()
+    parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})
+    return design
+
+
+def geometry(folding: str) -> dict[str, Any]:
+    return asdict(FOLDINGS[folding][0])
+
+
+def wanted_order(positions: np.ndarray, order: str) -> list[int]:
+    """(windows, taps) positions -> those that are read, as they are first, or row-major."""
+    seen: dict[int, None] = {}
+    for position in positions.ravel().tolist():
+        if position >= 0:
+            seen[position] = None
+    return list(seen) if order == "pull" else sorted(seen)

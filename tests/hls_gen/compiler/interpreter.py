@@ -1,0 +1,423 @@
+"""What the packets of a program mean, in plain Python: a device that computes frames from the rows of its memories.
+
+Written from docs/reference/device.md and the contracts at the heads of hls_gen's files; it uses neither the hardware's
+code nor the compiler's. Writers are as eager as the hardware's ever could be, over layers and frames: a tuple that is
+given back too early is overwritten before it is read, and one given back too late ends in a Deadlock. Between NPUs are
+the two buffers of a ping-pong pair, and the spill store where a ring closes, no larger than the design says; an NPU
+does nothing at all while its results find no room there.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packets import packets
+
+MASK = 0xFFFFFFFF
+
+
+class Deadlock(Exception):
+    """A sequencer waits for a word that can't come, or a result for room."""
+
+
+class Tap(NamedTuple):
+    layer: int
+    first: bool
+    last: bool
+    """First and last tap of a pass over a window."""
+    kernel_row: int
+    words: list[int]
+
+
+class Queue:
+    """Words with a mark on the last one of each map. capacity : None where there is no end to it."""
+
+    def __init__(self, capacity: int | None = None):
+        self.words, self.capacity, self.moved = deque[tuple[int, bool]](), capacity, 0
+
+    def put(self, word: int, last: bool) -> bool:
+        """Whether there was room for the word."""
+        if self.capacity is not None and len(self.words) >= self.capacity:
+            return False
+        self.words.append((word, last))
+        self.moved += 1
+        return True
+
+    def ready(self) -> bool:
+        return bool(self.words)
+
+    def get(self) -> tuple[int, bool]:
+        self.moved += 1
+        return self.words.popleft()
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class PingPong(Queue):
+    """Two buffers: a chunk is read when it is complete, its buffer is free when it has been read to the end."""
+
+    def __init__(self, buffer_words: int, chunks: list[int]):
+        super().__init__()
+        assert all(1 <= chunk <= buffer_words for chunk in chunks), f"chunks {chunks} in buffers of {buffer_words}"
+        self.maps = cycle(chunks)
+        self.chunk = next(self.maps, 0)  # 0: none ever comes
+        self.filling: list[tuple[int, bool]] = []
+        self.full: deque[int] = deque()  # words left of each complete chunk
+        self.sizes: list[int] = []  # of every chunk so far
+
+    def put(self, word: int, last: bool) -> bool:
+        assert self.chunk, "a map comes that has no row in memory chunks"
+        if len(self.full) == 2:
+            return False
+        self.moved += 1
+        self.filling.append((word, last))
+        if last or len(self.filling) == self.chunk:
+            self.full.append(len(self.filling))
+            self.sizes.append(len(self.filling))
+            self.words.extend(self.filling)
+            self.filling = []
+        if last:
+            self.chunk = next(self.maps)
+        return True
+
+    def get(self) -> tuple[int, bool]:
+        self.full[0] -= 1
+        if not self.full[0]:
+            self.full.popleft()
+        return super().get()
+
+    def __len__(self) -> int:
+        return len(self.words) + len(self.filling)
+
+
+class Sequencer:
+    """A tuple memory with its writer, and the taps that the tables make of it, layer after layer without end."""
+
+    def __init__(self, unit: "Unit", prefix: str, last_layer: int, capacity: int, sources: list[Queue]):
+        self.unit, self.prefix, self.layers, self.sources = unit, prefix, range(last_layer + 1), sources
+        self.memory: list[int | None] = [None] * capacity
+        self.free, self.written, self.claimed = capacity, 0, 0
+        self.writers, self.left = cycle(self.layers), 0
+
+    def row(self, name: str, row: int) -> dict[str, int]:
+        return self.unit.row(self.prefix + name, row)
+
+    def fill(self) -> int:
+        """Write whatever has come and has room; how many words were written since the start."""
+        while True:
+            if not self.left:
+                inputs = self.row("inputs", next(self.writers))
+                self.left, self.source = inputs["words"], self.sources[inputs.get("source", 0)]
+            if not self.free or not self.source.ready():
+                return self.written
+            self.memory[self.written % len(self.memory)], last = self.source.get()
+            self.free, self.written, self.left = self.free - 1, self.written + 1, self.left - 1
+            assert last == (not self.left), f"{self.prefix}inputs: {self.left} words are missing when a map ends"
+
+    def taps(self) -> Iterator[Tap | None]:
+        """None where it waits for words."""
+        layer_word = 0
+        for layer in cycle(self.layers):
+            row = self.row("layers", layer)
+            words, hold, start = row["words_minus_1"] + 1, row["hold"], row.get("start_row", 0)
+            after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), layer_word)
+            for _ in range(row["windows_minus_1"] + 1):
+                before, landing = after, 0
+                for group in range(row.get("groups_minus_1", 0) + 1):
+                    flag, old, jump, new_word = before
+                    group_row = row.get("kernel_base", 0) + group * row.get("group_rows", 0)
+                    kernel_row, first, last, count = group_row + start, True, False, 0
+                    while not last:
+                        if row["direct"]:
+                            flags = {"new": 1, "last": int(count == row["window_taps_minus_1"]), "skip": 0}
+                        else:
+                            flags, flag = self.row("flags", flag), flag + 1
+                        last, count = bool(flags["last"]), count + 1
+                        if flags["new"]:
+                            address, new_word = new_word, new_word + words
+                            if group == 0:
+                                self.claimed += words
+                                if hold:
+                                    hold -= 1
+                                else:
+                                    self.free += words
+                        else:
+                            address, old = layer_word + self.row("olds", old)["word"], old + 1
+                        while self.fill() < self.claimed:
+                            yield None
+                        if flags["skip"]:
+                            continue
+                        data = [self.memory[(address + k) % len(self.memory)] for k in range(words)]
+                        yield Tap(layer, first, last, kernel_row, data)
+                        first, landing, kernel_row = False, 0, kernel_row + words
+                        if flags.get("jump"):
+                            landing, jump = self.row("jumps", jump)["row"], jump + 1
+                            kernel_row = group_row + landing
+                after, start = (flag, old, jump, new_word), landing
+            self.free += row["tail"]
+            layer_word = new_word
+
+
+class Gearbox:
+    """Words of ``have`` bits into words of ``width`` bits, element 0 low."""
+
+    def __init__(self, have: int, width: int):
+        self.have, self.width, self.word, self.count = have, width, 0, 0
+
+    def push(self, word: int, last: bool = False) -> list[int]:
+        if self.have > self.width:
+            return [word >> low & (1 << self.width) - 1 for low in range(0, self.have, self.width)]
+        self.word, self.count = self.word | word << self.have * self.count, self.count + 1
+        if not last and self.count < self.width // self.have:
+            return []
+        word, self.word, self.count = self.word, 0, 0
+        return [word]
+
+
+class Unit:
+    """One NPU, its memories filled by LOAD packets."""
+
+    def __init__(self, device: "Device", number: int):
+        self.manifest, self.npu, self.number = device.manifest, device.manifest.npus[number], number
+        self.memories: dict[str, dict[int, int]] = {m.name: {} for m in self.npu.memories}
+        self.known: dict[tuple[str, int], dict[str, int]] = {}
+        self.kernels: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+
+    def row(self, name: str, row: int) -> dict[str, int]:
+        """Fields of a row; KeyError if it was never loaded."""
+        if (name, row) not in self.known:
+            value = self.memories[name][row]
+            self.known[name, row] = {f.name: f.of(value) for f in self.npu.memory(name).fields}
+        return self.known[name, row]
+
+    @property
+    def idle(self) -> bool:
+        """It has nothing to do in this network."""
+        return not self.memories["kernels"]
+
+    def start(self) -> None:
+        """Empty, before the first frame."""
+        network, depth = self.row("network", 0), self.npu.parameters
+        self.beats = self.frames = self.taken = 0
+        made = {"host": Queue, "loop": Queue, "ring": self.ping_pong}
+        self.inlets = {name: made[name]() for name in depth["inlets"]}
+        self.conv = Sequencer(self, "", network["last_layer"], depth["tuple_words"], list(self.inlets.values()))
+        self.steps, self.windows, self.raw = Queue(), 0, list[tuple[int, bool]]()
+        if depth["pool"]:
+            self.pool = Sequencer(self, "pool_", network["last_pool_layer"], depth["pool_words"], [self.steps])
+            self.pool_taps, self.queue = self.pool.taps(), list[int]()
+            self.to_pool, self.pool_word = Gearbox(self.npu.ol, self.npu.pfp), self.npu.pfp
+        else:
+            self.to_pool, self.pool_word = Gearbox(self.npu.ol, self.npu.ol), self.npu.ol
+        self.work = self.computing()
+
+    def ping_pong(self) -> PingPong:
+        """The pair in front of this NPU, which runs through the chunk sizes of the maps that come."""
+        maps = range(self.row("network", 0)["last_chunk"] + 1) if self.memories["chunks"] else ()
+        chunks = [self.row("chunks", i)["words_minus_1"] + 1 for i in maps]
+        return PingPong(self.npu.parameters["buffer_words"], chunks)
+
+    def connect(self, outlets: dict[str, tuple[Queue, int]]) -> None:
+        """outlets : who takes the words of each, and their width."""
+        assert list(outlets) == list(self.npu.parameters["outlets"])
+        self.outlets = [(queue, Gearbox(self.pool_word, width)) for queue, width in outlets.values()]
+
+    @property
+    def moved(self) -> int:
+        """Words that went in or out and beats, so that one can see whether anything happens."""
+        return sum(q.moved for q in [*self.inlets.values(), *(q for q, _ in self.outlets)]) + self.beats
+
+    def advance(self) -> None:
+        """Compute until words or room are missing."""
+        self.conv.fill()
+        next(self.work, None)
+
+    def computing(self) -> Iterator[None]:
+        """Frame after frame; yields where words or room are missing."""
+        taps = self.conv.taps()
+        if self.idle:
+            while next(taps) is None:
+                yield
+            raise AssertionError(f"NPU {self.number} has no layers and begins to compute")
+        while True:
+            for layer in self.conv.layers:
+                row = self.row("results", layer)
+                for window in range(row["windows_minus_1"] + 1):
+                    self.limit = row["threshold_base"]
+                    for group in range(row["groups_minus_1"] + 1):
+                        sums = yield from self.sums(taps)
+                        last_group = group == row["groups_minus_1"]
+                        last_window = window == row["windows_minus_1"]
+                        yield from self.results(row, last_group, last_window, *sums)
+            self.frames += 1
+
+    def input_words(self, payload: np.ndarray) -> list[int]:
+        """Words of KFP bits of a frame."""
+        stream, network = self.manifest.stream_bits, self.row("network", 0)
+        kfp = self.npu.kfp
+        number = sum(word << 32 * i for i, word in enumerate(payload.tolist()))
+        beats, count = 32 * len(payload) // stream, network["frame_words"]
+        together, pieces = max(stream // kfp, 1), -(-kfp // stream)
+        assert beats == network["frame_beats"] == -(-count // together) * pieces
+        assert network["frame_tail"] == (count - 1) % together
+        lows = [i // together * pieces * stream + i % together * kfp for i in range(count)]
+        return [number >> low & (1 << kfp) - 1 for low in lows]
+
+    def sums(self, taps: Iterator[Tap | None]) -> Generator[None, None, tuple[list[int], int]]:
+        """Returns what the PEs hold after a pass over a window, and the offsets of its taps."""
+        sums, offset, tap = [0] * self.npu.kgp, 0, None
+        while tap is None or not tap.last:
+            while (tap := next(taps)) is None:
+                yield
+            offset += self.row("layers", tap.layer)["tap_offset"]
+            for i, features in enumerate(tap.words):
+                self.beats += 1
+                for k, (weights, groups) in enumerate(self.kernel(tap.kernel_row + i)):
+                    sums[k] += sum(factor * (~(features ^ weights) & mask).bit_count() for mask, factor in groups)
+        return sums, offset
+
+    def kernel(self, row: int) -> list[tuple[int, list[tuple[int, int]]]]:
+        """(weights, [(lanes, factor of their matches)]) of each PE."""
+        if row not in self.kernels:
+            content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.parameters["planes"]
+            code, groups = content.get("code", int(planes > 0)), [((1 << kfp) - 1, 1)]  # without the bit: integers
+            if planes and code:
+                size = kfp // (planes + 1)
+                first = [(1 << 2 * size) - 1] + [(1 << size) - 1 << (g + 1) * size for g in range(1, planes)]
+                groups = [(mask, -1 << g if g == planes - 1 else 1 << g) for g, mask in enumerate(first)]
+            elif code:
+                sign, shift = divmod(code, 1 << self.npu.parameters["shift_bits"])
+                groups = [(groups[0][0], (-1 if sign else 1) << shift)]
+            weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
+            self.kernels[row] = [(w, groups) for w in weights]
+        return self.kernels[row]
+
+    def results(
+        self, row: dict[str, int], last_group: bool, last_window: bool, sums: list[int], offset: int
+    ) -> Iterator[None]:
+        """A group's results, OL at a time, each step once for every level."""
+        ol, acc = self.npu.ol, self.npu.parameters["acc_bits"]
+        values = [signed((s << row["double"]) - offset, acc) for s in sums] + [0] * ol
+        units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.kgp // ol)
+        for unit in range(units):
+            step, last_unit = values[unit * ol : unit * ol + ol], last_group and unit == units - 1
+            if row.get("raw"):
+                self.raw += [(value & MASK, last_unit and last_window and k == ol - 1) for k, value in enumerate(step)]
+                continue
+            for level in range(row["levels_minus_1"] + 1):
+                limits = self.row("thresholds", self.limit)["thresholds"]
+                self.limit += 1
+                bits = sum((v >= signed(limits >> k * acc, acc)) << k for k, v in enumerate(step))
+                end = last_unit and level == row["levels_minus_1"]
+                words = self.to_pool.push(bits, end)
+                for i, word in enumerate(words, 1):
+                    last = end and last_window and i == len(words)
+                    if self.npu.parameters["pool"]:
+                        self.steps.put(word, last)
+                    else:
+                        yield from self.give(row, word, end and i == len(words), last)
+        if self.npu.parameters["pool"] and not row.get("raw"):
+            yield from self.pooling()
+
+    def pooling(self) -> Iterator[None]:
+        """Let the pool take all that has come."""
+        while (tap := next(self.pool_taps)) is not None:
+            self.queue = [a | b for a, b in zip(self.queue, tap.words)] if not tap.first else tap.words
+            if tap.last:
+                row = self.row("pool_layers", tap.layer)
+                self.windows += 1
+                last_window = self.windows == row["windows_minus_1"] + 1
+                for i, word in enumerate(self.queue, 1):
+                    end = i == len(self.queue)
+                    yield from self.give(row, word, end, end and last_window)
+                if last_window:
+                    self.windows = 0
+
+    def give(self, row: dict[str, int], word: int, tuple_last: bool, map_last: bool) -> Iterator[None]:
+        """A word to the outlet that the row names, in the words of who takes it."""
+        queue, gearbox = self.outlets[row.get("target", 0)]
+        words = gearbox.push(word, tuple_last)
+        for i, made in enumerate(words, 1):
+            while not queue.put(made, map_last and i == len(words)):
+                yield
+
+
+class Device:
+    """Hardware of a manifest. spill_words : words of the store at a ring's closing edge."""
+
+    def __init__(self, manifest: Manifest, parameters: np.ndarray, spill_words: int = 0):
+        self.manifest, self.spill_words = manifest, spill_words
+        self.units = [Unit(self, n) for n in range(len(manifest.npus))]
+        for header, memory, rows in packets(manifest, parameters):
+            for i, words in enumerate(rows.tolist()):
+                content = self.units[header.npu].memories[memory.name]
+                content[header.address + i] = sum(w << 32 * k for k, w in enumerate(words))
+
+    @property
+    def beats(self) -> int:
+        return sum(unit.beats for unit in self.units)
+
+    def run(self, payloads: np.ndarray) -> np.ndarray:
+        """(frames, payload words) uint32 -> (frames, result words) uint32, one frame right behind the other."""
+        for unit in self.units:
+            unit.start()
+        self.sent = [Queue() for _ in self.units]
+        spill = self.connect()
+        for payload in payloads:
+            words = self.units[0].input_words(payload)
+            for i, word in enumerate(words, 1):
+                self.units[0].inlets["host"].put(word, i == len(words))
+        busy = [unit for unit in self.units if not unit.idle]
+        moved = -1
+        while moved != (moved := sum(unit.moved for unit in self.units)):
+            for unit in self.units:
+                unit.advance()
+            if spill is not None:
+                store, pair = spill
+                while store.ready() and pair.put(*store.words[0]):
+                    store.get()
+        left = [q for unit in self.units for q in [unit.steps, *unit.inlets.values()]] + [q for q in (spill or [])[:1]]
+        if any(unit.frames != len(payloads) for unit in busy):
+            raise Deadlock(f"frames done: {[unit.frames for unit in busy]}; words wait: {[len(q) for q in left]}")
+        assert not any(map(len, left)), "words are left over"
+        return self.results(len(payloads))
+
+    def connect(self) -> tuple[Queue, PingPong] | None:
+        """Every outlet to who takes its words; returns the spill store and the pair behind it, if there is one."""
+        spill = None
+        for n, unit in enumerate(self.units):
+            after, outlets = self.units[(n + 1) % len(self.units)], dict[str, tuple[Queue, int]]()
+            for name in unit.npu.parameters["outlets"]:
+                if name == "ring":
+                    target = after.inlets["ring"]
+                    if after.number == 0 and self.spill_words:
+                        spill = (Queue(self.spill_words), target)
+                        target = spill[0]
+                    outlets[name] = (target, after.npu.kfp)
+                elif name == "loop":
+                    outlets[name] = (unit.inlets["loop"], unit.npu.kfp)
+                else:
+                    outlets[name] = (self.sent[n], unit.npu.kfp)
+            unit.connect(outlets)
+        return spill
+
+    def results(self, frames: int) -> np.ndarray:
+        """The stream words of the one NPU that sends."""
+        sending = [(unit.raw, 32) for unit in self.units if unit.raw]
+        sending += [(list(q.words), u.npu.kfp) for q, u in zip(self.sent, self.units) if q]
+        ((words, width),) = sending
+        assert sum(last for _, last in words) == frames
+        out = Gearbox(width, self.manifest.stream_bits)
+        stream = [w for word, last in words for w in out.push(word, last)]
+        parts = [word >> low & MASK for word in stream for low in range(0, self.manifest.stream_bits, 32)]
+        return np.array(parts, np.uint32).reshape(frames, -1)
+
+
+def signed(value: int, bits: int) -> int:
+    """The low ``bits`` of ``value`` as two's complement."""
+    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)

@@ -1,0 +1,248 @@
+"""The compiler for several NPUs: pipelines, cascades and rings, run by the plain interpreter of their packets."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import TERNARY, signed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.packets import packets
+from bitloom.hls_gen.rtl.generate import manifest
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+from .foldings import CASES, ORDERS
+from .interpreter import Deadlock, Device
+
+NPUS = (
+    Npu(kfp=20, kgp=5, pfp=4, ol=2, planes=8, buffer_words=8),
+    Npu(kfp=3, kgp=4, pfp=7, ol=3, shift_bits=0, buffer_words=16),
+    Npu(kfp=9, kgp=7, pfp=2, ol=1, shift_bits=0, buffer_words=2),
+    Npu(kfp=4, kgp=1, pfp=4, ol=1, shift_bits=2, buffer_words=4),
+)
+"""Different in everything: words must be divided and joined between them."""
+
+
+def deep_model() -> Model:
+    """Six layers, some of which make their maps larger, for rings that are passed several times."""
+    near: dict = {"kernel": (3, 3), "padding": (1, 1, 1, 1)}
+    layers: list[Layer] = [
+        Conv(name="conv_1", out_channels=6, **near), Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=11, **near), Threshold(name="act_2", levels=2),
+        MaxPool(name="pool_2", kernel=(2, 3), stride=(2, 1)),
+        Conv(name="conv_3", out_channels=21, kernel=(2, 1), padding=(1, 0, 1, 0), weight=TERNARY),
+        Threshold(name="act_3"),
+        Conv(name="conv_4", out_channels=5, kernel=(2, 2), stride=(1, 2)), Threshold(name="act_4"),
+        Dense(name="dense_5", out_channels=12), Threshold(name="act_5"), Dense(name="dense_6", out_channels=3),
+    ]  # fmt: skip
+    network = Network(name="deep", input=case_map(6, 7, 2, signed(8)), layers=tuple(layers))
+    return random_model(network, np.random.default_rng(7))
+
+
+MODELS = CASES | {"deep": deep_model()}
+SEVERAL = ("dense_33_31", "signed_8_input", "levels", "small_cnn", "deep")
+"""Models of several layers."""
+
+
+def layers_of(model: Model) -> int:
+    return sum(isinstance(layer, Conv | Dense) for layer in model.network.layers)
+
+
+def npus(count: int) -> list[Npu]:
+    return [NPUS[k % len(NPUS)] for k in range(count)]
+
+
+ROOMY = 1 << 16
+"""Words of the spill store: the interpreter has less room between NPUs than hardware has, for which fit sizes it."""
+
+
+def check(
+    model: Model,
+    design: Design,
+    frames: int = 3,
+    *,
+    order: str = "auto",
+    mapping: list[int] | None = None,
+    chunk: int = 1,
+) -> Device:
+    """The program for the design computes what golden does, in as many beats as it says; returns the device."""
+    made = Manifest.from_dict(manifest(design, "0" * 64))
+    program = compile_model(model, made, order, mapping=mapping, chunk=chunk)
+    device = Device(made, program.parameters, ROOMY * design.closed)
+    images = random_images(model, frames, np.random.default_rng(3))
+    words = device.run(program.pack_images(images))
+    assert words.shape == (frames, program.result_words)
+    np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+    beats = [0] * len(design.npus)
+    for n, (_, count) in zip(plan_of(model, design, order, mapping).mapping, program.layers, strict=True):
+        beats[n] += count
+    assert [unit.beats for unit in device.units] == [frames * count for count in beats]
+    assert [unit.idle for unit in device.units] == [count == 0 for count in beats]
+    return device
+
+
+def plan_of(model: Model, design: Design, order: str = "auto", mapping: list[int] | None = None):
+    return plan(model, [geometry(npu) for npu in design.npus], order, mapping=mapping)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_pipeline(name, order):
+    """An NPU for each layer, with a pool unit only where there is a pool; chunks of one tuple and of as many as fit."""
+    model = MODELS[name]
+    count = layers_of(model)
+    passes = plan(model, [geometry(replace(NPUS[0]))], order).lowered.passes
+    chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
+    if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
+        chain[0] = replace(chain[0], planes=0, shift_bits=0)
+    design = fit("chain", [model], pipeline(chain), order=order)
+    for chunk in (1, 3, 1000):
+        check(model, design, order=order, chunk=chunk)
+
+
+def runs(layers: int, count: int) -> list[list[int]]:
+    """Every mapping of the layers to runs on 1 to ``count`` NPUs, without gaps."""
+    found = []
+    for used in range(1, min(count, layers) + 1):
+        for cuts in combinations(range(1, layers), used - 1):
+            found.append([sum(i >= cut for cut in cuts) for i in range(layers)])
+    return found
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_cascade_with_runs(name, stream_bits):
+    """Every way to cut the layers into runs; NPUs behind the last run have nothing to do."""
+    model = MODELS[name]
+    for mapping in runs(layers_of(model), 3):
+        design = fit("cascade", [model], cascade(npus(3)), mapping=mapping, stream_bits=stream_bits)
+        check(model, design, 2, mapping=mapping, chunk=2)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_cascade_by_work(name):
+    """The compiler chooses the runs."""
+    model = MODELS[name]
+    design = fit("cascade", [model], cascade(npus(2)))
+    check(model, design)
+    assert plan_of(model, design).mapping == sorted(plan_of(model, design).mapping)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_a_closed_ring(name, count, order):
+    """Layer i on NPU i mod N, with the spill store that ``fit`` makes; results come from whichever NPU is last."""
+    model = MODELS[name]
+    design = fit("ring", [model], ring(npus(count)), order=order)
+    for chunk in (1, 4):
+        check(model, design, order=order, chunk=chunk)
+    assert plan_of(model, design, order).mapping == [i % count for i in range(layers_of(model))]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_rings_of_many_sizes(count):
+    """Many foldings, so that maps end anywhere in their chunks."""
+    model, draw = MODELS["deep"], np.random.default_rng(count)
+    for _ in range(12):
+        chain = [
+            replace(NPUS[3], kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
+                    ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)
+            for kgp in draw.integers(1, 12, count)
+        ]  # fmt: skip
+        design = fit("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
+        check(model, design, 2, chunk=int(draw.integers(1, 9)))
+
+
+def test_two_networks_on_one_design():
+    """The design holds both, and the second program leaves nothing of the first that matters."""
+    names = ("deep", "small_cnn", "fan_in_1")
+    for join in (cascade, ring):
+        design = fit("both", [MODELS[name] for name in names], join(npus(3)))
+        for name in names:
+            check(MODELS[name], design, chunk=3)
+
+
+def bits_model(*layers: Layer) -> Model:
+    return random_model(Network(name="net", input=case_map(4, 5, 3), layers=layers), np.random.default_rng(2))
+
+
+@pytest.mark.parametrize(("buffer_words", "chunk", "sizes"), [
+    (8, 1, [3] * 12), (8, 2, [6] * 6), (8, 3, [6] * 6), (8, 1000, [6] * 6), (4, 2, [3] * 12), (2, 1, [2] * 18),
+    (2, 5, [2] * 18), (32, 5, [15, 15, 6]), (64, 1000, [36]), (64, 7, [21, 15]),
+])  # fmt: skip
+def test_chunks_hold_whole_tuples(buffer_words, chunk, sizes):
+    """As many tuples as asked for and as fit; a wider tuple is divided; a map of one tuple goes word by word. Here maps
+    of 12 tuples of 3 words, and of 1 tuple of 2 words."""
+    model = bits_model(
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),
+        Dense(name="dense", out_channels=2),
+    )  # fmt: skip
+    one = Npu(kgp=1, pfp=1, ol=1, buffer_words=buffer_words)
+    design = fit("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]))
+    units = check(model, design, 2, chunk=chunk).units
+    assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
+    with value_error("net: chunk must be >= 1 tuples, got 0"):
+        check(model, design, chunk=0)
+
+
+def test_a_spill_store_that_is_too_small_blocks():
+    """The map of layer 1 can't wait for its reader, NPU 0, while that still makes layer 0's."""
+    layers = [
+        layer for n in range(4)
+        for layer in (Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}"))
+    ]  # fmt: skip
+    model = bits_model(*layers)
+    design = fit("ring", [model], ring([Npu(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
+    check(model, design)
+    made = Manifest.from_dict(manifest(design, "0" * 64))
+    program = compile_model(model, made)
+    images = program.pack_images(random_images(model, 3, np.random.default_rng(3)))
+    with pytest.raises(Deadlock):
+        Device(made, program.parameters, 2).run(images)
+
+
+def test_packets_go_to_their_npus():
+    """NPU after NPU, of each the network row last; one without layers gets rows by which it waits."""
+    model = MODELS["dense_33_31"]
+    chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
+    design = fit("cascade", [model], chain, mapping=[0, 1])
+    made = Manifest.from_dict(manifest(design, "0" * 64))
+    sent = [(h.npu, m.name) for h, m, _ in packets(made, compile_model(model, made, mapping=[0, 1]).parameters)]
+    assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
+    first, second, third = ([name for npu, name in sent if npu == n] for n in range(3))
+    assert first == ["inputs", "layers", "pool_inputs", "pool_layers", "kernels", "results", "thresholds", "network"]
+    assert second == ["inputs", "layers", "kernels", "results", "chunks", "network"]
+    assert third == ["inputs", "layers", "network"]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_what_does_not_fit_names_the_npu(n):
+    model = MODELS["small_cnn"]
+    design = fit("two", [model], cascade(npus(2)))
+    made = plan_of(model, design).npus[n]
+    for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
+        given = Manifest.from_dict(manifest(design, "0" * 64))
+        given.npus[n].parameters[name] = need
+        compile_model(model, given)
+        given.npus[n].parameters[name] = need - 1
+        with value_error(f"small_cnn: {name} must be >= {need}, NPU {n} of design two has {need - 1}"):
+            compile_model(model, given)
+
+
+def test_a_pool_needs_a_pool_unit():
+    model = MODELS["levels"]
+    with value_error("conv_1: a pool needs an NPU with a pool unit, got one without"):
+        fit("chain", [model], pipeline([replace(NPUS[0], pool=False), NPUS[1]]))

@@ -1,0 +1,223 @@
+"""The compiler before the hardware: programs, run by the plain interpreter of their packets, equal the definition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.file import model_digest
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.lowering import input_planes
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.packets import packets
+from tests import networks as drawn
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+from .foldings import CASES, FOLDINGS, ORDERS, design_manifest, fit_one, fitted, geometry, wanted_order
+from .interpreter import Deadlock, Device
+
+
+def check(model: Model, images: np.ndarray, design: Manifest, order: str) -> None:
+    program = compile_model(model, design, order)
+    device = Device(design, program.parameters)
+    words = device.run(program.pack_images(images))
+    assert words.shape == (len(images), program.result_words)
+    np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+    assert device.beats == len(images) * program.ideal_cycles
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("folding", FOLDINGS)
+@pytest.mark.parametrize("name", CASES)
+def test_the_packets_compute_the_case(name, folding, order):
+    model = CASES[name]
+    check(model, random_images(model, 2, np.random.default_rng(3)), fitted(model, folding, order), order)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_the_packets_compute_random_networks(data):
+    npu = Npu(
+        kfp=data.draw(st.integers(1, 80)), kgp=(kgp := data.draw(st.integers(1, 20))),
+        pfp=data.draw(st.integers(1, 40)), ol=data.draw(st.integers(1, kgp)),
+    )  # fmt: skip
+    if npu.kfp > 2 and data.draw(st.booleans()):
+        npu = replace(npu, planes=min(8, npu.kfp - 1))
+    network, order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
+    model = drawn.random_model(network, 5)
+    design = fit_one(model, npu, order, data.draw(st.sampled_from([32, 64])))
+    if sum(beats for _, beats in plan(model, [design.npus[0].parameters], order).ideal) * npu.kgp < 60_000:
+        check(model, drawn.random_images(network, 2, 6), design, order)
+
+
+def two_layers(channels: int, encoding: Encoding = BIPOLAR, weight: Encoding = BIPOLAR, out: int = 9) -> Model:
+    layers = (
+        Conv(name="conv_1", out_channels=out, kernel=(2, 3), stride=(1, 2), padding=(1, 0, 0, 1), weight=weight),
+        Threshold(name="act_1"),
+        Dense(name="dense", out_channels=4),
+    )
+    network = Network(name="net", input=case_map(4, 5, channels, encoding), layers=layers, classes=tuple("abcd"))
+    return random_model(network, np.random.default_rng(1))
+
+
+def test_doubled_thresholds_fit_the_smallest_accumulator():
+    """Sums of an odd number of ternary weights are doubled, to 6 at most; a threshold never reached is 7, not 8."""
+    layers = (Dense(name="dense", out_channels=2, weight=TERNARY), Threshold(name="act"))
+    arrays = {
+        "dense": {"weight": np.ones((2, 1, 1, 3), int)},
+        "act": {"threshold": np.array([[4], [3]]), "direction": np.ones(2, int)},
+    }
+    model = Model(Network(name="net", input=case_map(1, 1, 3), layers=layers), arrays)
+    design = fitted(model)
+    assert design.npus[0].parameters["acc_bits"] == 4
+    check(model, np.array([[1, 1, 1], [-1, 1, 1]]).reshape(2, 1, 1, 3), design, "pull")
+
+
+@pytest.mark.parametrize("out", [4, 5, 8])
+@pytest.mark.parametrize("kgp", [1, 2, 4])
+def test_memories_that_are_full_to_the_last_row(out, kgp):
+    """Where a layer has no rows, its base would lie behind the memory's end: 0 instead."""
+    model = two_layers(4, out=out)
+    design = fit_one(model, Npu(kfp=4, kgp=kgp, pfp=4, ol=1))
+    check(model, random_images(model, 1, np.random.default_rng(1)), design, "auto")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_interpreter_notices_a_wrong_hold(order):
+    """A tuple given back one tuple too early is overwritten; two too late, and a word never comes."""
+    model = CASES["conv_padding"]
+    design = fitted(model, "k3_g5", order)
+    program, images = compile_model(model, design, order), random_images(model, 2, np.random.default_rng(3))
+    payloads = program.pack_images(images)
+    early, late = Device(design, program.parameters), Device(design, program.parameters)
+    early.units[0].row("layers", 0)["hold"] -= 1
+    assert (program.unpack_results(early.run(payloads)) != model.forward(images)).any()
+    late.units[0].row("layers", 0)["hold"] += 2
+    with pytest.raises(Deadlock):
+        late.run(payloads)
+
+
+def test_a_program_is_the_same_bytes_twice(tmp_path):
+    model = two_layers(5, signed(5))
+    design = fitted(model)
+    for name in ("a", "b"):
+        compile_model(model, design).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_what_the_program_says():
+    model = two_layers(5)
+    program = compile_model(model, fitted(model))
+    assert (program.name, program.classes, program.output_kind) == ("net", ("a", "b", "c", "d"), "raw")
+    assert (program.input, program.output_shape) == (model.network.input, (1, 1, 4))
+    assert (program.design_digest, program.model_digest) == ("0" * 64, model_digest(model))
+    taps = (4 * 2 - 1) * (2 * 3)  # windows of 2 x 3 taps on 4 x 2 outputs; there is no row above
+    words = 2 * 3  # 9 channels in words of 3 out of words of 4
+    assert program.layers == (("conv_1", taps * 2 * 2), ("dense", 4 * 2 * words))
+    assert program.ideal_cycles == sum(beats for _, beats in program.layers)
+
+
+def test_packets_come_in_the_order_of_use():
+    """The network row is last: only then may a frame come (device.md, "Packets")."""
+    model = CASES["small_cnn"]
+    design = fitted(model, order="raster")
+    names = [memory.name for _, memory, _ in packets(design, compile_model(model, design, "raster").parameters)]
+    assert names == [
+        "inputs", "layers", "flags", "olds", "jumps", "pool_inputs", "pool_layers", "pool_flags", "pool_olds",
+        "kernels", "results", "thresholds", "network",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("folding", FOLDINGS)
+@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(3), TERNARY, signed(8), signed(5), unsigned(4)], ids=str)
+def test_frame_source(encoding, folding, order):
+    """Each image bit exactly where a direct loop puts it; constants; nothing else."""
+    model, (npu, stream) = two_layers(13, encoding), FOLDINGS[folding]
+    bits, channels, positions = encoding.bits, 13, model.network.layers[0].window(None).positions(4, 5)
+    words: list[list[int]] = []  # of lanes
+    for position in wanted_order(positions, order):
+        stored = [[(position * channels + c) * bits + b for b in range(bits)] for c in range(channels)]
+        if encoding.kind == "bipolar":
+            words += split([bit for value in stored for bit in value], npu.kfp)
+            continue
+        planes = npu.planes or input_planes(encoding)
+        above = [-1] * planes if encoding.kind == "unsigned" else None
+        values = [[*(value + (above or value[-1:] * planes))[:planes], -2] for value in stored]
+        if not npu.planes:
+            for plane in range(planes + 1):
+                words += split([value[plane] for value in values], npu.kfp)
+            continue
+        each = npu.kfp // (planes + 1)
+        for some in [values[i : i + each] for i in range(0, channels, each)]:
+            groups = [[value[plane] for value in some] for plane in (0, planes, *range(1, planes))]
+            words.append([lane for group in groups for lane in group + [-1] * (each - len(some))])
+    words = [word + [-1] * (npu.kfp - len(word)) for word in words]
+    payload: list[int] = []
+    together = max(1, stream // npu.kfp)
+    for i in range(0, len(words), together):
+        beat = [lane for word in words[i : i + together] for lane in word]
+        payload += beat + [-1] * (-len(beat) % stream)
+    program = compile_model(model, fitted(model, folding, order), order)
+    assert program.frame_words == len(words)
+    np.testing.assert_array_equal(program.frame_source, payload)
+    image = random_images(model, 1, np.random.default_rng(2))
+    sent = set(program.frame_source[program.frame_source >= 0].tolist())
+    assert sent == {i for i in range(to_bits(image, encoding).size) if i // bits // channels in set(positions.ravel())}
+
+
+def split(lanes: list[int], width: int) -> list[list[int]]:
+    return [lanes[i : i + width] for i in range(0, len(lanes), width)]
+
+
+@pytest.mark.parametrize("folding", FOLDINGS)
+@pytest.mark.parametrize(
+    "tail", [(), (Threshold(name="act"),), (Threshold(name="act", levels=3),)], ids=["raw", "bits", "levels"]
+)
+def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
+    layer = Conv(name="conv", out_channels=19, kernel=(2, 2))
+    network = Network(name="net", input=case_map(4, 3, 5), layers=(layer, *tail))
+    model = random_model(network, np.random.default_rng(0))
+    program = compile_model(model, fitted(model, folding))
+    levels = tail[0].levels if tail else 1
+    index = program.result_index
+    assert index.shape == (3 * 2 * 19, levels)
+    assert len(set(index.ravel().tolist())) == index.size
+    assert index.max() < program.result_words * (32 if tail else 1)
+    assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
+
+
+DEPTHS = plan(CASES["small_cnn"], [geometry("k3_g5")], "raster").npus[0].depths()
+
+
+@pytest.mark.parametrize("name", [*(name for name, need in DEPTHS.items() if need > 1), "acc_bits"])
+def test_what_does_not_fit_is_refused(name):
+    """One row less than needed, for every memory, and one bit less."""
+    model = CASES["small_cnn"]
+    made = plan(model, [geometry("k3_g5")], "raster").npus[0]
+    need = {**DEPTHS, "acc_bits": made.acc_bits()}[name]
+    assert need > 1
+    design = fitted(model, "k3_g5", "raster")
+    design.npus[0].parameters[name] = need
+    compile_model(model, design, "raster")
+    design.npus[0].parameters[name] = need - 1
+    with value_error(f"small_cnn: {name} must be >= {need}, design small has {need - 1}"):
+        compile_model(model, design, "raster")
+
+
+def test_a_design_without_shifts_takes_no_integers():
+    design = design_manifest(Design(name="plain", npus=(Npu(shift_bits=0, acc_bits=12, kernel_rows=4096),)))
+    check(two_layers(5), random_images(two_layers(5), 1, np.random.default_rng(0)), design, "pull")
+    with value_error("net: an input of 3 bit planes needs shifts up to 2, the NPU has shift_bits = 0"):
+        compile_model(two_layers(5, signed(3)), design)

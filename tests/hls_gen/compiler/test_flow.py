@@ -1,0 +1,225 @@
+"""The flow model as a whole. That it equals hardware is held by tests/hls_gen/compiler/test_flow_hardware.py."""
+
+import random
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.compiler.flow import Deadlock, Layer, Reading, System, simulate
+from bitloom.hls_gen.compiler.flow.kahn import run
+from bitloom.hls_gen.compiler.flow.layer import passes
+from bitloom.hls_gen.compiler.flow.network import Network
+from tests.errors import value_error
+
+from .flows import UNIT, convolutions, ring
+
+FOUR = convolutions(4)
+IDEAL = sum(layer.beats for layer in FOUR) // 4
+"""Beats of one of the four layers, which are alike: (3 * 10 - 2)^2 taps x 2 words x 2 groups."""
+
+
+def test_ideal() -> None:
+    assert IDEAL == 28 * 28 * 2 * 2
+
+
+def test_a_single_npu_is_as_fast_as_its_beats() -> None:
+    system = System(units=(UNIT,), layers=FOUR, mapping=(0,) * 4)
+    found = simulate(system)
+    assert 4 * IDEAL <= found.cycles_per_frame <= 1.01 * 4 * IDEAL
+    assert found.npus[0].beats == 4 * IDEAL
+    assert len(found.left) == 8
+    assert (np.diff(found.left) > 0).all()
+
+
+@pytest.mark.parametrize("system", [
+    System(units=(UNIT,), layers=FOUR, mapping=(0,) * 4),
+    System(units=(UNIT,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
+    ring(2, FOUR, spill_words=None),
+    ring(4, FOUR),
+    ring(3, FOUR, spill_words=None, pfp=0),
+], ids=["single", "chain of 3", "ring of 2", "pipeline", "ring of 3 without pool units"])  # fmt: skip
+class TestEverySystem:
+    def test_cycles_add_up(self, system: System) -> None:
+        found = simulate(system)
+        for n, npu in found.npus.items():
+            assert npu.beats == sum(system.layers[i].beats for i in system.of(n))
+            assert sum(getattr(npu, f.name) for f in fields(npu)) == found.cycles_per_frame
+        assert found.cycles_per_frame >= max(npu.beats for npu in found.npus.values())
+
+    def test_every_word_comes_and_goes(self, system: System) -> None:
+        network = Network(system, 2)
+        run(network.processes)
+        for n, issuer in network.issuers.items():
+            words = 2 * sum(system.layers[i].input_words for i in system.of(n))
+            results = 2 * sum(system.layers[i].reading.windows * system.layers[i].results for i in system.of(n))
+            assert len(issuer.written) == len(issuer.given) == words
+            assert len(issuer.arrived) == len(issuer.credit) == results
+            assert (np.diff(issuer.written) > 0).all()
+            assert (np.diff(issuer.given) >= 0).all()
+
+    def test_stores_hold_no_more_than_they_can(self, system: System) -> None:
+        stores = simulate(system).stores
+        for n, unit in enumerate(system.units):
+            for name in ("tuple_words", "pool_words", "map_words", "buffer_words"):
+                assert stores.get(f"npu{n}.{name}", 0) <= getattr(unit, name)
+        assert stores["npu0.tuple_words"] > 0
+
+    def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
+        found = []
+        for seed in range(4):
+            network = Network(system, 2)
+            random.Random(seed).shuffle(network.processes)
+            run(network.processes)
+            found.append((list(network.done), network.stores(), [i.counts for i in network.issuers.values()]))
+        assert found == [found[0]] * 4
+
+    def test_a_later_frame_delays_no_earlier_one(self, system: System) -> None:
+        assert simulate(system, 8).left[:2] == simulate(system, 2).left
+
+
+@pytest.mark.parametrize(("name", "sizes", "levels"), [
+    ("tuple_words", (44, 46, 47, 48, 50, 56, 64, 1024), 5),
+    ("pool_words", (4, 7, 8, 10, 12, 16, 64), 1),
+    ("map_words", (100, 150, 170, 180, 190, 200, 300), 1),
+])  # fmt: skip
+def test_a_larger_store_is_never_slower(name: str, sizes: tuple[int, ...], levels: int) -> None:
+    """levels : so many figures that differ, at least. The smallest size is a deadlock."""
+    layers = tuple(replace(layer, steps=2, last_steps=2) for layer in FOUR)
+    found = []
+    for size in sizes:
+        unit = replace(UNIT, ol=4, pfp=2, **{name: size})
+        try:
+            result = simulate(System(units=(unit,) * 2, layers=layers, mapping=(0, 0, 1, 1)), 4)
+        except Deadlock:
+            assert not found
+            continue
+        found.append((result.cycles_per_frame, result.latency))
+    assert 3 <= len(found) < len(sizes)
+    for figures in zip(*found):
+        assert list(figures) == sorted(figures, reverse=True)
+    assert len(set(found)) >= levels
+
+
+def test_more_npus_are_faster() -> None:
+    """A pipeline takes as long as a layer; a ring of 2 half as long as one NPU."""
+    cycles = {n: simulate(ring(n, FOUR, spill_words=None, tuple_words=1024)).cycles_per_frame for n in (1, 2, 4)}
+    assert IDEAL <= cycles[4] <= 1.02 * IDEAL
+    assert 2 * IDEAL <= cycles[2] <= 1.2 * 2 * IDEAL
+    assert 4 * IDEAL <= cycles[1] <= 1.01 * 4 * IDEAL
+
+
+def test_a_frame_alone_goes_through_a_pipeline_layer_beside_layer() -> None:
+    """D6: a layer begins with its first chunk, so four layers take less than two one after another."""
+    found = simulate(ring(4, FOUR))
+    assert IDEAL < found.latency < 2 * IDEAL
+
+
+def test_large_chunks_delay() -> None:
+    layers = [tuple(replace(layer, chunk_words=words) for layer in FOUR) for words in (2, 20, 200)]
+    latencies = [simulate(ring(4, chunked, buffer_words=200)).latency for chunked in layers]
+    assert latencies == sorted(latencies)
+    assert latencies[0] + 3 * 180 < latencies[2]
+
+
+def test_deadlock_without_a_spill_store() -> None:
+    """D8: NPU 1 fills both buffers towards NPU 0, which is busy with its first layer and waits for NPU 1."""
+    with pytest.raises(Deadlock) as caught:
+        simulate(ring(2, FOUR))
+    assert set(caught.value.npus) == {0, 1}
+    cycle = ("NPU 0 waits for room towards NPU 1", "NPU 1 for room towards NPU 0")
+    other = ("NPU 1 waits for room towards NPU 0", "NPU 0 for room towards NPU 1")
+    assert str(caught.value) in {f"flow: deadlock: {', '.join(told)}" for told in (cycle, other)}
+
+
+def test_no_deadlock_with_a_spill_store() -> None:
+    assert simulate(ring(2, FOUR, spill_words=200)).stores["spill_words"] <= 200
+
+
+def test_deadlock_of_three() -> None:
+    with pytest.raises(Deadlock) as caught:
+        simulate(ring(3, convolutions(4), tuple_words=48))
+    assert set(caught.value.npus) == {0, 1, 2}
+    assert all(f"NPU {n}" in str(caught.value) for n in range(3))
+
+
+def test_deadlock_of_a_map_store_that_is_too_small() -> None:
+    with pytest.raises(Deadlock) as caught:
+        simulate(System(units=(replace(UNIT, map_words=4),), layers=FOUR, mapping=(0,) * 4))
+    assert caught.value.npus == (0,)
+    assert "of NPU 0 for room in its map store" in str(caught.value).replace("waits for", "for")
+
+
+def test_tuple_memory_too_small_for_a_window() -> None:
+    """A window of tuples that do not fit at the same time."""
+    with pytest.raises(Deadlock) as caught:
+        simulate(System(units=(replace(UNIT, tuple_words=8),), layers=FOUR[:1], mapping=(0,)))
+    assert "words in its tuple memory" in str(caught.value)
+
+
+def test_passes_of_a_window_with_skips() -> None:
+    """Two windows of 2 and 1 taps; the first one's second tap comes behind a tuple that it does not read."""
+    made = Reading(
+        words=2, taps=np.array([2, 1]), claiming=np.array([0, 1, 2]), claims=np.array([1, 2, 1]), hold=2, skips=True
+    )
+    assert made.tuples == 4
+    assert passes(made) == [
+        (5, 0, [(0, 0, 0, 2)], [(2, 0, 2, 0), (3, 2, 0, 2)]),
+        (2, 0, [(0, 2, 0, 2)], []),
+    ]
+    assert passes(replace(made, skips=False)) == [
+        (4, 0, [(0, 0, 0, 2)], [(2, 2, 2, 2)]),
+        (2, 0, [(0, 2, 0, 2)], []),
+    ]
+    first = Reading(words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold=3, skips=True)
+    assert passes(first, inner=4) == [(6, 2, [(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 0, 1)], [])]
+
+
+BAD: list[tuple[str, System | dict[str, object]]] = [
+    ("flow: mapping must name an NPU for each of 4 layers, got 3", {"mapping": (0, 0, 0)}),
+    ("flow: mapping must name an NPU for each of 0 layers, got 0", {"mapping": (), "layers": ()}),
+    ("flow: conv_0 must be on NPU 0, got NPU 1", {"mapping": (1, 1, 1, 1)}),
+    ("flow: conv_2 must be on NPU 1 or 2, got NPU 0", {"mapping": (0, 1, 0, 1)}),
+    ("flow: conv_1 must be the last layer to be raw, got layer 1",
+     {"layers": (FOUR[0], replace(FOUR[1], raw=True), *FOUR[2:])}),
+    ("flow: conv_0 needs an NPU with a pool unit, NPU 0 has none",
+     {"units": (replace(UNIT, pfp=0),) * 3, "layers": (replace(FOUR[0], pool=Reading.straight(100, 2)), *FOUR[1:])}),
+    ("flow: conv_1 reads 200 words, conv_0 makes 300",
+     {"layers": (replace(FOUR[0], steps=2), *FOUR[1:])}),
+    ("flow: conv_2: a chunk must be 1..8 words, got 9",
+     {"layers": (*FOUR[:2], replace(FOUR[2], chunk_words=9), FOUR[3])}),
+    ("flow: conv_2: a chunk must be 1..0 words, got 0", {"units": (replace(UNIT, buffer_words=0),) * 3}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("message", "change"), BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_systems_that_do_not_go_together(message: str, change: dict[str, object]) -> None:
+    good = {"units": (UNIT,) * 3, "layers": FOUR, "mapping": (0, 0, 1, 2)}
+    System(**good)  # type: ignore[arg-type]
+    with value_error(message):
+        System(**{**good, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("frames", [0, 3])
+def test_frames_must_be_even(frames: int) -> None:
+    with value_error(f"flow: frames must be an even number >= 2, got {frames}"):
+        simulate(ring(4, FOUR), frames)
+
+
+def test_raw_results_wait_for_no_pool() -> None:
+    layers = (FOUR[0], replace(FOUR[1], raw=True))
+    found = simulate(System(units=(UNIT,), layers=layers, mapping=(0, 0)))
+    values = layers[1].reading.windows * layers[1].tuple_steps * UNIT.ol
+    assert values == 1600
+    assert found.cycles_per_frame >= max(2 * IDEAL, values)
+
+
+def test_layer_figures() -> None:
+    layer = Layer(name="l", reading=Reading.straight(6, 3), groups=2, inner=2, steps=4, last_steps=1)
+    assert (layer.results, layer.tuple_steps, layer.input_words, layer.output_windows, layer.beats) == (
+        4,
+        13,
+        18,
+        6,
+        72,
+    )

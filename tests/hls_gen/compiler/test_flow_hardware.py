@@ -1,0 +1,184 @@
+"""The flow model's main property: cycles, beats and waits of random networks are those of the hardware, to the cycle.
+
+Foldings are chosen so that nothing is ideal: results that leave slowly, narrow pools, words cut and put together, small
+tuple memories, buffers and spill stores.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import Waits, simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.virtual.board import activate
+from tests.cases import case_map
+from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
+from tests.simulated import overlay
+
+BINARY = Npu(
+    acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
+    pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
+)  # fmt: skip
+INTEGER = replace(
+    BINARY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
+    pool_taps=1 << 14, pool_olds=1 << 14,
+)  # fmt: skip
+FIRST = {"inlets": ("host", "ring"), "outlets": ("ring", "host")}
+NEXT = {"inlets": ("ring",), "outlets": ("ring", "host")}
+
+
+def ring(first: Npu, *others: Npu) -> tuple[Npu, ...]:
+    return (replace(first, **FIRST), *(replace(npu, **NEXT) for npu in others))
+
+
+DESIGNS = {
+    "integer": Design(name="integer", npus=(replace(INTEGER, kfp=3, kgp=8, pfp=2, ol=5),)),
+    "ring": Design(
+        name="ring", spill_words=4,
+        npus=ring(
+            replace(BINARY, kfp=4, kgp=5, pfp=4, ol=2), replace(BINARY, kfp=6, kgp=3, pfp=3, ol=3, buffer_words=8)
+        ),
+    ),
+    "binary": Design(name="binary", npus=(replace(BINARY, kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
+    "raster": Design(name="raster", npus=(replace(BINARY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
+    "accumulators": Design(
+        name="accumulators", npus=(replace(INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)
+    ),
+    "wide": Design(name="wide", stream_bits=64, npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12),)),
+    "integer_ring": Design(
+        name="integer_ring", spill_words=2,
+        npus=ring(
+            replace(INTEGER, kfp=4, kgp=6, pfp=2, ol=1), replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)
+        ),
+    ),
+    "without_pool": Design(
+        name="without_pool", spill_words=4,
+        npus=ring(
+            replace(INTEGER, kfp=4, kgp=5, ol=2, pool=False),
+            replace(INTEGER, kfp=6, kgp=3, ol=3, pool=False, buffer_words=8),
+        ),
+    ),
+    "ring_of_3": Design(
+        name="ring_of_3", spill_words=2,
+        npus=ring(
+            replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, buffer_words=4), replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8),
+            replace(BINARY, kfp=5, kgp=7, pfp=3, ol=1, buffer_words=32),
+        ),
+    ),
+}  # fmt: skip
+QUICK = ("integer", "ring")
+"""Designs of the default tier."""
+BATCHES = (1, 2, 4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("flow_hardware")
+
+
+def compare(design: str, folder: Path, data: st.DataObject) -> bool:
+    """Whether the network that is drawn fits the design and was compared."""
+    bit, manifest = overlay(DESIGNS[design], folder)
+    npus = [npu.parameters for npu in manifest.npus]
+    integer = npus[0]["kind"] == "integer"
+    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    order = "raster" if npus[0]["raster"] else data.draw(st.sampled_from(["pull", "raster"]))
+    work = data.draw(st.sampled_from(["output", "auto"])) if npus[0]["accumulators"] > 1 else "output"
+    chunk = data.draw(st.sampled_from([1, 2, 1000]))
+    model = random_integer_model(network, seed, npus[0]["acc_bits"]) if integer else random_model(network, seed)
+    try:
+        program = compile_model(model, manifest, order, work, chunk=chunk)
+    except ValueError:  # does not fit this design
+        return False
+    made = plan(model, npus, order, work, chunk=chunk)
+    check(made, manifest, bit, program, random_images(network, max(BATCHES), seed))
+    return True
+
+
+TIGHT = Design(name="tight", npus=(replace(BINARY, kfp=8, kgp=8, pfp=8, ol=8, tuple_words=2),))
+
+
+def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How soon a word that was given back is written again decides the rate: a cycle more or less is 359 cycles more or
+    less in four frames (`hls_gen.compiler.flow.streams.GIVE_BACK`)."""
+    layers = (
+        Conv(name="conv_1", out_channels=8, kernel=(2, 2), stride=(2, 2)),
+        Threshold(name="act_1"),
+        Dense(name="dense_2", out_channels=8),
+    )
+    model = random_model(Network(name="tight", input=case_map(12, 12, 8), layers=layers), 0)
+    monkeypatch.setitem(DESIGNS, "tight", TIGHT)
+    bit, manifest = overlay(TIGHT, folder)
+    program = compile_model(model, manifest, "pull")
+    made = plan(model, [npu.parameters for npu in manifest.npus], "pull")
+    check(made, manifest, bit, program, random_images(model.network, max(BATCHES), 1))
+
+
+def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: np.ndarray) -> None:
+    """Cycles of every batch, and where the cycles of every NPU go."""
+    npus = [npu.parameters for npu in manifest.npus]
+    spill_words = DESIGNS[manifest.name].spill_words
+    found = simulate(system(made, npus, stream_bits=manifest.stream_bits, spill_words=spill_words), max(BATCHES))
+    board = activate()
+    board.stall()
+    counters = {}
+    try:
+        with Accelerator(bit) as accelerator:
+            accelerator.load(program)
+            for frames in BATCHES:
+                accelerator.clear_counters()
+                accelerator.predict(images[:frames], frames)
+                counters[frames] = accelerator.counters()
+    finally:
+        board.close()
+    assert {n: c["cycles"] for n, c in counters.items()} == {n: found.left[n - 1] + 1 for n in BATCHES}
+    assert found.latency == counters[1]["cycles"]
+    for n, waits in found.npus.items():
+        parts = ("beats", "wait_input", "wait_room", "wait_table")
+        each = {name: (counters[4][f"npu{n}_{name}"] - counters[2][f"npu{n}_{name}"]) / 2 for name in parts}
+        assert Waits(**each) == waits
+
+
+def per_design(count: int) -> settings:
+    return settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck), print_blob=True,
+    )  # fmt: skip
+
+
+def compare_many(design: str, folder: Path, count: int) -> int:
+    """How many of ``count`` networks were compared."""
+    compared = []
+
+    @per_design(count)
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        compared.append(compare(design, folder, data))
+
+    run()
+    return sum(compared)
+
+
+@pytest.mark.parametrize("design", QUICK)
+def test_random_networks(design: str, folder: Path) -> None:
+    assert compare_many(design, folder, 12) >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_many_random_networks(design: str, folder: Path) -> None:
+    assert compare_many(design, folder, 40) >= 5

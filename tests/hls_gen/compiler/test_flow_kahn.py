@@ -1,0 +1,95 @@
+import pytest
+
+from bitloom.hls_gen.compiler.flow.kahn import Blocked, Deadlock, Process, Stamps, Steps, run
+
+
+def copy(source: Stamps, target: Stamps, count: int, delay: int) -> Steps:
+    for k in range(count):
+        while len(source) <= k:
+            yield ((source, k),)
+        target.append(source[k] + delay)
+
+
+def test_stamps_do_not_depend_on_the_order_of_the_processes() -> None:
+    found = []
+    for backwards in (False, True):
+        lines = [Stamps(f"stamps {k}") for k in range(4)]
+        lines[0].extend(range(0, 50, 5))
+        processes = [
+            Process(f"delay {k}", 0, copy(lines[k], lines[k + 1], 10, k + 1), [lines[k + 1]]) for k in range(3)
+        ]
+        run(processes[::-1] if backwards else processes)
+        found.append(lines[3])
+        assert all(process.waits == () for process in processes)
+    assert found[0] == found[1] == [t + 6 for t in range(0, 50, 5)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_either_of_two_waits_lets_a_process_go_on(first: int) -> None:
+    """It is woken by the one that comes, and by the other one only if it waits for that again."""
+    lines, out = [Stamps("a"), Stamps("b")], Stamps("out")
+    seen: list[tuple[int, int]] = []
+
+    def reader() -> Steps:
+        while not all(lines):
+            yield tuple((line, 0) for line in lines if not line)
+            seen.append((len(lines[0]), len(lines[1])))
+        out.append(lines[0][0] + lines[1][0])
+
+    def give(k: int) -> Steps:
+        if k != first and not out_of_first:
+            yield ((out_of_first, 0),)
+        lines[k].append(k + 1)
+        if k == first:
+            out_of_first.append(0)
+        yield from ()
+
+    out_of_first = Stamps("the first to have given")
+    givers = [Process(f"gives {k}", 0, give(k), [lines[k], *([out_of_first] * (k == first))]) for k in range(2)]
+    run([Process("reader", 0, reader(), [out]), *givers])
+    assert out == [3]
+    assert seen[-1] == (1, 1)
+
+
+def starved(npus: list[int | None], names: list[str]) -> Deadlock:
+    """Processes in a circle, each of which waits for the next."""
+    count = len(npus)
+    lines = [Stamps(name) for name in names]
+
+    def wait(k: int) -> Steps:
+        yield ((lines[k], 0),)
+
+    processes = [Process(f"part {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
+    with pytest.raises(Deadlock) as caught:
+        run(processes)
+    return caught.value
+
+
+def test_deadlock_between_npus_names_what_crosses() -> None:
+    """Inside an NPU and between two NPUs nobody is named."""
+    found = starved([0, 0, None, 1, 1], ["beats", "room towards NPU 1", "more room", "words", "room towards NPU 0"])
+    assert str(found) == "flow: deadlock: NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"
+    assert found.npus == (0, 1)
+    assert found.cycle[2] == Blocked(npu=None, process="part 2", waits_for="more room")
+
+
+def test_deadlock_inside_an_npu_names_its_parts() -> None:
+    found = starved([3, 3], ["words", "room in its map store"])
+    assert str(found) == "flow: deadlock: part 0 of NPU 3 waits for words, part 1 of NPU 3 for room in its map store"
+
+
+def test_only_the_cycle_is_named() -> None:
+    """A process that waits for one of the cycle is not part of it."""
+    a, also_a, b = Stamps("a"), Stamps("a for somebody else"), Stamps("b")
+
+    def wait(stamps: Stamps) -> Steps:
+        yield ((stamps, 0),)
+
+    processes = [
+        Process("outside", 0, wait(also_a), []),
+        Process("first", 1, wait(b), [a, also_a]),
+        Process("next", 1, wait(a), [b]),
+    ]
+    with pytest.raises(Deadlock) as caught:
+        run(processes)
+    assert [blocked.process for blocked in caught.value.cycle] == ["first", "next"]

@@ -1,0 +1,128 @@
+"""The stages of an activation against a clocked model of their registers (hls_gen/rtl/results/results.py,
+requantise.py)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
+from bitloom.hls_gen.compiler.flow.issuer import Issuer
+from bitloom.hls_gen.compiler.flow.kahn import Process, Stamps, Steps, run
+from bitloom.hls_gen.compiler.flow.layer import Layer, Reading
+from bitloom.hls_gen.compiler.flow.results import Activation, results
+from bitloom.hls_gen.compiler.flow.streams import GIVE_BACK, Ring
+
+from .flows import UNIT
+
+WINDOWS, STEPS = 60, 3
+
+
+def arrivals(seed: int) -> list[int]:
+    """Cycles in which windows' results arrive: bursts, and gaps in which all stages run empty."""
+    rng = np.random.default_rng(seed)
+    return np.cumsum(rng.choice([1, 2, 3, 4, 9, 30], WINDOWS)).tolist()
+
+
+def clocked(depth: int, source: int, target: int, arrived: list[int], freed: list[int]) -> tuple[list[int], list[int]]:
+    """(cycle of each window's last step, cycle of each word), register by register.
+
+    freed[k] : the cycle from which on the sink takes word k.
+    """
+    together, pieces = max(target // source, 1), -(-source // target)
+    stages: list[bool | None] = [None] * (depth + 1)  # of a step: whether its tuple ends
+    finished: list[int] = []
+    words: list[int] = []
+    held = place = left = cycle = 0
+    queue: list[bool] = []
+    while len(finished) < WINDOWS or any(s is not None for s in stages) or left:
+        gives = left > 0 and cycle >= freed[len(words)]
+        free = left == 0 or (gives and left == 1)
+        move = stages[-1] is None or free
+        taken = stages[-1] if free else None
+        go = bool(queue) and (stages[0] is None or move)
+        load = held < WINDOWS and cycle >= arrived[held] and (not queue or (go and len(queue) == 1))
+        if gives:
+            words.append(cycle)
+            left -= 1
+        if taken is not None:
+            place += 1
+            if taken or place == together:
+                place, left = 0, left + pieces
+        if move:
+            stages = [None, *stages[:-1]]
+        if go:
+            stages[0] = queue.pop(0)
+            if not queue:
+                finished.append(cycle)
+        if load:
+            held += 1
+            queue = [False] * (STEPS - 1) + [True]
+        cycle += 1
+    return finished, words
+
+
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize(("source", "target"), [(4, 4), (4, 3), (8, 2), (2, 4), (1, 8)])
+@pytest.mark.parametrize(("seed", "busy"), [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.8)])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_stages(depth: int, source: int, target: int, seed: int, busy: float, backwards: bool) -> None:
+    """Whether the sink's room is known early or late does not matter."""
+    cycles = arrivals(seed)
+    together, pieces = max(target // source, 1), -(-source // target)
+    count = WINDOWS * -(-STEPS // together) * pieces
+    room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
+    arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))
+    activation = Activation(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(1, written, given)))]))
+    layer = Layer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
+
+    def array() -> Steps:
+        """Two windows' results fit."""
+        for k, cycle in enumerate(cycles):
+            if k >= 2 and len(credit) < k - 1:
+                yield ((credit, k - 2),)
+            late = max(cycle, credit[k - 2] + 1 if k >= 2 else 0)
+            cycles[k] = max(late, cycles[k - 1] + 1 if k else 0)
+            arrived.append(cycles[k])
+
+    def reader() -> Steps:
+        """Gives the room of word k when word k is in, at its own time."""
+        for k in range(count - 1):
+            if len(written) <= k:
+                yield ((written, k),)
+            given.append(max(written[k], room[k + 1] - 1))
+
+    processes = [
+        Process("array", 0, array(), [arrived]),
+        Process("results", 0, results(False, [layer], 1, arrived, credit, activation, activation), [credit, written]),
+        Process("reader", 0, reader(), [given]),
+    ]
+    run(processes[::-1] if backwards else processes)
+    freed = [0, *(t + GIVE_BACK for t in given)]
+    assert clocked(depth, source, target, cycles, freed) == (credit, written)
+    assert len(written) == count
+
+
+def test_credits() -> None:
+    """With one accumulator a PE two results may be on their way; with several as many as there are."""
+    cycles = {}
+    for accumulators in (1, 2, 8):
+        written, given, arrived, credit = (Stamps(name) for name in ("words", "room", "sums", "credit"))
+        written.extend(range(40))
+        unit = replace(UNIT, accumulators=accumulators)
+        issuer = Issuer(unit, written, given, arrived, credit)
+        layer = Layer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
+        sink, free = Stamps("out"), Stamps("free")
+        activation = Activation(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))
+        run(
+            [
+                Process("issuer", 0, issuer.steps([layer], 1), [given, arrived]),
+                Process(
+                    "results", 0, results(accumulators > 1, [layer], 1, arrived, credit, activation, activation),
+                    [credit, sink],
+                ),
+            ]
+        )  # fmt: skip
+        cycles[accumulators] = issuer.counts[0].at
+        assert issuer.counts[0].wait_room > 0
+    assert cycles[1] >= cycles[2] > cycles[8]

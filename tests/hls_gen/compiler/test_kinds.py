@@ -1,0 +1,159 @@
+"""Plans for NPUs of different kind: which computes what, and what they refuse. That it is right: hardware, in
+tests/overlay/build/test_mixed_kinds.py."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, Encoding, signed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.passes import IntegerPass
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.sizing import geometry
+from bitloom.hls_gen.design.npu import Npu, cascade, pipeline, ring
+from tests.cases import case_map
+from tests.errors import value_error
+from tests.networks import random_integer_model
+
+BINARY = Npu(kfp=8, kgp=4, ol=2, shift_bits=3)
+INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
+ENDS = cascade([INTEGER, BINARY, INTEGER])
+INT8 = signed(8)
+
+
+def conv(number: int, weight: Encoding = BIPOLAR, levels: int = 1) -> list[Layer]:
+    return [
+        Conv(name=f"conv_{number}", out_channels=6, kernel=(2, 2), weight=weight),
+        Threshold(name=f"act_{number}", levels=levels),
+    ]
+
+
+def model_of(*layers: Layer) -> Model:
+    network = Network(name="net", input=case_map(8, 7, 2, INT8), layers=layers)
+    return random_integer_model(network, 3, 32)
+
+
+def scores(weight: Encoding = INT8) -> Dense:
+    return Dense(name="dense", out_channels=5, weight=weight)
+
+
+def planned(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Plan:
+    return plan(model, [geometry(npu) for npu in npus], mapping=mapping)
+
+
+MIDDLE = [*conv(2), *conv(3)]
+
+
+@pytest.mark.parametrize(("npus", "layers", "mapping"), [
+    (ENDS, [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 1, 2]),
+    (ENDS, [*conv(1, signed(4)), *conv(2)], [0, 1]),
+    (ENDS, [conv(1, INT8)[0]], [0]),
+    (ENDS, [*conv(1), *MIDDLE, scores()], [0, 1, 1, 2]),  # whatever NPU 0 is computes the first layer
+    (cascade([BINARY, INTEGER]), [*conv(1), *MIDDLE, scores()], [0, 0, 0, 1]),
+    (pipeline([INTEGER, BINARY, BINARY, INTEGER]), [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 2, 3]),
+    (ring([INTEGER, BINARY]), [*conv(1, INT8), *conv(2), scores()], [0, 1, 0]),
+])  # fmt: skip
+def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
+    made = planned(model_of(*layers), npus)
+    assert made.mapping == mapping
+    kinds = ["integer" if isinstance(p, IntegerPass) else "binary" for p in made.lowered.passes]
+    assert kinds == [npus[n].kind for n in mapping]
+    assert [[p.name for p in npu.passes] for npu in made.npus] == [
+        [p.name for p, n in zip(made.lowered.passes, mapping) if n == k] for k in range(len(npus))
+    ]
+
+
+def test_a_mapping_decides_the_kind():
+    """Weights of +-1 can be multiplied, too."""
+    model = model_of(*conv(1), *conv(2), *conv(3))
+    passes = planned(model, cascade([BINARY, INTEGER, BINARY]), [0, 1, 2]).lowered.passes
+    assert [isinstance(p, IntegerPass) for p in passes] == [False, True, False]
+
+
+def test_signs_have_a_row_of_scales_each():
+    """3 thresholds of 6 kernels on 4 PEs: a step for each, with bias and a factor of 1; nothing where no kernel is."""
+    npu = replace(INTEGER, kgp=4, ol=4)
+    model = model_of(*conv(1, INT8, levels=3), *conv(2))
+    made = planned(model, cascade([npu, BINARY])).npus[0]
+    (scales,) = made.scales
+    p = made.passes[0]
+    for lane in range(4):
+        kernels = range(lane, 6, 4)
+        none = [0] * (6 - 3 * len(kernels))
+        assert scales[f"bias_{lane}"].tolist() == [*p.bias[kernels].ravel(), *none]
+        assert scales[f"multiplier_{lane}"].tolist() == [1] * 3 * len(kernels) + none
+        assert scales[f"shift_{lane}"].tolist() == [0] * 6
+    row = made.results[0]
+    assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)
+
+
+def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
+    """12 lanes come in 2 words of 8, each cut to 3 words of 3; the map is 6 x 5."""
+    made = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS).npus[2]
+    assert made.conv.inputs[0]["words"] == 30 * 6
+    assert made.kernels[0].shape == (3 * 30 * 6, 2 * 3 * 8)
+    assert made.passes[0].weight.shape == (5, 30, 12)
+
+
+def test_bits_have_a_gearbox_of_their_own():
+    """Also where as many lanes leave by other outlets; a binary NPU gives bits to all."""
+    npus = cascade([replace(INTEGER, kfp=8), BINARY, replace(INTEGER, kfp=8)])
+    requantised = Requantise(name="act_0", encoding=INT8)
+    first = Conv(name="conv_0", out_channels=4, kernel=(1, 1), weight=INT8)
+    made = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
+    modelled = system(made, [asdict(npu) for npu in npus])
+    assert [modelled.gearbox(i) for i in range(5)] == [(8, False), (8, True), (8, False), (8, False), (8, False)]
+
+
+def test_widths_are_those_of_the_npu():
+    """NPUs of one kind may differ in their weights; the frame's features are those of NPU 0."""
+    narrow = replace(INTEGER, feature_bits=2, weight_bits=3)
+    layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
+    made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
+    assert made.npus[2].kernels[0].shape[1] == 2 * 3 * 3
+    with value_error("dense: its weight must fit 3 bits in two's complement, got signed 4 bit (-8..7)"):
+        planned(model_of(*layers[:-1], scores(signed(4))), cascade([INTEGER, BINARY, narrow]))
+    with value_error("conv_1: its map must fit 2 bits in two's complement, got signed 8 bit (-128..127)"):
+        planned(model_of(*layers), cascade([narrow, BINARY, INTEGER]))
+
+
+def test_what_no_npu_can_do():
+    first, middle, last = conv(1, INT8), conv(2), scores()
+    with value_error("conv_2: kind of its NPU must be binary, got integer in NPU 0"):
+        planned(model_of(*first, *conv(3), *middle, last), ring([INTEGER, BINARY]))
+    with value_error(
+        "dense: a chain of 2 NPUs must have room for all 3 layers, each NPU for those of its kind, without loop for "
+        "one, and end at one with outlet host"
+    ):
+        planned(model_of(*first, *middle, last), cascade([INTEGER, BINARY]))
+    with value_error("dense: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)"):
+        planned(model_of(*first, *middle, last), ENDS, [0, 1, 1])
+    with value_error(
+        "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a pool, "
+        "got threshold"
+    ):
+        planned(model_of(*first, *middle, last), ENDS, [0, 0, 1])
+    requantised = Requantise(name="act_1", encoding=INT8)
+    with value_error(
+        "conv_1: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, or "
+        "max_pool and threshold, got requantise"
+    ):
+        planned(model_of(first[0], requantised, *middle, last), ENDS, [0, 1, 2])
+    with value_error("mapping: an NPU 0..2 must be given for each of 3 layers, got [0, 1]"):
+        planned(model_of(*first, *middle, last), ENDS, [0, 1])
+
+
+def test_frames_of_a_binary_first_npu():
+    """Bit planes, as without an integer NPU behind it."""
+    layers = [*conv(1), scores()]
+    mixed = planned(model_of(*layers), cascade([BINARY, INTEGER]))
+    alone = planned(model_of(*conv(1), scores(BIPOLAR)), [BINARY])
+    np.testing.assert_array_equal(mixed.input_words, alone.input_words)
+    assert mixed.lowered.input_bits == alone.lowered.input_bits == 8

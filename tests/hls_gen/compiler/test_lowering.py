@@ -1,0 +1,359 @@
+"""Each rewriting of hls_gen/compiler/lowering_binary.py against plain layers, pass by pass; unused lanes as in
+driver/layout."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
+from bitloom.hls_gen.compiler.passes import Pass, run_pass
+from tests import networks as drawn
+from tests.cases import case_map, cases, random_images, random_model
+from tests.errors import value_error
+
+PADDINGS = [(0, 0, 0, 0), (2, 1, 0, 1), (0, 0, 1, 2), (1, 2, 2, 0)]
+INTEGERS = [TERNARY, *(signed(b) for b in range(2, 9)), *(unsigned(b) for b in range(1, 8))]
+BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
+"""Cases that the binary engine can't compute: 8-bit weights, no weights at first, a complement at the end."""
+
+CASES = {name: model for name, model in cases() if name not in BEYOND}
+
+
+def conv(padding: tuple[int, int, int, int] = (0, 0, 0, 0), weight: Encoding = BIPOLAR, channels: int = 4) -> Conv:
+    return Conv(name="conv_1", out_channels=channels, kernel=(3, 3), stride=(1, 2), padding=padding, weight=weight)
+
+
+def made(encoding: Encoding, channels: int, *layers: Layer, seed: int = 0) -> Model:
+    """A random model on a 4 x 6 map."""
+    network = Network(name="net", input=case_map(4, 6, channels, encoding), layers=layers)
+    return random_model(network, np.random.default_rng(seed))
+
+
+def pass_ends(network: Network) -> list[int]:
+    """Index of the last layer of each pass."""
+    last = [i for i, layer in enumerate(network.layers[1:]) if isinstance(layer, Conv | Dense)]
+    return [*last, len(network.layers) - 1]
+
+
+def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarray | None = None) -> Lowered:
+    """Every pass gives what ``Model.trace`` has there: values, or bits, complemented after a max pool of sums.
+
+    Also: values stay in ``value_range``, thresholds too or just above, and unused lanes add nothing.
+    """
+    if images is None:
+        images = random_images(model, n, np.random.default_rng(9))
+    network, trace, lowered = model.network, model.trace(images), lower(model, planes)
+    features = lowered.input_features(images)
+    for p, end in zip(lowered.passes, pass_ends(network)):
+        sums, result, (low, high) = run_pass(plain(p), features), run_pass(p, features), p.value_range
+        assert low <= sums.min() <= sums.max() <= high
+        if p.threshold is not None:
+            assert low <= p.threshold.min() <= p.threshold.max() <= high + 1
+            value = 2 * result.reshape(*result.shape[:3], p.out_channels, p.levels).sum(axis=-1, dtype=int) - p.levels
+            last, before = network.layers[end], network.layers[end - 1]
+            if isinstance(last, Threshold) and isinstance(before, MaxPool):
+                value *= model.arrays[last.name]["direction"]
+            np.testing.assert_array_equal(value, trace[end])
+        else:
+            np.testing.assert_array_equal(result, trace[end])
+        unused = unused_lanes(p)
+        wider = np.concatenate([features, np.zeros((*features.shape[:3], 2, features.shape[4]), np.uint8)], axis=3)
+        np.testing.assert_array_equal(run_pass(unused, wider), result)
+        features = result[..., None]
+    np.testing.assert_array_equal(lowered.forward(images), result)
+    return lowered
+
+
+def plain(p: Pass) -> Pass:
+    """The pass without what comes after its sums."""
+    return replace(p, threshold=None, pool=None)
+
+
+def unused_lanes(p: Pass) -> Pass:
+    """The pass with two channels more, weight bit 1, which with feature bit 0 must add nothing."""
+    ones = np.ones((*p.weight.shape[:2], 2, p.weight.shape[3]), np.uint8)
+    return replace(p, weight=np.concatenate([p.weight, ones], axis=2))
+
+
+def test_the_rule_on_a_tiny_pass():
+    """One kernel, 1 x 1 map: features 1 0 1, weights 1 1 0: one match, two mismatches."""
+    network = Network(name="net", input=case_map(1, 1, 3), layers=(Dense(name="dense", out_channels=1),))
+    model = Model(network, {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
+    (p,) = lower(model).passes
+    assert p.weight.tolist() == [[[[1], [1], [0]]]]
+    assert (p.visits, p.coefficient.tolist(), p.double, p.tap_offset) == (1, [1], True, 3)
+    assert (p.threshold, p.pool, p.value_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
+    image = np.array([1, -1, 1]).reshape(1, 1, 1, 3)
+    assert check(model, images=image).forward(image).tolist() == [[[[2 * 1 - 3]]]]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name):
+    check(CASES[name])
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_random_networks(data):
+    network, seed = data.draw(drawn.networks()), data.draw(st.integers(0, 2**32 - 1))
+    check(drawn.random_model(network, seed), images=drawn.random_images(network, 2, seed))
+
+
+@pytest.mark.parametrize("tail", [(), (Threshold(name="act"),), (Threshold(name="act", levels=3),)], ids=len)
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), bipolar(3), bipolar(5)])
+def test_matches_and_thermometers(encoding, padding, tail):
+    p = check(made(encoding, 5, conv(padding), *tail)).passes[0]
+    assert p.weight.shape == (4, 9, 5 * encoding.bits, 1)
+    assert (p.visits, p.double, p.tap_offset) == (1, True, 5 * encoding.bits)
+
+
+def test_a_thermometer_repeats_its_weight():
+    model = made(bipolar(3), 2, conv())
+    once = model.arrays["conv_1"]["weight"].reshape(4, 9, 2) > 0
+    np.testing.assert_array_equal(lower(model).passes[0].weight[..., 0], np.repeat(once, 3, axis=2))
+    x = np.array([-3, 1] * 24).reshape(1, 4, 6, 2)
+    assert lower(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
+
+
+RAW = [(4, BIPOLAR), (5, bipolar(2)), (2, bipolar(3))]
+WITH_THRESHOLDS = [*RAW, (1, BIPOLAR), (5, BIPOLAR), (3, bipolar(3))]
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize(
+    ("channels", "encoding", "raw"), [*((*c, True) for c in RAW), *((*c, False) for c in WITH_THRESHOLDS)]
+)
+def test_ternary_weights(channels, encoding, padding, raw):
+    even = channels * encoding.bits % 2 == 0
+    tail = () if raw else (Threshold(name="act", levels=2),)
+    model = made(encoding, channels, conv(padding, TERNARY), *tail)
+    p = check(model).passes[0]
+    lanes = channels * encoding.bits
+    assert (p.visits, p.double, p.tap_offset) == ((2, False, lanes // 2) if even else (2, True, lanes))
+    halves = np.repeat(model.arrays["conv_1"]["weight"].reshape(4, 9, channels), encoding.bits, axis=2)
+    direction = np.ones(4) if raw else model.arrays["act"]["direction"]
+    both = 2 * p.weight[..., 0].reshape(4, 9, 2, lanes).astype(int) - 1
+    np.testing.assert_array_equal(both.sum(axis=2), 2 * halves * direction[:, None, None])
+
+
+@pytest.mark.parametrize("raw", [False, True], ids=["thresholds", "raw"])
+@pytest.mark.parametrize("padding", PADDINGS[:2])
+@pytest.mark.parametrize("encoding", INTEGERS, ids=str)
+def test_bit_planes(encoding, padding, raw):
+    model = made(encoding, 3, conv(padding), *([] if raw else [Threshold(name="act", levels=2)]))
+    lowered = check(model, n=8)
+    bits = encoding.bits + (encoding.kind == "unsigned")
+    assert lowered.input_bits == input_planes(encoding) == bits
+    assert lowered.passes[0].weight.shape == (4, 9, 3, bits + 1)
+    assert (lowered.passes[0].double, lowered.passes[0].tap_offset) == (False, 0)
+    assert lowered.passes[0].coefficient.tolist() == [*(2**k for k in range(bits - 1)), -(2 ** (bits - 1)), 1]
+
+
+@pytest.mark.parametrize("encoding", INTEGERS, ids=str)
+def test_every_value_by_its_planes(encoding):
+    """Each value of the encoding once, against both weights, at one tap: no sum can hide a wrong plane."""
+    values = np.arange(encoding.low, encoding.high + 1)
+    network = Network(name="net", input=case_map(1, 1, 1, encoding), layers=(Dense(name="dense", out_channels=2),))
+    model = Model(network, {"dense": {"weight": np.array([1, -1]).reshape(2, 1, 1, 1)}})
+    result = lower(model).forward(values.reshape(-1, 1, 1, 1))
+    np.testing.assert_array_equal(result.reshape(-1, 2), np.stack([values, -values], axis=1))
+
+
+@pytest.mark.parametrize("padding", PADDINGS[1:])
+@pytest.mark.parametrize("encoding", [TERNARY, signed(2), signed(5), unsigned(1), unsigned(7)], ids=str)
+def test_sign_extended_planes(encoding, padding):
+    for tail in ([], [Threshold(name="act")]):
+        lowered = check(made(encoding, 2, conv(padding), *tail), planes=8)
+        assert lowered.input_bits == 8
+        assert lowered.passes[0].coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("encoding", [TERNARY, signed(8), unsigned(3)], ids=str)
+def test_ternary_weights_of_bit_planes(encoding, padding):
+    for levels in (1, 2):
+        model = made(encoding, 3, conv(padding, TERNARY), Threshold(name="act", levels=levels))
+        p = check(model).passes[0]
+        assert (p.visits, p.double, p.tap_offset) == (2, False, 0)
+
+
+def test_bipolar_inputs_have_no_planes():
+    model = made(BIPOLAR, 3, conv())
+    assert lower(model, 8).input_bits == 0
+    images = random_images(model, 2, np.random.default_rng(1))
+    np.testing.assert_array_equal(lower(model, 8).input_features(images), to_bits(images, BIPOLAR))
+
+
+def test_plane_coefficients_add_up():
+    """The planes' sum is -1 (design, "Bit planes"); the constant plane makes it 0."""
+    for bits in range(1, 12):
+        assert plane_coefficients(bits).sum() == 0
+        assert plane_coefficients(bits)[:-1].sum() == plane_coefficients(bits)[-1] * -1
+
+
+POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 2), padding=(1, 0, 0, 1))
+
+
+def tail(pool_first: bool, levels: int = 1) -> Sequence[Layer]:
+    act = Threshold(name="act", levels=levels)
+    return (POOL, act) if pool_first else (act, POOL)
+
+
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_accumulation_by_or(pooled, padding):
+    """One match or none, beside padding too; its inputs may be complements, and its output is what the next reads."""
+    few = Conv(name="few", out_channels=1, kernel=(1, 1))
+    some = Conv(name="some", out_channels=5, kernel=(3, 3), padding=padding, accumulate="or")
+    pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
+    last = Dense(name="dense", out_channels=2)
+    model = made(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
+    model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
+    model.arrays["some"]["weight"][0] = 1
+    p = check(model, n=200).passes[1]
+    assert (p.any_match, p.double, p.tap_offset, p.value_range, p.raw) == (True, False, 0, (0, 1), False)
+    assert p.threshold.tolist() == [[1]] * 5
+    assert (p.pool is None) == (not pooled)
+    bits = model.trace(random_images(model, 200, np.random.default_rng(0)))[3]
+    assert set(np.unique(bits)) == {-1, 1}
+
+
+@pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
+@pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.parametrize("encoding", [BIPOLAR, signed(4)], ids=str)
+@pytest.mark.parametrize("pool_first", [False, True], ids=["threshold_pool", "pool_threshold"])
+def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight):
+    """A complement (pool first) is taken back by the next layer's weights, for each bit of the channel."""
+    dense = Dense(name="dense", out_channels=5, weight=next_weight)
+    model = made(encoding, 3, conv((1, 1, 0, 1)), *tail(pool_first, levels), dense, Threshold(name="end"))
+    direction = model.arrays["act"]["direction"]
+    assert set(direction) == {-1, 1}
+    down = np.repeat(direction < 0, levels)
+    passes = check(model, n=6).passes
+    assert passes[0].pool == POOL.window
+    weight = model.arrays["dense"]["weight"].reshape(5, -1, 4) * model.arrays["end"]["direction"][:, None, None]
+    repeated = np.repeat(weight, levels, axis=2)
+    got = passes[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)
+    np.testing.assert_array_equal(got.mean(axis=2), repeated * np.where(down & pool_first, -1, 1))
+
+
+@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), signed(5), unsigned(3)], ids=str)
+@pytest.mark.parametrize("weight", [BIPOLAR, TERNARY], ids=str)
+@pytest.mark.parametrize("pool_first", [None, False, True], ids=["no_pool", "threshold_pool", "pool_threshold"])
+def test_thresholds_out_of_reach(pool_first, weight, encoding):
+    """At, beyond and far beyond both ends, in both directions: constants, with narrow thresholds."""
+    after = (Threshold(name="act"),) if pool_first is None else tail(pool_first)
+    layer = conv((1, 0, 2, 1), weight, channels=20)
+    network = made(encoding, 3, layer, *after, Dense(name="dense", out_channels=3)).network
+    low, high = layer.accumulator_range(network.input)
+    ends = [low - 1, low, low + 1, high - 1, high, high + 1, 0, low - 1000, 2**31 - 1, -(2**31)]
+    rng = np.random.default_rng(2)
+    arrays = dict(random_model(network, rng).arrays)
+    arrays["act"] = {"threshold": np.array(ends * 2).reshape(-1, 1), "direction": np.repeat([1, -1], 10)}
+    check(Model(network, arrays), n=5)
+
+
+def test_values_at_both_ends_of_the_range():
+    """All +1 and all -1 against such weights: the ends of value_range occur, ternary weights' doubled too."""
+    for weight in (BIPOLAR, TERNARY):
+        for channels in (3, 4):
+            layer = Dense(name="dense", out_channels=2, weight=weight)
+            network = Network(name="net", input=case_map(2, 3, channels), layers=(layer, Threshold(name="act")))
+            ones = np.ones((2, 2, 3, channels), int)
+            ones[1] = -1
+            act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
+            model = Model(network, {"dense": {"weight": ones}, "act": act})
+            p, features = lower(model).passes[0], lower(model).input_features(ones)
+            assert sorted(set(run_pass(plain(p), features).ravel().tolist())) == list(p.value_range)
+            check(model, images=ones)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "layers", "planes", "message"),
+    [
+        (signed(8), [conv()], 7, "net: the input must have at most 7 bit planes, got 8"),
+        (unsigned(7), [conv()], 7, "net: the input must have at most 7 bit planes, got 8"),
+        (
+            BIPOLAR,
+            [POOL, conv()],
+            None,
+            "pool: a pass of the engine must begin with a conv or dense layer, got max_pool",
+        ),
+        (
+            BIPOLAR,
+            [conv(), Threshold(name="a"), POOL, Threshold(name="b")],
+            None,
+            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "got threshold, max_pool, threshold",
+        ),
+        (
+            BIPOLAR,
+            [conv(), AvgPool(name="mean", kernel=(1, 1), stride=(1, 1))],
+            None,
+            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "got avg_pool",
+        ),
+        (
+            BIPOLAR,
+            [conv(), POOL],
+            None,
+            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "got max_pool",
+        ),
+        (
+            BIPOLAR,
+            [conv(), Dense(name="dense", out_channels=2)],
+            None,
+            "conv_1: a threshold must follow before the next layer, got none",
+        ),
+        (
+            BIPOLAR,
+            [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act")],
+            None,
+            "dense: what follows accumulate or must be nothing or max_pool, got threshold",
+        ),
+        (
+            BIPOLAR,
+            [conv(weight=signed(4))],
+            None,
+            "conv_1: weight must be bipolar 1 bit or ternary, got signed 4 bit (-8..7)",
+        ),
+        (
+            bipolar(3),
+            [conv(weight=TERNARY)],
+            None,
+            "conv_1: ternary weights without a threshold need a bipolar map with an even number of bits at each "
+            "position, got 3 channels of bipolar 3 bit (-3..3 in steps of 2)",
+        ),
+        (
+            signed(8),
+            [conv(weight=TERNARY)],
+            None,
+            "conv_1: ternary weights without a threshold need a bipolar map with an even number of bits at each "
+            "position, got 3 channels of signed 8 bit (-128..127)",
+        ),
+        (BIPOLAR, [conv(), *tail(True)], None, "act: direction after a max pool must be 1 in the last layer, got -1"),
+    ],
+)
+def test_what_the_engine_cannot_do(encoding, layers, planes, message):
+    model = made(encoding, 3, *layers)
+    with value_error(message):
+        lower(model, planes)
+
+
+def test_forward_refuses_wrong_images():
+    model = made(BIPOLAR, 3, conv())
+    with value_error("net: images must have shape (N, 4, 6, 3), got (1, 4, 6, 2)"):
+        lower(model).forward(np.ones((1, 4, 6, 2), int))

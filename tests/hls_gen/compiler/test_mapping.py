@@ -1,0 +1,180 @@
+"""Mapping: NPUs of layers in chains and rings, the best runs against all there are, every message."""
+
+import random
+from itertools import product
+
+import pytest
+
+from bitloom.hls_gen.compiler.mapping import assign, check, way
+from bitloom.hls_gen.design.npu import Npu, cascade, pipeline, ring
+from tests.errors import value_error
+
+
+def geometries(npus) -> list[dict]:
+    return [{"inlets": npu.inlets, "outlets": npu.outlets} for npu in npus]
+
+
+ALONE = geometries([Npu()])
+PIPELINE, CASCADE, RING = (geometries(join([Npu()] * 3)) for join in (pipeline, cascade, ring))
+NAMES = ["a", "b", "c", "d", "e", "f", "g"]
+
+
+def equal(layers: int, npus: int) -> list[list[int]]:
+    """Beats of layers that are alike on NPUs that are alike."""
+    return [[10] * npus] * layers
+
+
+# The way of a map.
+
+
+@pytest.mark.parametrize(("chain", "here", "there", "outlet"), [
+    (ALONE, 0, 0, "loop"), (CASCADE, 0, 0, "loop"), (CASCADE, 2, 2, "loop"), (CASCADE, 0, 1, "ring"),
+    (CASCADE, 1, 2, "ring"), (PIPELINE, 0, 1, "ring"), (PIPELINE, 1, 2, "ring"), (RING, 0, 1, "ring"),
+    (RING, 1, 2, "ring"), (RING, 2, 0, "ring"),
+])  # fmt: skip
+def test_way(chain, here, there, outlet):
+    assert way(chain, "a", here, there) == outlet
+
+
+@pytest.mark.parametrize(("chain", "here", "there", "outlets"), [
+    (PIPELINE, 0, 0, "ring"), (PIPELINE, 0, 2, "ring"), (PIPELINE, 1, 0, "ring"), (PIPELINE, 2, 0, "host"),
+    (CASCADE, 0, 2, "ring, loop, host"), (CASCADE, 2, 1, "loop, host"), (CASCADE, 2, 0, "loop, host"),
+    (RING, 1, 1, "ring, host"), (RING, 0, 2, "ring, host"), (RING, 2, 1, "ring, host"),
+])  # fmt: skip
+def test_no_way(chain, here, there, outlets):
+    with value_error(f"a: NPU {here} must have an outlet to NPU {there}, got {outlets}"):
+        way(chain, "a", here, there)
+
+
+def test_an_npu_alone_does_not_follow_itself():
+    """Outlet ring leads to another NPU: where there is none, it leads nowhere."""
+    with value_error("a: NPU 0 must have an outlet to NPU 0, got ring, host"):
+        way([{"inlets": ("host", "ring"), "outlets": ("ring", "host")}], "a", 0, 0)
+
+
+# Given mappings.
+
+
+@pytest.mark.parametrize(("chain", "mapping"), [
+    (ALONE, [0]), (ALONE, [0, 0, 0]), (PIPELINE, [0, 1, 2]), (CASCADE, [0]), (CASCADE, [0, 0, 0]),
+    (CASCADE, [0, 0, 1]), (CASCADE, [0, 1, 1, 2]), (CASCADE, (0, 1, 2)), (RING, [0]), (RING, [0, 1]),
+    (RING, [0, 1, 2, 0, 1, 2, 0]),
+])  # fmt: skip
+def test_mappings_that_are_possible(chain, mapping):
+    check(chain, NAMES[: len(mapping)], mapping)
+
+
+@pytest.mark.parametrize(("chain", "mapping", "message"), [
+    (CASCADE, [0], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0]"),
+    (CASCADE, [0, 1, 2], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 1, 2]"),
+    (CASCADE, [0, 3], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 3]"),
+    (CASCADE, [0, -1], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, -1]"),
+    (ALONE, [0, 1], "mapping: an NPU 0..0 must be given for each of 2 layers, got [0, 1]"),
+    (CASCADE, [1, 1], "a: the first layer must be computed by NPU 0, got NPU 1"),
+    (RING, [2, 0], "a: the first layer must be computed by NPU 0, got NPU 2"),
+    (CASCADE, [0, 2], "a: NPU 0 must have an outlet to NPU 2, got ring, loop, host"),
+    (RING, [0, 0], "a: NPU 0 must have an outlet to NPU 0, got ring, host"),
+    (PIPELINE, [0, 1], "b: the last layer needs an NPU with outlet host, got NPU 1"),
+])  # fmt: skip
+def test_mappings_that_are_not(chain, mapping, message):
+    with value_error(message):
+        check(chain, NAMES[:2], mapping)
+
+
+def test_the_layer_without_a_way_is_named():
+    with value_error("c: NPU 1 must have an outlet to NPU 0, got ring, loop, host"):
+        check(CASCADE, NAMES[:4], [0, 1, 1, 0])
+
+
+# Mappings that are found.
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_a_ring_takes_layers_by_turns(layers, count):
+    """Whatever they cost."""
+    chain = geometries(ring([Npu()] * count))
+    found = assign(chain, NAMES[:layers], [[1000 if i == n else 1 for n in range(count)] for i in range(layers)])
+    assert found == [i % count for i in range(layers)]
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_one_npu_takes_all(layers):
+    assert assign(ALONE, NAMES[:layers], equal(layers, 1)) == [0] * layers
+
+
+def test_a_pipeline_takes_one_layer_each():
+    assert assign(PIPELINE, NAMES[:3], equal(3, 3)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("beats", "expected"), [
+    ([10, 10, 10], [0, 1, 2]),
+    ([10, 10, 10, 10, 10, 10], [0, 0, 1, 1, 2, 2]),
+    ([30, 10, 10, 10], [0, 1, 1, 1]),  # NPU 2 would help no one
+    ([10, 10, 10, 30], [0, 0, 0, 1]),
+    ([10, 50, 10], [0, 1, 2]),
+    ([50, 10, 10, 50], [0, 1, 1, 2]),
+    ([7], [0]),
+])  # fmt: skip
+def test_the_busiest_has_as_little_as_can_be(beats, expected):
+    found = assign(CASCADE, NAMES[: len(beats)], [[b] * 3 for b in beats])
+    runs = [sum(b for b, n in zip(beats, found) if n == k) for k in range(3)]
+    assert max(runs) == max(sum(b for b, n in zip(beats, expected) if n == k) for k in range(3))
+    assert max(found) == max(expected)
+
+
+def test_npus_differ_in_speed():
+    """A slow first NPU gets one layer only, for the first layer must be its."""
+    assert assign(CASCADE, NAMES[:4], [[100, 10, 10], [100, 10, 10], [100, 10, 1], [100, 10, 1]]) == [0, 1, 1, 1]
+    assert assign(CASCADE, NAMES[:4], [[1, 90, 90]] * 4) == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("layers", [2, 4])
+def test_a_pipeline_of_another_length(layers):
+    with value_error(
+        f"{NAMES[layers - 1]}: a chain of 3 NPUs must have room for all {layers} layers, each NPU for those of its "
+        "kind, without loop for one, and end at one with outlet host"
+    ):
+        assign(PIPELINE, NAMES[:layers], equal(layers, 3))
+
+
+def test_a_chain_that_is_cut_off():
+    """The one NPU with outlet host has no NPU before that leads on."""
+    chain = [{"inlets": ("host",), "outlets": ("loop",)}, {"inlets": ("ring",), "outlets": ("host",)}]
+    with value_error("a: NPU 0 must have an outlet to NPU 1, got loop"):
+        assign(chain, NAMES[:2], equal(2, 2))
+
+
+def possible(chain: list[dict], names: list[str], mapping: tuple[int, ...]) -> bool:
+    try:
+        check(chain, names, mapping)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_best_of_all_mappings(seed):
+    """Of chains of any make: the busiest NPU has no more to do than in any mapping that is possible, with fewer NPUs
+    where these do as well; and if there is none, none is found."""
+    draw = random.Random(seed)
+    count, layers = draw.randint(1, 4), draw.randint(1, 5)
+    chain = []
+    for n in range(count):
+        loop, host = ["loop"] * (draw.random() < 0.6), ["host"] * (n == count - 1 or draw.random() < 0.5)
+        onward = ["ring"] * (n < count - 1)
+        chain.append({"inlets": ("ring" if n else "host", *loop), "outlets": (*onward, *loop, *host)})
+    beats = [[draw.randint(1, 9) * draw.choice([1, 1, 10]) for _ in range(count)] for _ in range(layers)]
+
+    def cost(mapping: tuple[int, ...]) -> tuple[int, int]:
+        runs = [sum(row[n] for row, m in zip(beats, mapping) if m == n) for n in range(count)]
+        return max(runs), len(set(mapping))
+
+    names = NAMES[:layers]
+    there = [cost(m) for m in product(range(count), repeat=layers) if possible(chain, names, m)]
+    if not there:
+        with pytest.raises(ValueError, match=r"must have room for all"):
+            assign(chain, names, beats)
+        return
+    found = assign(chain, names, beats)
+    assert cost(tuple(found)) == min(there)

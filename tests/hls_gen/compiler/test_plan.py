@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from tests.cases import case_map, random_model
+from tests.errors import value_error
+
+from .foldings import CASES, FOLDINGS, ORDERS, geometry, wanted_order
+
+
+def model_of(*layers: Layer, size: tuple[int, int] = (4, 6), channels: int = 5, encoding: Encoding = BIPOLAR) -> Model:
+    network = Network(name="net", input=case_map(*size, channels, encoding), layers=layers)
+    return random_model(network, np.random.default_rng(0))
+
+
+def conv(kernel: tuple[int, int], stride: tuple[int, int] = (1, 1), **more: object) -> Conv:
+    return Conv(**{"name": "conv", "out_channels": 4, "kernel": kernel, "stride": stride, **more})
+
+
+ACT = Threshold(name="act")
+
+
+def planned(model: Model, order: str = "pull", folding: str = "k3_g5") -> Plan:
+    return plan(model, [geometry(folding)], order)
+
+
+def test_depths_of_a_small_network():
+    """2 x 2 windows on 3 x 3, 5 channels in words of 3: all by hand."""
+    made = planned(model_of(conv((2, 2)), ACT, size=(3, 3)))
+    assert made.npus[0].depths() == {
+        "layers": 1,
+        "windows": 4,
+        "window_taps": 1,
+        "groups": 1,
+        "levels": 1,
+        "input_words": 9 * 2,
+        "tuple_words": 2 * (5 + 1),  # a window reaches 5 tuples back: positions 0 1 3 4, then 2 and 5, then 6
+        "pool_words": 2,
+        "taps": 16,
+        "olds": 16 - 9,
+        "jumps": 0,
+        "pool_taps": 0,
+        "pool_olds": 0,
+        "kernel_rows": 4 * 2,
+        "threshold_rows": 2,
+        "map_words": 2,
+    }
+    assert made.npus[0].acc_bits() == 6  # -20..20, and 21 for the threshold that is never reached
+    assert made.ideal == [("conv", 16 * 2)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", CASES)
+def test_counts_agree(name, order):
+    """Every table has an entry for each tap, and says where each layer's part begins."""
+    made = planned(CASES[name], order)
+    for tables in (made.npus[0].conv, made.npus[0].pool):
+        for number, row in enumerate(tables.layers):
+            flags = tables.flags[number] if not row["direct"] and number < len(tables.flags) else np.zeros((0, 4))
+            if len(flags):
+                last, new, skip, jump = flags.T
+                assert row["flags_base"] == sum(map(len, tables.flags[:number]))
+                assert last.sum() == row["windows_minus_1"] + 1
+                assert len(tables.olds[number]) == (new == 0).sum()
+                assert len(tables.jumps[number]) == jump.sum()
+                assert not (skip & ~new & 1).any()
+                assert new.sum() * (row["words_minus_1"] + 1) == tables.inputs[number]["words"]
+                assert (tables.olds[number] < tables.inputs[number]["words"]).all()
+    (npu,) = made.npus
+    assert sum(len(k) for k in npu.kernels) == npu.depths()["kernel_rows"] == sum(len(c) for c in npu.codes)
+
+
+@pytest.mark.parametrize(
+    ("layers", "order", "conv_taps", "pool_taps"),
+    [
+        ([Dense(name="dense", out_channels=3)], "pull", 24, None),
+        ([conv((1, 1)), ACT], "raster", 1, 1),
+        ([conv((1, 1), (2, 3)), ACT], "pull", 1, 1),
+        ([conv((2, 3), (2, 3)), ACT], "pull", 6, 1),
+        ([conv((2, 3), (2, 3)), ACT], "raster", None, 1),
+        ([conv((2, 2)), ACT], "pull", None, 1),
+        ([conv((2, 2), (2, 2), padding=(0, 0, 0, 1)), ACT], "pull", 4, 1),  # the padding is never reached
+        ([conv((2, 2), (2, 2), padding=(1, 0, 1, 0)), ACT], "pull", None, 1),
+        ([conv((2, 2), (2, 2), weight=TERNARY), ACT], "pull", None, 1),  # second visits are old reads
+        ([conv((1, 1)), ACT, MaxPool(name="pool", kernel=(2, 3), stride=(2, 3))], "pull", 1, 6),
+        ([conv((1, 1)), ACT, MaxPool(name="pool", kernel=(2, 3), stride=(2, 3))], "raster", 1, None),
+        ([conv((1, 1)), ACT, MaxPool(name="pool", kernel=(2, 3), stride=(1, 3))], "pull", 1, None),
+        ([conv((4, 6)), ACT, MaxPool(name="pool", kernel=(2, 2), stride=(1, 1), padding=(1, 1, 0, 0))], "pull", 24, 1),
+    ],
+)
+def test_direct_where_no_table_is_needed(layers, order, conv_taps, pool_taps):
+    """conv_taps, pool_taps: of a window in direct mode, None: by tables."""
+    made = planned(model_of(*layers), order)
+    for tables, taps in ((made.npus[0].conv, conv_taps), (made.npus[0].pool, pool_taps)):
+        for row, flags in zip(tables.layers, tables.flags):
+            assert row["direct"] == (taps is not None)
+            assert row["window_taps_minus_1"] == (taps or 1) - 1
+            assert len(flags) == 0 or taps is None
+
+
+def layouts(model: Model, folding: str) -> list[np.ndarray]:
+    """Layout of the tuples that each pass reads, from what the results unit and the gearboxes do."""
+    g, network = geometry(folding), model.network
+    source = network.input
+    out = [chunks(np.arange(source.channels * source.encoding.bits), g["kfp"])]
+    if source.encoding.kind != "bipolar":
+        out = [plane_layout(source.channels, g["planes"] or source.encoding.bits, g["kfp"], g["planes"])[0]]
+    for p in planned(model, folding=folding).lowered.passes:
+        out.append(regroup(regroup(result_layout(p.out_channels, p.levels, g["kgp"], g["ol"]), g["pfp"]), g["kfp"]))
+    return out
+
+
+@pytest.mark.parametrize("folding", FOLDINGS)
+@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), signed(8)], ids=str)
+def test_kernel_rows_by_a_direct_loop(encoding, folding):
+    """Group, tap, visit, word: of each PE the lanes' weight bits; unused lanes 1, unused PEs as kernel 0."""
+    layers = (conv((2, 2), out_channels=19), Threshold(name="act", levels=2),
+              Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
+    model = model_of(*layers, encoding=encoding)
+    made, g = planned(model, folding=folding), geometry(folding)
+    for p, layout, rows in zip(made.lowered.passes, layouts(model, folding), made.npus[0].kernels):
+        weight = p.weight.reshape(*p.weight.shape[:2], -1)
+        expected = []
+        for group in range(0, p.out_channels, g["kgp"]):
+            for place in range(weight.shape[1]):
+                for word in layout.tolist():
+                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g["kgp"])]
+                    expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
+        np.testing.assert_array_equal(rows, expected)
+    bases = [row["kernel_base"] for row in made.npus[0].conv.layers]
+    assert bases == [0, len(made.npus[0].kernels[0])]
+
+
+@pytest.mark.parametrize("folding", FOLDINGS)
+def test_thresholds_by_a_direct_loop(folding):
+    """A row a step: group, ol kernels of it, level; lanes without a kernel never reach theirs."""
+    layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
+              Threshold(name="end")]  # fmt: skip
+    made, g = planned(model_of(*layers), folding=folding), geometry(folding)
+    for p, rows in zip(made.lowered.passes, made.npus[0].thresholds):
+        never, expected = p.value_range[1] + 1, []
+        for group in range(0, p.out_channels, g["kgp"]):
+            end = min(group + g["kgp"], p.out_channels)
+            for unit in range(group, end, g["ol"]):
+                kernels = range(unit, unit + g["ol"])
+                expected += [[int(p.threshold[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
+        assert rows.tolist() == expected
+    assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_chain_of_orders(order):
+    """What is sent, and what each map needs: the reader's first visits, or row by row."""
+    layers = [conv((3, 2), (1, 2), padding=(1, 0, 0, 0)), ACT, Dense(name="dense", out_channels=2)]
+    made = planned(model_of(*layers), order)
+    window = layers[0].window(None)
+    rows, columns = window.output_size(4, 6)
+    assert made.schedule.tables[1].input_order.tolist() == list(range(rows * columns))
+    assert made.schedule.input_order.tolist() == wanted_order(window.positions(4, 6), order)
+
+
+def test_bases_of_layers_without_rows_are_0():
+    """They would lie behind a memory that is full to the last row."""
+    (made,) = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3))).npus
+    assert made.depths()["taps"] > 0
+    assert made.depths()["threshold_rows"] > 0
+    assert [made.conv.layers[1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
+    assert made.conv.layers[1]["group_rows"] == 0
+    assert (made.results[1]["raw"], made.results[1]["threshold_base"]) == (1, 0)
+
+
+def test_shifts_must_reach_the_highest_plane():
+    model = model_of(conv((2, 2)), encoding=signed(5))
+    assert plan(model, [geometry("k3_g5") | {"shift_bits": 3}]).lowered.input_bits == 5
+    with value_error("net: an input of 5 bit planes needs shifts up to 4, the NPU has shift_bits = 2"):
+        plan(model, [geometry("k3_g5") | {"shift_bits": 2}])
+    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [geometry("k3_g5") | {"shift_bits": 2}])
+    assert four_bits.npus[0].codes[0].max() == 2
+
+
+def test_unknown_orders_are_refused():
+    with value_error("schedule: order must be one of pull, raster, auto, got 'random'"):
+        plan(model_of(conv((2, 2))), [geometry("k3_g5")], "random")

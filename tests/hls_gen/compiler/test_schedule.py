@@ -1,0 +1,358 @@
+"""Orders, tables, capacities and figures, against hand-made tables and slow oracles (spec B1 to B7, B20)."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, ideal_cycles, schedule, stages
+
+CUT = (0, 0, 1, 1)  # pool windows stick out over the right and bottom edge
+B20 = Network(
+    name="b20",
+    input=Map(height=32, width=32, channels=3, encoding=signed(8)),
+    layers=(
+        Conv(name="conv_1", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
+        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=CUT),
+        Conv(name="conv_2", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
+        AvgPool(name="pool_2", kernel=(3, 3), stride=(2, 2), padding=CUT),
+        Conv(name="conv_3", out_channels=64, kernel=(5, 5), padding=(2, 2, 2, 2)),
+        AvgPool(name="pool_3", kernel=(3, 3), stride=(2, 2), padding=CUT),
+        Dense(name="fc_1", out_channels=64),
+        Dense(name="fc_2", out_channels=10),
+    ),
+)
+# 2 x 3 map, kernel 2 x 2, one column of padding on the left and one row below:
+#   window  0: . 0   1: 0 1   2: 1 2   3: . 3   4: 3 4   5: 4 5
+#              . 3      3 4      4 5      . .      . .      . .
+TINY = Stage(name="tiny", kind="conv", height=2, width=3, window=Window(kernel=(2, 2), padding=(0, 1, 1, 0)))
+
+
+def bits(text: str) -> list[bool]:
+    return [c == "1" for c in text.replace(" ", "")]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_tiny_tables_that_do_not_depend_on_the_order(order):
+    (t,) = schedule([TINY], order).tables
+    assert t.window.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 5, 5]
+    assert t.tap.tolist() == [1, 3, 0, 1, 2, 3, 0, 1, 2, 3, 1, 0, 1, 0, 1]
+    assert t.last.tolist() == bits("01 0001 0001 1 01 01")
+    assert t.early_end.tolist() == bits("01 0000 0000 1 01 01")
+    assert t.jump_mark.tolist() == bits("10 0000 0001 1 01 00")  # the run after the last tap has no mark
+    assert t.jump_target.tolist() == [3, 1, 0, 0]
+    assert t.leading_jump == 1
+    assert t.output_order.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_tiny_tables_in_pull_order():
+    (t,) = schedule([TINY], "pull").tables
+    assert t.input_order.tolist() == [0, 3, 1, 4, 2, 5]
+    assert t.index.tolist() == [0, 1, 0, 2, 1, 3, 2, 4, 3, 5, 1, 1, 3, 3, 5]
+    assert t.new.tolist() == bits("11 0101 0101 0 00 00")
+    assert t.advance.tolist() == t.new.astype(int).tolist()
+    assert t.old_addresses.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 5]
+    assert t.capacity(reread=False) == 5
+    assert t.capacity(reread=True) == 5
+    assert t.image(5, reread=True).old_address.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 0]
+
+
+def test_tiny_tables_in_raster_order():
+    (t,) = schedule([TINY], "raster").tables
+    assert t.input_order.tolist() == [0, 1, 2, 3, 4, 5]
+    assert t.index.tolist() == [0, 3, 0, 1, 3, 4, 1, 2, 4, 5, 3, 3, 4, 4, 5]
+    assert t.advance.tolist() == [1, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0]
+    assert t.new.tolist() == bits("11 0001 0001 0 00 00")
+    assert t.old_addresses.tolist() == [0, 1, 3, 1, 2, 4, 3, 3, 4, 4, 5]
+    assert t.capacity(reread=False) == 4
+    assert t.capacity(reread=True) == 5
+    assert t.image(4, reread=False).advance.tolist() == [1, 3, 1, 1]
+
+
+def test_tiny_table_bits():
+    (t,) = schedule([TINY], "raster").tables
+    size = t.bits(capacity=8)
+    assert (size.flag, size.early_end, size.jump_mark) == (15, 15, 15)
+    assert size.old_address == 11 * 3
+    assert size.advance == 4 * 2  # 0..2 stands for 1..3
+    assert size.jump_target == 4 * 2
+    assert size.total == 94
+    (t,) = schedule([Stage(name="p", kind="pool", height=2, width=3, window=TINY.window)], "pull").tables
+    assert (t.bits(5).jump_mark, t.bits(5).jump_target, t.bits(5).advance) == (0, 0, 0)
+
+
+# Slow oracles ---------------------------------------------------------------------------------------------------------
+
+
+def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
+    """(tap, position) of the valid taps of an output position."""
+    (kh, kw), (sy, sx), (top, left, _, _) = stage.window.kernel, stage.window.stride, stage.window.padding
+    row, column = divmod(output, stage.output_size[1])
+    taps = []
+    for i in range(kh):
+        for j in range(kw):
+            y, x = row * sy + i - top, column * sx + j - left
+            if 0 <= y < stage.height and 0 <= x < stage.width:
+                taps.append((i * kw + j, y * stage.width + x))
+    return taps
+
+
+def naive_orders(chain: list[Stage], order: str) -> list[list[int]]:
+    """Per map, input first: the positions in the order in which a demand-driven evaluation makes them."""
+    made: list[list[int]] = [[] for _ in range(len(chain) + 1)]
+
+    def need(level: int, position: int) -> None:
+        if position not in made[level]:
+            if level:
+                for _, p in naive_taps(chain[level - 1], position):
+                    need(level - 1, p)
+            made[level].append(position)
+
+    rows, columns = chain[-1].output_size
+    for position in range(rows * columns):
+        need(len(chain), position)
+    return made if order == "pull" else [sorted(m) for m in made]
+
+
+def naive_capacity(reading: list[list[int]], groups: int) -> int:
+    """Smallest memory in which every read of ``reading`` (windows of tuple numbers) finds its tuple, by trial."""
+    for capacity in range(1, 10_000):
+        ring, stored, good = [-1] * capacity, 0, True
+        for window in reading:
+            for number in window * groups:
+                while stored <= number:
+                    ring[stored % capacity] = stored
+                    stored += 1
+                good = good and ring[number % capacity] == number
+        if good:
+            return capacity
+    raise AssertionError
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[Stage]:
+    chain: list[Stage] = []
+    height, width = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+    for i in range(draw(st.integers(1, 3))):
+        whole = draw(st.integers(0, 9)) == 0
+        kh, kw = (height, width) if whole else (draw(st.integers(1, 5)), draw(st.integers(1, 5)))
+        padding = tuple(draw(st.integers(0, k - 1)) for k in (kh, kw, kh, kw))
+        window = Window(kernel=(kh, kw), stride=(draw(st.integers(1, 4)), draw(st.integers(1, 4))), padding=padding)
+        if min(window.output_size(height, width)) < 1:
+            window = Window(kernel=(height, width))
+        kind = draw(st.sampled_from(["conv", "pool"]))
+        chain.append(Stage(name=f"stage_{i}", kind=kind, height=height, width=width, window=window))
+        height, width = chain[-1].output_size
+    return chain
+
+
+@given(chains(), st.sampled_from(ORDERS))
+def test_orders_equal_demand_driven_evaluation(chain, order):
+    s = schedule(chain, order)
+    orders = naive_orders(chain, order)
+    assert s.input_order.tolist() == orders[0]
+    assert s.output_order.tolist() == list(range(len(orders[-1])))
+    for i, t in enumerate(s.tables):
+        assert t.input_order.tolist() == orders[i]
+        assert t.output_order.tolist() == orders[i + 1]
+
+
+@given(chains(), st.sampled_from(ORDERS))
+def test_tables_equal_naive_tables(chain, order):
+    for t in schedule(chain, order).tables:
+        taps = t.stage.window.taps
+        wanted = t.input_order.tolist()
+        visits = [naive_taps(t.stage, output) for output in t.output_order.tolist()]
+        rows = [(w, tap, wanted.index(p)) for w, visit in enumerate(visits) for tap, p in visit]
+        assert list(zip(t.window.tolist(), t.tap.tolist(), t.index.tolist())) == rows
+        ends = [k == len(v) - 1 for v in visits for k in range(len(v))]
+        assert t.last.tolist() == ends
+        assert t.early_end.tolist() == [k == len(v) - 1 < taps - 1 for v in visits for k in range(len(v))]
+        valid = [tap in dict(v) for v in visits for tap in range(taps)]  # all places of the frame, one after another
+        marks, targets = [], []
+        for place in np.flatnonzero(valid):
+            run = 0
+            while place + run + 1 < len(valid) and not valid[place + run + 1]:
+                run += 1
+            marks.append(run > 0 and place + run + 1 < len(valid))
+            if marks[-1]:
+                targets.append((place + run + 1) % taps)
+        assert t.jump_mark.tolist() == marks
+        assert t.jump_target.tolist() == targets
+        assert t.leading_jump == (valid.index(True) or None)
+
+
+@given(chains(), st.sampled_from(ORDERS))
+def test_every_tuple_sent_is_taken_in_order_and_read(chain, order):
+    for t in schedule(chain, order).tables:
+        assert set(t.index.tolist()) == set(range(len(t.input_order)))
+        assert t.advance.sum() == len(t.input_order)
+        assert (t.index[t.new] == np.cumsum(t.advance)[t.new] - 1).all()
+        assert (t.index <= np.cumsum(t.advance) - 1).all()
+        if order == "pull":
+            assert t.index[t.new].tolist() == list(range(len(t.input_order)))
+            assert (t.advance == t.new).all()
+
+
+@given(chains(), st.sampled_from(ORDERS))
+def test_capacity_is_the_smallest_that_works(chain, order):
+    for t in schedule(chain, order).tables:
+        reading = [t.index[t.window == w].tolist() for w in range(len(t.output_order))]
+        assert t.capacity(reread=False) == naive_capacity(reading, 1)
+        assert t.capacity(reread=True) == naive_capacity(reading, 2)
+
+
+@given(chains())
+def test_both_orders_keep_the_same_rows_and_columns(chain):
+    for pull, raster in zip(schedule(chain, "pull").tables, schedule(chain, "raster").tables):
+        assert sorted(pull.input_order) == raster.input_order.tolist()
+        kept, width = raster.input_order, raster.stage.width
+        assert kept.tolist() == [y * width + x for y in np.unique(kept // width) for x in np.unique(kept % width)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_positions_that_nobody_reads_are_neither_sent_nor_computed(order):
+    conv = Stage(name="conv", kind="conv", height=5, width=7, window=Window(kernel=(2, 1)))
+    pool = Stage(name="pool", kind="pool", height=4, width=7, window=Window(kernel=(1, 1), stride=(2, 3)))
+    s = schedule([conv, pool], order)
+    assert s.tables[1].input_order.tolist() == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
+    assert len(s.tables[0].index) == 12
+    assert sorted(s.input_order) == [7 * y + x for y in (0, 1, 2, 3) for x in (0, 3, 6)]
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_b20_valid_taps(order):
+    tables = schedule(B20, order).tables
+    assert [len(t.index) for t in tables] == [23_716, 2_209, 5_476, 529, 1_156, 121, 16, 1]
+    assert [len(t.input_order) for t in tables] == [1024, 1024, 256, 256, 64, 64, 16, 1]
+
+
+def test_b20_capacities():
+    pull, raster = schedule(B20, "pull").tables, schedule(B20, "raster").tables
+    assert [t.capacity(reread=False) for t in pull] == [335, 312, 112, 100, 46, 22, 1, 1]
+    assert [t.capacity(reread=True) for t in pull if t.stage.kind == "conv"] == [336, 113, 47, 16, 1]
+    assert [t.capacity(reread=False) for t in raster] == [132, 65, 68, 33, 36, 17, 1, 1]
+    assert [t.capacity(reread=True) for t in raster if t.stage.kind == "conv"] == [133, 69, 37, 16, 1]
+
+
+def test_the_190_tuples_of_b7_are_conv_1_alone_in_pull_order():
+    """Its outputs row-major, its input by first visit. Row-major input as well, which is raster, needs only 132."""
+    (alone,) = schedule(stages(B20)[:1], "pull").tables
+    assert (alone.capacity(reread=False), alone.capacity(reread=True)) == (190, 191)
+
+
+def test_b20_ideal_cycles():
+    tables = schedule(B20, "pull").tables
+    convs = [(0, 3, 32), (2, 32, 32), (4, 32, 64)]
+    dense = [(6, 64, 64), (7, 64, 10)]
+    assert sum(ideal_cycles(tables[i], d_in, d_out, 8, 8) for i, d_in, d_out in convs) == 219_472
+    assert sum(ideal_cycles(tables[i], d_in, d_out, 8, 8) for i, d_in, d_out in dense) == 1_040
+    assert sum(ideal_cycles(tables[i], d, o, 8, 8, padding_filter=False) for i, d, o in convs + dense) == 257_040
+
+
+def test_auto_takes_less_memory_and_shows_both():
+    s = schedule(B20)
+    assert s.order == "raster"
+    assert [c.order for c in s.compared] == ["pull", "raster"]
+    assert s.memory_bits == min(c.memory_bits for c in s.compared) == s.tuple_memory_bits + s.table_bits
+    assert schedule([Stage(name="dense", kind="conv", height=3, width=4, window=Window(kernel=(3, 4)))]).order == "pull"
+
+
+def test_large_maps_are_scheduled_quickly():
+    window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
+    large = [Stage(name=f"conv_{i}", kind="conv", height=224, width=224, window=window) for i in range(2)]
+    start = time.perf_counter()
+    pull, raster = schedule(large).compared
+    assert time.perf_counter() - start < 4  # about 0.7 s
+    assert [len(t.index) for t in pull.tables] == [(3 * 224 - 2) ** 2] * 2
+    assert [t.capacity(reread=True) for t in raster.tables] == [2 * 224 + 3] * 2
+
+
+# Stages and errors ----------------------------------------------------------------------------------------------------
+
+
+def test_stages_of_a_network():
+    network = Network(
+        name="small",
+        input=Map(height=6, width=5, channels=3, encoding=signed(8)),
+        layers=(
+            Conv(name="conv", out_channels=7, kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1)),
+            Threshold(name="threshold", levels=2),
+            MaxPool(name="pool", kernel=(2, 1), stride=(2, 1)),
+            Dense(name="dense", out_channels=4),
+        ),
+    )
+    conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
+    assert stages(network) == (
+        Stage(name="conv", kind="conv", height=6, width=5, window=conv, tuple_bits=24),
+        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)), tuple_bits=14),
+        Stage(name="dense", kind="conv", height=3, width=3, window=Window(kernel=(3, 3)), tuple_bits=14),
+    )
+    assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
+
+
+class Crop(Layer):
+    kind = "crop"
+
+    def output(self, source):
+        return Map(height=1, width=1, channels=source.channels, encoding=source.encoding)
+
+    def forward(self, x, arrays, source):
+        return x[:, :1, :1]
+
+
+def whole(message: str) -> str:
+    return f"^{re.escape(message)}$"
+
+
+def test_errors_name_the_stage_the_rule_and_the_value():
+    source = Map(height=3, width=3, channels=1, encoding=signed(8))
+    message = "crop: a layer without a window must keep the map's size, got 3 x 3 -> 1 x 1"
+    with pytest.raises(ValueError, match=whole(message)):
+        stages(Network(name="cropped", input=source, layers=(Crop(name="crop"),)))
+    (t,) = schedule([TINY], "pull").tables
+    with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
+        t.image(4, reread=True)
+    with pytest.raises(ValueError, match=whole("schedule: order must be one of pull, raster, auto, got 'snake'")):
+        schedule([TINY], "snake")
+    with pytest.raises(
+        ValueError, match=whole("schedule: there must be at least one stage (conv, dense or pool), got none")
+    ):
+        schedule([], "pull")
+    with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
+        schedule([TINY, Stage(name="next", kind="pool", height=3, width=3, window=Window(kernel=(1, 1)))], "pull")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "dense"}, "x: kind must be one of conv, pool, got 'dense'"),
+        ({"height": 0}, "x: height must be an integer >= 1, got 0"),
+        ({"tuple_bits": 1.5}, "x: tuple_bits must be an integer >= 1, got 1.5"),
+        ({"width": 1}, "x: the window must fit the padded map, got kernel (2, 2) on 3 x 1"),
+        ({"window": Window(kernel=(2, 2), stride=(0, 1))}, "x: stride must be >= 1, got (0, 1)"),
+    ],
+)
+def test_stage_errors(change, message):
+    good = {"name": "x", "kind": "conv", "height": 3, "width": 4, "window": Window(kernel=(2, 2))}
+    with pytest.raises(ValueError, match=whole(message)):
+        Stage(**{**good, **change})
+
+
+def test_tables_are_read_only():
+    (t,) = schedule([TINY], "pull").tables
+    for name in ("input_order", "output_order", "window", "tap", "index", "new", "advance", "early_end", "jump_mark"):
+        assert not getattr(t, name).flags.writeable, name

@@ -1,0 +1,110 @@
+"""Raster order by counters: the same taps as the tables, or no counters at all (spec B7)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.schedule import Raster, Stage, StageTables, schedule
+from bitloom.hls_gen.compiler.schedule.raster import Axis
+from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
+
+
+def stage(size: tuple[int, int], name: str = "stage", kind: str = "conv", **window: tuple) -> Stage:
+    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=Window(**window))
+
+
+@st.composite
+def spans(draw: st.DrawFn, size: int) -> tuple[int, int, int, int]:
+    """(kernel, stride, padding before, after) of a direction of ``size``."""
+    kernel = draw(st.integers(1, 5))
+    before, after = (draw(st.integers(0, kernel - 1)) for _ in range(2))
+    if kernel > size + before + after:
+        return size, draw(st.integers(1, 4)), 0, 0
+    return kernel, draw(st.integers(1, 6)), before, after
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> list[Stage]:
+    """1 to 3 stages; those before the last make maps of which positions may be left out."""
+    size, out = (draw(st.integers(1, 12)), draw(st.integers(1, 12))), []
+    for number in range(draw(st.integers(1, 3))):
+        (kh, sy, top, bottom), (kw, sx, left, right) = draw(spans(size[0])), draw(spans(size[1]))
+        out.append(stage(size, f"stage_{number}", draw(st.sampled_from(["conv", "pool"])), kernel=(kh, kw),
+                         stride=(sy, sx), padding=(top, left, bottom, right)))  # fmt: skip
+        size = out[-1].output_size
+    return out
+
+
+def taps_of(tables: StageTables) -> list[tuple[int, int, int, bool]]:
+    columns = tables.tap, tables.index, tables.advance, tables.last
+    return list(zip(*(c.tolist() for c in columns)))
+
+
+def even(tables: StageTables) -> bool:
+    """Whether the windows are the same distance apart in each direction, in positions kept: slowly, for each one."""
+    size, width = tables.stage.output_size, tables.stage.width
+    rank = {int(p): k for k, p in enumerate(tables.input_order)}
+    columns = len({p % width for p in rank})
+    starts: list[set[tuple[int, int]]] = [set(), set()]
+    for number, output in enumerate(tables.output_order.tolist()):
+        at = int(np.flatnonzero(tables.window == number)[0])
+        index, place = int(tables.index[at]), int(tables.tap[at])
+        kernel = tables.stage.window.kernel[1]
+        for axis, (one, tap, index_of) in enumerate(zip(divmod(output, size[1]), divmod(place, kernel),
+                                                         divmod(index, columns))):  # fmt: skip
+            starts[axis].add((one, index_of - tap))
+    return all(len(set(np.diff([start for _, start in sorted(s)]).tolist())) <= 1 for s in starts)
+
+
+@settings(max_examples=600, deadline=None)
+@given(chains())
+def test_counters_equal_tables(chain):
+    for tables in schedule(chain, "raster").tables:
+        counters = Raster.of(tables)
+        assert (counters is not None) == even(tables)
+        if counters:
+            assert [tuple(t) for t in counters.taps()] == taps_of(tables)
+
+
+@pytest.mark.parametrize(
+    ("second", "counted"),
+    [
+        ({"kernel": (2, 2), "stride": (2, 2)}, True),
+        ({"kernel": (1, 1), "stride": (2, 2)}, True),  # every other position of the first map: even
+        ({"kernel": (2, 1), "stride": (3, 1)}, False),  # two rows of three
+        ({"kernel": (2, 2), "stride": (4, 9)}, False),
+        ({"kernel": (2, 2), "stride": (9, 9)}, True),  # one window
+        ({"kernel": (9, 10)}, True),
+    ],
+)
+def test_positions_left_out(second, counted):
+    """The first of two stages makes only the positions that the second reads."""
+    first = stage((9, 10), "first", kernel=(3, 3), padding=(1, 1, 1, 1))
+    tables = schedule([first, stage((9, 10), "second", kind="pool", **second)], "raster").tables[0]
+    assert (Raster.of(tables) is not None) == counted
+
+
+def test_pull_has_no_counters():
+    (tables,) = schedule([stage((5, 4), kernel=(3, 3), padding=(1, 1, 1, 1))], "pull").tables
+    assert Raster.of(tables) is None
+
+
+def test_fits():
+    axis = Axis(size=1 << SIDE_BITS, kernel=1 << PLACE_BITS, step=(1 << PLACE_BITS) - 1, lead=0, windows=2)
+    assert axis.fits
+    for change in ({"lead": 1}, {"kernel": axis.kernel + 1}, {"step": 1 << PLACE_BITS}):
+        assert not replace(axis, **change).fits
+
+
+def test_of_a_large_map():
+    """224 x 224, 3 x 3, stride 2: by hand."""
+    (tables,) = schedule([stage((224, 224), kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1))], "raster").tables
+    axis = Axis(size=224, kernel=3, step=2, lead=1, windows=112)
+    assert Raster.of(tables) == Raster(y=axis, x=axis)
+    assert (axis.room, axis.room_end, axis.fresh, axis.cross, axis.first_taps) == (224, 2, 1, 1, 2)
+    assert Raster(y=axis, x=axis).gap == 222
+    assert Raster(y=axis, x=axis).burst == 226

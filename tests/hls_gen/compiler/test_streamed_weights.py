@@ -1,0 +1,151 @@
+"""Where streamed weights lie and when they come: nothing is overwritten in use, nothing waits for ever."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitloom.hls_gen.compiler.streamed_weights import Blocked, Layer, Placement, Stream, check, cycles, place
+from tests.errors import value_error
+
+STREAM = Stream(bits=32, row_words=16, frame_words=2048, absorbed=True)
+B20 = [Layer("conv_1", 100, 94864), Layer("conv_2", 400, 87616), Layer("conv_3", 800, 36992),
+       Layer("fc_1", 1024, 1024), Layer("fc_2", 16, 16)]  # fmt: skip
+IDEAL = sum(layer.beats for layer in B20)
+ABC = [Layer("a", 4, 100), Layer("b", 5, 100), Layer("c", 3, 100)]
+
+
+def test_all_stay_where_there_is_room():
+    made = place("n", B20, 2340, STREAM)
+    assert made == Placement(base=(0, 100, 500, 1300, 2324))
+    assert cycles(B20, made, STREAM) == IDEAL
+
+
+def test_two_of_the_largest_layers():
+    """B20 in 2,048 rows: only conv_2 and fc_1 are streamed, while other layers are computed."""
+    made = place("n", B20, 2048, STREAM)
+    assert (made.streamed, made.ahead) == ((1, 3), (0, 0))
+    assert cycles(B20, made, STREAM) == IDEAL
+
+
+@pytest.mark.parametrize("depth", [1024, 1200, 1824, 1940])
+def test_less_room_costs_time(depth):
+    made = place("n", B20, depth, STREAM)
+    words = sum(4 + 16 * B20[i].rows for i in made.streamed) + 4 + 2048
+    time = cycles(B20, made, STREAM)
+    assert IDEAL <= time < IDEAL + words
+    if depth >= 1940:
+        assert time == IDEAL
+
+
+def test_a_layer_that_is_too_large():
+    with value_error("n: kernel_rows must be >= 1024 for fc_1, got 1023"):
+        place("n", B20, 1023, STREAM)
+
+
+def test_an_odd_number_of_layers():
+    """Two neighbours share an end of the memory; ``ahead`` makes the second one wait for the first."""
+    rest = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=1)
+    check("n", ABC, rest, 9, STREAM)
+    with value_error("n: the weights of a must wait until c is done, got ahead = 1 where they share rows"):
+        check("n", ABC, replace(rest, ahead=(1, 1, 1)), 9, STREAM)
+    with value_error("n: the weights of c must wait until a is done, got ahead = 2 where they share rows"):
+        check("n", ABC, replace(rest, ahead=(0, 1, 2)), 9, STREAM)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"base": (0, 4, 7)}, "n: c must lie in rows 0..8, got 7..9"),
+    ({"base": (-1, 4, 0)}, "n: a must lie in rows 0..8, got -1..2"),
+    ({"streamed": (0, 1), "ahead": (0, 1)}, "n: a resident layer must share no row, got a and c"),
+    ({"ahead": (0, 1, 3)}, "n: the weights of c must wait until a is done, got ahead = 3 where they share rows"),
+    ({"before": 0}, "n: the order of the stream must not block, "
+                    "got frame 0 before the weights of a, which it waits for"),
+    ({"before": 3}, "n: the order of the stream must not block, "
+                    "got the weights of c before frame 0, which it waits for"),
+])  # fmt: skip
+def test_every_rule(change, message):
+    good = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=1)
+    check("n", ABC, good, 9, STREAM)
+    with value_error(message):
+        check("n", ABC, replace(good, **change), 9, STREAM)
+
+
+def test_weights_after_the_frame_that_needs_them():
+    made = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=0)
+    with pytest.raises(Blocked, match=r"^frame 0 before the weights of a, which it waits for$"):
+        cycles(ABC, made, STREAM)
+
+
+def run(layers, made, depth, absorbed, rng, frames=5):
+    """Loader and engine, a random one of them at a time: what each row holds when it is read. None left waiting."""
+    count, rows = len(made.streamed), [None] * depth
+    for i, layer in enumerate(layers):
+        if i not in made.streamed:
+            rows[made.base[i] : made.base[i] + layer.rows] = [(i, None)] * layer.rows
+    items = []
+    for frame in range(frames):
+        part = [(i, frame, made.ahead[s]) for s, i in enumerate(made.streamed)]
+        items += [*part[: made.before], (None, frame, 0), *part[made.before :]]
+    done, unfinished, ready, place_in, taken = 0, 0, set(), 0, 0
+    words = {frame: 0 for frame in range(frames)}  # of 4 of each frame
+    while done < frames * len(layers):
+        moves = []
+        if place_in < len(items):
+            layer, frame, ahead = items[place_in]
+            if layer is None:
+                # the tuple memory takes a frame once it is its turn: whole, or its last word when layer 0 has the rest
+                turn = done >= frame * len(layers) - 1
+                if turn and (words[frame] < 3 or absorbed or taken == frame * 4 + 3):
+                    moves.append("frame")
+            elif unfinished <= ahead:
+                moves.append("weights")
+        frame, layer = divmod(done, len(layers))
+        if layer in made.streamed and (layer, frame) not in ready:
+            pass
+        elif layer == 0 and taken < frame * 4 + 4:
+            if words[frame] > taken - frame * 4:
+                moves.append("tap")
+        else:
+            moves.append("layer")
+        assert moves, f"stuck at item {place_in} of the stream, layer {done}"
+        move = rng.choice(moves)
+        if move == "frame":
+            words[items[place_in][1]] += 1
+            place_in += words[items[place_in][1]] == 4
+        elif move == "weights":
+            layer, frame, _ = items[place_in]
+            rows[made.base[layer] : made.base[layer] + layers[layer].rows] = [(layer, frame)] * layers[layer].rows
+            ready.add((layer, frame))
+            place_in, unfinished = place_in + 1, unfinished + 1
+        elif move == "tap":
+            taken += 1
+        else:
+            held = {rows[made.base[layer] + k] for k in range(layers[layer].rows)}
+            assert held == {(layer, frame if layer in made.streamed else None)}
+            done, unfinished = done + 1, unfinished - (layer in made.streamed)
+    assert place_in == len(items)
+    assert unfinished == 0
+    return count
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 3000)), min_size=1, max_size=9), st.data())
+def test_any_network_in_any_memory(sizes, data):
+    """Every order of events: rows hold a layer's weights when it reads them, and all come to their end."""
+    layers = [Layer(f"layer_{i}", rows, beats) for i, (rows, beats) in enumerate(sizes)]
+    largest, total = max(rows for rows, _ in sizes), sum(rows for rows, _ in sizes)
+    depth = data.draw(st.integers(largest, total))
+    stream = replace(STREAM, absorbed=data.draw(st.booleans()), frame_words=data.draw(st.integers(1, 5000)))
+    made = place("n", layers, depth, stream)
+    assert (made.streamed == ()) == (depth == total)
+    assert cycles(layers, made, stream) >= sum(beats for _, beats in sizes)
+    for seed in range(3):
+        run(layers, made, depth, stream.absorbed, random.Random(seed))
+
+
+def test_many_layers_take_no_time():
+    layers = [Layer(f"layer_{i}", 1 + i * 7 % 23, 100 + i * 37 % 900) for i in range(40)]
+    made = place("n", layers, 60, STREAM)
+    run(layers, made, 60, True, random.Random(1))

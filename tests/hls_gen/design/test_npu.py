@@ -1,0 +1,295 @@
+"""Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from tests.errors import value_error
+
+BAD = {
+    "kind": ("ternary", "npu: kind must be binary or integer, got 'ternary'"),
+    "feature_bits": (2, "npu: feature_bits must be 1..1 for kind binary, got 2"),
+    "weight_bits": (0, "npu: weight_bits must be 1..1 for kind binary, got 0"),
+    "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
+    "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
+    "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
+    "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
+    "accumulate": ("and", "npu: accumulate must be popcount, or or both, got 'and'"),
+    "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
+    "acc_bits": (33, "npu: acc_bits must be 4..32, got 33"),
+    "planes": (9, "npu: planes must be 0 or 2..8 and below kfp = 8, got 9"),
+    "shift_bits": (4, "npu: shift_bits must be 0..3, got 4"),
+    "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
+    "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for kind binary, got 10"),
+    "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
+    "layers": (257, "npu: layers must be <= 256, got 257"),
+    "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
+    "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),
+    "taps": (1, "npu: taps must be >= 2, got 1"),
+    "olds": (1, "npu: olds must be >= 2, got 1"),
+    "jumps": (1, "npu: jumps must be >= 2, got 1"),
+    "pool_taps": (1, "npu: pool_taps must be >= 2, got 1"),
+    "pool_olds": (1, "npu: pool_olds must be >= 2, got 1"),
+    "kernel_rows": (1, "npu: kernel_rows must be >= 2, got 1"),
+    "threshold_rows": (1, "npu: threshold_rows must be >= 2, got 1"),
+    **{
+        name: (1, f"npu: {name} must be >= 2, got 1")
+        for name in ("windows", "window_taps", "groups", "levels", "input_words")
+    },
+    "kernel_ram": ("flash", "npu: kernel_ram must be auto, block or distributed, got 'flash'"),
+    "map_words": (1, "npu: map_words must be >= 2, got 1"),
+    "buffer_words": (1, "npu: buffer_words must be a power of two >= 2, got 1"),
+    "inlets": (("loop", "host"), "npu: inlets must be some of host, ring, loop, in this order, got ('loop', 'host')"),
+    "outlets": (("host", "loop"), "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'loop')"),
+    "pool": (1, "npu: pool must be True or False, got 1"),
+    "raster": (1, "npu: raster must be True or False, got 1"),
+    "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
+}
+"""One bad value of every parameter."""
+
+INTEGER = {"kind": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_value(name):
+    value, message = BAD[name]
+    with value_error(message):
+        Npu(**{name: value})
+
+
+def test_every_parameter_has_a_bad_value():
+    assert set(BAD) == set(Npu.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"kfp": 8.0}, "npu: kfp must be an integer >= 1, got 8.0"),
+    ({"planes": -1}, "npu: planes must be an integer >= 0, got -1"),
+    ({"planes": 1}, "npu: planes must be 0 or 2..8 and below kfp = 8, got 1"),
+    ({"planes": 8}, "npu: planes must be 0 or 2..8 and below kfp = 8, got 8"),
+    ({"planes": 2, "kfp": 2}, "npu: planes must be 0 or 2..8 and below kfp = 2, got 2"),
+    ({"shift_bits": -1}, "npu: shift_bits must be an integer >= 0, got -1"),
+    ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
+    ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
+    ({**INTEGER, "feature_bits": 9}, "npu: feature_bits must be 2..8 for kind integer, got 9"),
+    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for kind integer, got 1"),
+    ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for kind integer, got 2 and 0"),
+    ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for kind integer, got 0 and 3"),
+    ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
+    ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
+    ({"layers": 1}, "npu: layers must be >= 2, got 1"),
+    ({"ol": 2, "kgp": 1}, "npu: ol must be <= kgp = 1, got 2"),
+    ({"buffer_words": 24}, "npu: buffer_words must be a power of two >= 2, got 24"),
+    ({"inlets": ()}, "npu: inlets must be some of host, ring, loop, in this order, got ()"),
+    ({"inlets": ("host", "host")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'host')"),
+    ({"inlets": ("host", "pool")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'pool')"),
+    ({"inlets": "host"}, "npu: inlets must be some of host, ring, loop, in this order, got 'host'"),
+    ({"inlets": ("ring", "host", "loop")},
+     "npu: inlets must be some of host, ring, loop, in this order, got ('ring', 'host', 'loop')"),
+    ({"outlets": ()}, "npu: outlets must be some of ring, loop, host, in this order, got ()"),
+    ({"outlets": ("loop", "ring")},
+     "npu: outlets must be some of ring, loop, host, in this order, got ('loop', 'ring')"),
+    ({"outlets": ("host", "host")},
+     "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'host')"),
+    ({"outlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"),
+    ({"inlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host',) and ('loop', 'host')"),
+    ({"inlets": ("ring", "loop"), "binariser_bits": 8},
+     "npu: a binariser needs inlet host, got ('ring', 'loop')"),
+    ({"pool": None}, "npu: pool must be True or False, got None"),
+])  # fmt: skip
+def test_rules_between_parameters(parameters, message):
+    with value_error(message):
+        Npu(**parameters)
+
+
+@pytest.mark.parametrize("parameters", [
+    {"kfp": 1, "kgp": 1, "pfp": 1, "acc_bits": 4}, {"kfp": 9, "planes": 8}, {"kfp": 3, "planes": 2},
+    {"acc_bits": 8, "kfp": 64},
+    {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}, {"shift_bits": 0}, {"acc_bits": 32},
+    INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5},
+    {**INTEGER, "acc_bits": 16, "kfp": 5}, {"buffer_words": 2}, {"pool": False}, {**INTEGER, "pool": False},
+    {"inlets": ("host",), "outlets": ("host",)}, {"inlets": ("ring",), "outlets": ("ring",)},
+    {"inlets": ("host", "ring", "loop"), "outlets": ("ring", "loop", "host")},
+    {"inlets": ("ring", "loop"), "outlets": ("loop",)}, {"inlets": ("host", "ring"), "binariser_bits": 8,
+    "outlets": ("ring",)},
+], ids=str)  # fmt: skip
+def test_the_ends_of_each_range_are_legal(parameters):
+    Npu(**parameters)
+
+
+@pytest.mark.parametrize("stream_bits", [0, 16, 31, 128, "32"])
+def test_stream_bits(stream_bits):
+    with value_error(f"d: stream_bits must be 32 or 64, got {stream_bits!r}"):
+        Design(name="d", stream_bits=stream_bits)
+
+
+@pytest.mark.parametrize("count", [0, 33])
+def test_number_of_npus(count):
+    with value_error(f"d: a design must have 1..32 NPUs, got {count}"):
+        Design(name="d", npus=(Npu(),) * count)
+
+
+@pytest.mark.parametrize("join", [pipeline, cascade, ring])
+@pytest.mark.parametrize("count", [1, 2, 3, 32])
+def test_chains_of_any_length(join, count):
+    """What joins NPUs makes a design, also of different NPUs; only a ring of several is closed."""
+    npus = [Npu(kfp=1 + n % 9, kgp=1 + n % 3, ol=1, pool=n % 2 == 0) for n in range(count)]
+    design = Design(name="d", npus=join(npus))
+    assert design.closed == (join is ring and count > 1)
+    assert [n.kfp for n in design.npus] == [n.kfp for n in npus]
+    assert [design.next_word_bits(n) for n in range(count)] == [npus[(n + 1) % count].kfp for n in range(count)]
+
+
+def test_neighbours_of_different_kind():
+    """Between them a word has a bit for each lane of its reader."""
+    npus = cascade([Npu(kfp=3, **INTEGER), Npu(kfp=5), Npu(kfp=7), Npu(kfp=2, **INTEGER)])
+    design = Design(name="d", npus=npus)
+    assert [design.changes_kind(n) for n in range(4)] == [True, False, True, False]
+    assert [design.next_word_bits(n) for n in range(4)] == [5, 7, 2, 3 * 8]
+
+
+HOST, END = Npu(inlets=("host",), outlets=("ring",)), Npu(inlets=("ring",), outlets=("host",))
+MIDDLE = Npu(inlets=("ring",), outlets=("ring",))
+OPEN = replace(HOST, inlets=("host", "ring"))
+
+
+@pytest.mark.parametrize(("npus", "more", "message"), [
+    ((Npu(), Npu()), {}, "d: NPU 0 and no other must have inlet host, got ('host', 'loop') in NPU 1"),
+    ((END,), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
+    ((MIDDLE, END), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
+    ((HOST, replace(MIDDLE, inlets=("host", "ring")), END), {},
+     "d: NPU 0 and no other must have inlet host, got ('host', 'ring') in NPU 1"),
+    ((HOST, END, END), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('ring',) in NPU 2 after ('host',)"),
+    ((HOST, Npu(inlets=("loop",))), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('loop',) in NPU 1 after ('ring',)"),
+    ((HOST, MIDDLE), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host',) in NPU 0 after ('ring',)"),
+    ((OPEN, END), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
+    ((replace(END, inlets=("host", "ring")),), {},
+     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
+    ((replace(HOST, outlets=("ring", "host")),), {},
+     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
+    ((replace(OPEN, outlets=("ring", "host")),), {},
+     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
+    ((replace(HOST, **INTEGER), replace(END, **{**INTEGER, "feature_bits": 7})), {},
+     "d: NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"),
+    ((replace(HOST, stream_weights=True), END), {}, "d: stream_weights needs a design of one NPU, got 2"),
+    ((HOST, replace(END, stream_weights=True)), {}, "d: stream_weights needs a design of one NPU, got 2"),
+    ((Npu(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
+    ((OPEN, MIDDLE), {}, "d: an NPU must have outlet host, got none"),
+    ((Npu(),), {"spill_words": 64},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
+    ((HOST, END), {"spill_words": 64},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
+    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": 1},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 1"),
+    ((OPEN, replace(MIDDLE, outlets=("ring", "host"))), {"spill_words": -2},
+     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got -2"),
+])  # fmt: skip
+def test_what_a_chain_must_be(npus, more, message):
+    with value_error(message):
+        Design(name="d", npus=npus, **more)
+
+
+@pytest.mark.parametrize("spill_words", [0, 2, 1000])
+def test_spill_words_of_a_ring(spill_words):
+    assert Design(name="d", npus=ring([Npu()] * 2), spill_words=spill_words).spill_words == spill_words
+
+
+def test_ways_of_pipelines_cascades_and_rings():
+    """As the specification joins them: (inlets, outlets) of each NPU."""
+    ways = {join: [(n.inlets, n.outlets) for n in join([Npu()] * 3)] for join in (pipeline, cascade, ring)}
+    assert ways == {
+        pipeline: [(("host",), ("ring",)), (("ring",), ("ring",)), (("ring",), ("host",))],
+        cascade: [(("host", "loop"), ("ring", "loop", "host")), (("ring", "loop"), ("ring", "loop", "host")),
+                  (("ring", "loop"), ("loop", "host"))],
+        ring: [(("host", "ring"), ("ring", "host")), (("ring",), ("ring", "host")), (("ring",), ("ring", "host"))],
+    }  # fmt: skip
+    assert ring([Npu()]) == cascade([Npu()]) == (Npu(),)
+
+
+@pytest.mark.parametrize("design", [
+    Design(name="small"), Design(name="large", stream_bits=64, npus=(Npu(kfp=70, kgp=3, ol=2, planes=8,
+    acc_bits=19, taps=5),)), Design(name="ring", npus=ring([Npu(kfp=3, pool=False), Npu(buffer_words=64)]),
+    spill_words=20),
+], ids=lambda d: d.name)  # fmt: skip
+def test_to_dict_and_back(design):
+    data = design.to_dict()
+    assert json.loads(json.dumps(data)) == data
+    assert Design.from_dict(data) == design
+    assert Design.from_dict(json.loads(json.dumps(data))) == design
+
+
+def test_from_dict_refuses_what_is_unknown():
+    data = Design(name="d").to_dict()
+    data["npus"][0]["kfb"] = 3
+    with pytest.raises(TypeError, match="unexpected keyword argument 'kfb'"):
+        Design.from_dict(data)
+
+
+@pytest.mark.parametrize(("parameters", "units", "code_bits", "plane_lanes"), [
+    ({"kgp": 7, "ol": 3}, 3, 4, 8), ({"kgp": 6, "ol": 3, "shift_bits": 0}, 2, 0, 8), ({"kgp": 5, "ol": 5,
+    "shift_bits": 1}, 1, 2, 8),
+    ({"kfp": 29, "planes": 8}, 8, 1, 3), ({"kfp": 9, "planes": 8, "shift_bits": 0}, 8, 1, 1),
+])  # fmt: skip
+def test_what_follows(parameters, units, code_bits, plane_lanes):
+    npu = Npu(**parameters)
+    assert (npu.units, npu.code_bits, npu.plane_lanes) == (units, code_bits, plane_lanes)
+
+
+@pytest.mark.parametrize(("inlets", "outlets", "source_bits", "target_bits"), [
+    (("host", "loop"), ("loop", "host"), 1, 1), (("ring",), ("host",), 0, 0), (("host", "ring"), ("ring",), 1, 0),
+    (("host", "ring", "loop"), ("ring", "loop", "host"), 2, 2), (("ring", "loop"), ("ring", "loop", "host"), 1, 2),
+])  # fmt: skip
+@pytest.mark.parametrize("pool", [True, False])
+def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
+    """An inlet's number goes with what is read, an outlet's with the unit that makes the map, as far as there is a
+    choice; raw values and their flag exist where there is outlet host."""
+    npu = Npu(inlets=inlets, outlets=outlets, pool=pool)
+    assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
+    fields = {m.name: dict(m.fields) for m in npu.memories()}
+    assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
+    assert fields["results"].get("target", 0) == (0 if pool else target_bits)
+    assert fields.get("pool_layers", {}).get("target", 0) == (target_bits if pool else 0)
+    assert "target" not in fields["layers"]
+    assert ("raw" in fields["results"]) == ("host" in outlets)
+    assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
+    assert [name for name, _ in npu.settings] == [
+        "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("npu", [
+    Npu(), Npu(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5),
+    Npu(inlets=("ring", "loop"), buffer_words=64, layers=5), Npu(pool=False),
+    Npu(inlets=("host", "ring"), outlets=("ring",), pool=False, buffer_words=2),
+], ids=["default", "wide", "ring", "no_pool", "ring_without_pool"])  # fmt: skip
+def test_memories(npu):
+    """Ids count up, names differ, fields fill a row without a gap, and depths are the parameters."""
+    made = npu.memories()
+    assert [m.id for m in made] == list(range(len(made)))
+    assert len({m.name for m in made}) == len(made)
+    assert all(m.width == sum(w for _, w in m.fields) and len(dict(m.fields)) == len(m.fields) for m in made)
+    depths = {"network": 1, "inputs": npu.layers, "layers": npu.layers, "flags": npu.taps, "olds": npu.olds,
+              "jumps": npu.jumps, "kernels": npu.kernel_rows, "results": npu.layers,
+              "thresholds": npu.threshold_rows}  # fmt: skip
+    if npu.pool:
+        depths |= {"pool_inputs": npu.layers, "pool_layers": npu.layers, "pool_flags": npu.pool_taps,
+                   "pool_olds": npu.pool_olds}  # fmt: skip
+    if "ring" in npu.inlets:
+        depths["chunks"] = npu.layers
+        assert npu.memory("chunks").width == npu.buffer_words.bit_length() - 1
+    assert {m.name: m.depth for m in made} == depths
+    assert npu.memory("kernels").width == npu.kgp * npu.kfp + npu.code_bits
+    assert npu.memory("thresholds").width == npu.ol * npu.acc_bits
+
+
+@pytest.mark.parametrize("pool", [True, False])
+def test_memories_of_the_integer_engine(pool):
+    """Reciprocals are the average pool's."""
+    names = {m.name for m in Npu(**INTEGER, pool=pool).memories()}
+    assert ("reciprocals" in names) == ("pool_layers" in names) == pool
+    assert "scales" in names

@@ -1,0 +1,162 @@
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.design.packets import (
+    Header,
+    describe_header,
+    frame_header,
+    load_packet,
+    pack_fields,
+    pack_rows,
+    packets,
+    transfers,
+)
+from tests.driver.design import manifest
+from tests.errors import value_error
+
+M32, M64 = manifest(32), manifest(64)
+
+
+def test_headers_bit_by_bit():
+    rows = np.array([[1, 2, 3], [4, 5, 0xFF]], np.uint32)
+    packet = load_packet(M32, 0, "kernels", 7, rows)
+    assert packet.dtype == np.uint32
+    word0 = 0xB1 << 24 | 5 << 8 | 1
+    assert packet.tolist() == [word0, 7, 2, ~(word0 ^ 7 ^ 2) & 0xFFFFFFFF, 1, 2, 3, 4, 5, 0xFF]
+    assert frame_header(M32, 784).tolist() == [0xB1000002, 0, 784, ~(0xB1000002 ^ 784) & 0xFFFFFFFF]
+    assert frame_header(M32, 784, last=True)[0] == 0xB1000012
+    assert Header(1, 0xAB, 0xCD, 0, 1).words(0xB1)[0] == 0xB1ABCD01
+
+
+def test_rows_fill_stream_words():
+    rows = np.array([[1, 2, 3], [4, 5, 6]], np.uint32)
+    assert load_packet(M64, 0, "kernels", 0, rows)[4:].tolist() == [1, 2, 3, 0, 4, 5, 6, 0]
+    assert load_packet(M64, 0, "thresholds", 0, np.array([[9]], np.uint32))[4:].tolist() == [9, 0]
+
+
+@pytest.mark.parametrize(
+    ("first", "rows", "message"),
+    [
+        (0, np.zeros((1, 2), np.uint32), "rows must be unsigned of shape (n, 3), got uint32 (1, 2)"),
+        (0, np.zeros((1, 3), np.int64), "rows must be unsigned of shape (n, 3), got int64 (1, 3)"),
+        (0, np.zeros((0, 3), np.uint32), "rows must be >= 1 and end at row 16 at most, got 0 from row 0"),
+        (10, np.zeros((7, 3), np.uint32), "rows must be >= 1 and end at row 16 at most, got 7 from row 10"),
+        (-1, np.zeros((1, 3), np.uint32), "rows must be >= 1 and end at row 16 at most, got 1 from row -1"),
+        (0, np.full((1, 3), 256, np.uint32), "bits above 72 must be 0, got a row that has some set"),
+    ],
+)
+def test_load_packet_refuses(first, rows, message):
+    with value_error(f"npu 0 memory kernels: {message}"):
+        load_packet(M32, 0, "kernels", first, rows)
+
+
+def test_pack_rows_of_bits_equals_of_integers():
+    rng = np.random.default_rng(3)
+    for width in (1, 31, 32, 33, 72, 129):
+        bits = rng.integers(0, 2, (5, width))
+        numbers = [sum(int(b) << i for i, b in enumerate(row)) for row in bits]
+        rows = pack_rows(width, bits)
+        assert rows.dtype == np.uint32
+        np.testing.assert_array_equal(rows, pack_rows(width, numbers))
+        assert [sum(int(w) << (32 * i) for i, w in enumerate(row)) for row in rows] == numbers
+
+
+def test_pack_rows_limits():
+    assert pack_rows(40, [-1, 1 << 39]).tolist() == [[0xFFFFFFFF, 0xFF], [0, 0x80]]
+    with value_error("rows: a value must fit 8 bits, got 256"):
+        pack_rows(8, [256])
+    with value_error("rows: a value must fit 8 bits, got -129"):
+        pack_rows(8, [-129])
+    with value_error("rows: bits must be 0 or 1 of shape (n, 3), got shape (1, 2)"):
+        pack_rows(3, np.zeros((1, 2), int))
+
+
+def test_pack_fields():
+    memory = M32.memory(0, "network")
+    rows = pack_fields(memory, {"fan_in": [60, -1], "frame_words": np.array([3, 255])})
+    assert rows.tolist() == [[60 << 16 | 3, 0], [0xFFFF00FF, 0]]
+    with value_error("memory network: outputs must fit 8 bits, got 256 in row 1"):
+        pack_fields(memory, {"outputs": [0, 256]})
+    with value_error("memory network: all fields must have the same number of rows, got {'raw': 1, 'outputs': 2}"):
+        pack_fields(memory, {"raw": [0], "outputs": [1, 2]})
+
+
+def some_packets(m):
+    rng = np.random.default_rng(5)
+    parts = []
+    for name, first, n in (("kernels", 3, 13), ("thresholds", 0, 16), ("network", 0, 1)):
+        width = m.memory(0, name).width
+        parts.append(load_packet(m, 0, name, first, pack_rows(width, rng.integers(0, 2, (n, width)))))
+    return np.concatenate(parts)
+
+
+def contents(m, words):
+    """(memory, row) -> words: what a device holds after these packets."""
+    return {
+        (memory.name, header.address + i): row.tolist()
+        for header, memory, rows in packets(m, words)
+        for i, row in enumerate(rows)
+    }
+
+
+@pytest.mark.parametrize("m", [M32, M64])
+@pytest.mark.parametrize("limit", [8, 9, 17, 40, 64, 1000])
+def test_transfers_hold_the_same_rows(m, limit):
+    words = some_packets(m)
+    parts = list(transfers(m, words, limit))
+    assert max(len(part) for part in parts) <= limit
+    assert contents(m, np.concatenate(parts)) == contents(m, words)
+    assert len(contents(m, words)) == 30
+    for part in parts:
+        contents(m, part)  # each is whole packets
+    if limit == 1000:
+        np.testing.assert_array_equal(parts[0], words)
+
+
+def test_transfers_needs_room_for_a_row():
+    with value_error("p: a row of memory kernels with its header must fit a transfer of 6 words, got 7"):
+        list(transfers(M32, some_packets(M32), 6, "p"))
+
+
+def edited(position, word, fix_check=True):
+    words = some_packets(M32).copy()
+    words[position] = word
+    if fix_check:
+        words[3] = ~(words[0] ^ words[1] ^ words[2])
+    return words
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (edited(0, 0xB2000501),
+         "packet 0: must begin with a header, got [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
+        (edited(1, 4, False),
+         "packet 0: must begin with a header, got [0xB1000501, 0x00000004, 0x0000000D, 0x4EFFFAF0]"),
+        (some_packets(M32)[:2], "packet 0: must begin with a header, got [0xB1000501, 0x00000003]"),
+        (edited(0, 0xB1000502), "packet 0: kind must be LOAD, got 2"),
+        (edited(0, 0xB1010501), "packet 0: npu must be 0..0, got 1"),
+        (edited(0, 0xB1000601), "packet 0: npu 0 must have the memory, got id 6"),
+        (edited(2, 14), "packet 0: memory kernels ends at row 16, got 14 rows from row 3"),
+        (edited(2, 0), "packet 0: memory kernels ends at row 16, got 0 rows from row 3"),
+        (some_packets(M32)[:-1], "packet 2: must have 2 payload words, got 1"),
+    ],
+)  # fmt: skip
+def test_packets_refuses(words, message):
+    with value_error(f"p: {message}"):
+        list(packets(M32, words, "p"))
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((0xB1000501, 3, 13), "LOAD of npu 0 memory 5 (kernels), 13 rows from row 3 (header 0xB1000501)"),
+        ((0xB1090601, 3, 13), "LOAD of npu 9 memory 6, 13 rows from row 3 (header 0xB1090601)"),
+        ((0xB1000012, 0, 7), "FRAME of 7 input words, last (header 0xB1000012)"),
+        ((0xB1000002, 0, 7), "FRAME of 7 input words (header 0xB1000002)"),
+        ((0xB100000F, 0, 7), "kind 15 (header 0xB100000F)"),
+        ((0x12345678, 1, 2), "no header [0x12345678, 0x00000001, 0x00000002]"),
+    ],
+)
+def test_describe_header(words, text):
+    assert describe_header(M32, *words) == text

@@ -1,0 +1,227 @@
+import dataclasses
+import zipfile
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.packing import to_bits, unpack
+from bitloom.hls_gen.design import program as program_file
+from bitloom.hls_gen.design.program import Program, stored_bits
+from tests.cases import random_values
+from tests.driver.design import MODEL_DIGEST, manifest, model, program
+from tests.errors import value_error
+
+RNG = np.random.default_rng(7)
+ENCODINGS = [BIPOLAR, TERNARY, bipolar(3), signed(8), unsigned(8), signed(5), unsigned(1), unsigned(12), signed(17)]
+
+
+SIGNED8 = signed(8)
+
+
+def any_program(encoding=SIGNED8, shape=(2, 3, 5), **changes):
+    """Image bits in random order, each at least once, between constants."""
+    source = Map(height=shape[0], width=shape[1], channels=shape[2], encoding=encoding)
+    bits = source.size * encoding.bits
+    choice = np.concatenate([np.arange(bits), RNG.integers(-2, bits, 45)])
+    choice = np.concatenate([choice, np.full(-len(choice) % 32, -1)])
+    values = {
+        "name": "p", "design_digest": "0" * 64, "model_digest": MODEL_DIGEST, "input": source,
+        "output_shape": (1, 2, 3), "output_kind": "raw", "classes": ("a", "b", "c"), "ideal_cycles": 12,
+        "layers": (("one", 5), ("two", 7)), "parameters": np.arange(9, dtype=np.uint32),
+        "frame_source": RNG.permutation(choice).astype(np.int32), "frame_words": 4, "result_words": 8,
+        "result_index": np.array([[5], [1], [2], [0], [7], [4]], np.int32),
+    }  # fmt: skip
+    return Program(**(values | changes))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_pack_images(encoding, dtype, monkeypatch):
+    monkeypatch.setattr(program_file, "CHUNK_BITS", 1500)  # several chunks, the last one short
+    p = any_program(encoding)
+    images = random_values((11, 2, 3, 5), encoding, RNG).astype(dtype)
+    words = p.pack_images(images)
+    assert (words.dtype, words.shape) == (np.uint32, (11, p.payload_words))
+    bits = to_bits(images, encoding).reshape(11, -1)
+    expected = np.where(p.frame_source >= 0, bits[:, p.frame_source], p.frame_source == -2)
+    np.testing.assert_array_equal(unpack(words, 32 * p.payload_words), expected)
+    out = np.zeros((11, p.payload_words + 4), np.uint32)
+    p.pack_images(images, out=out[:, 4:])
+    np.testing.assert_array_equal(out[:, 4:], words)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_stored_bits_equal_goldens(encoding):
+    for dtype in (np.int64, np.int32):
+        values = random_values((3, 50), encoding, RNG).astype(dtype)
+        bits = stored_bits(encoding, values)
+        assert bits.dtype == np.uint8
+        np.testing.assert_array_equal(bits, to_bits(values, encoding).reshape(3, -1))
+
+
+def test_pack_no_images():
+    assert any_program().pack_images(np.zeros((0, 2, 3, 5), np.int8)).shape == (0, any_program().payload_words)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "images", "message"),
+    [
+        (signed(8), np.zeros((2, 3, 5), int), "images must have shape (N, 2, 3, 5), got (2, 3, 5)"),
+        (signed(8), np.zeros((1, 2, 5, 3), int), "images must have shape (N, 2, 3, 5), got (1, 2, 5, 3)"),
+        (signed(8), [1], "images must have shape (N, 2, 3, 5), got list"),
+        (signed(8), np.zeros((1, 2, 3, 5)), "images: values must be integers, got dtype float64"),
+        (signed(8), np.full((1, 2, 3, 5), 128), "images: values must be signed 8 bit (-128..127), got 128"),
+        (signed(8), np.full((1, 2, 3, 5), 200, np.uint8), "images: values must be signed 8 bit (-128..127), got 200"),
+        (unsigned(8), np.full((1, 2, 3, 5), -1, np.int8), "images: values must be unsigned 8 bit (0..255), got -1"),
+        (BIPOLAR, np.zeros((1, 2, 3, 5), int), "images: values must be bipolar 1 bit (-1..1 in steps of 2), got 0"),
+    ],
+)
+def test_wrong_images(encoding, images, message):
+    with value_error(f"p: {message}"):
+        any_program(encoding).pack_images(images)
+
+
+def test_a_wrong_value_in_a_later_chunk(monkeypatch):
+    monkeypatch.setattr(program_file, "CHUNK_BITS", 1)
+    images = np.ones((5, 2, 3, 5), np.int8)
+    images[4, 1, 2, 4] = 2
+    with value_error("p: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 2"):
+        any_program(BIPOLAR).check_images(images)
+
+
+def test_unpack_raw():
+    words = np.arange(16, dtype=np.uint32)
+    words[5] = 0xFFFFFFFE
+    out = any_program().unpack_results(words)
+    assert out.dtype == np.int64
+    assert out.tolist() == [[[[-2, 1, 2], [0, 7, 4]]], [[[13, 9, 10], [8, 15, 12]]]]
+
+
+def test_unpack_bits():
+    index = np.array([[0, 33], [1, 34], [2, 2], [31, 63], [4, 5], [6, 7]], np.int32)
+    p = any_program(output_kind="bits", result_index=index, result_words=2)
+    out = p.unpack_results(np.array([0b11000101 | 1 << 31, 0b110 | 1 << 31], np.uint32))
+    assert out.tolist() == [[[[2, 0, 2], [2, -2, 2]]]]
+
+
+def test_unpack_needs_whole_frames():
+    with value_error("p: results must be n * 8 words, got 9"):
+        any_program().unpack_results(np.zeros(9, np.uint32))
+
+
+def test_classify():
+    outputs = np.array([[[[1, 5, 5], [0, 0, 2]]], [[[7, -1, 2], [6, 6, 6]]]])
+    assert any_program().classify(outputs).tolist() == [1, 0]
+    assert any_program().classify(outputs[:0]).tolist() == []
+
+
+def same(a, b):
+    for field in dataclasses.fields(Program):
+        left, right = getattr(a, field.name), getattr(b, field.name)
+        if isinstance(left, np.ndarray):
+            np.testing.assert_array_equal(left, right)
+            assert left.dtype == right.dtype
+        else:
+            assert left == right, field.name
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+def test_save_and_load(tmp_path, stream_bits):
+    for p in (any_program(), program(model(), manifest(stream_bits))):
+        p.save(tmp_path / "a.npz")
+        p.save(tmp_path / "b.npz")
+        assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+        same(Program.load(tmp_path / "a.npz"), p)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["a.npz", "b.npz"]
+    with np.load(tmp_path / "a.npz") as plain:  # an ordinary npz
+        assert sorted(plain) == ["frame_source", "frame_words", "header", "parameters", "result_index", "result_words"]
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Program.load(tmp_path / "none.npz")
+
+
+def test_truncated_at_every_length(tmp_path):
+    any_program().save(tmp_path / "a.npz")
+    data = (tmp_path / "a.npz").read_bytes()
+    cut = tmp_path / "cut.npz"
+    for length in range(0, len(data), 37):
+        cut.write_bytes(data[:length])
+        with value_error(f"{cut}: a program must be a whole .npz file of bitloom's, got: File is not a zip file"):
+            Program.load(cut)
+
+
+def test_a_changed_byte_is_noticed(tmp_path):
+    p = any_program()
+    p.save(tmp_path / "a.npz")
+    data = bytearray((tmp_path / "a.npz").read_bytes())
+    data[data.index(p.parameters.tobytes()) + 5] ^= 1
+    (tmp_path / "a.npz").write_bytes(data)
+    whole = f"{tmp_path / 'a.npz'}: a program must be a whole .npz file of bitloom's"
+    with value_error(f"{whole}, got: Bad CRC-32 for file 'parameters.npy'"):
+        Program.load(tmp_path / "a.npz")
+
+
+def test_foreign_files(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, weight=np.zeros(3))
+    with value_error(f"{path}: a program must be a whole .npz file of bitloom's, got: no array header"):
+        Program.load(path)
+    any_program().save(path)
+    for change, message in (
+        (b'"version": 1', f"{path}: format must be bitloom-program version 1, got bitloom-program version 9"),
+        (b'"name": "p"', f"{path}: a field of the program's header is missing or wrong: name"),
+    ):
+        with np.load(path) as file:
+            arrays = dict(file)
+        text = arrays["header"].tobytes()
+        assert change in text
+        new = change.replace(b"1", b"9") if b"1" in change else b'"nome": "p"'
+        arrays["header"] = np.frombuffer(text.replace(change, new), np.uint8)
+        other = tmp_path / "y.npz"
+        np.savez(other, **arrays)
+        with value_error(message.replace(str(path), str(other))):
+            Program.load(other)
+
+
+def test_pickles_are_refused(tmp_path):
+    path = tmp_path / "x.npz"
+    np.savez(path, header=np.array([object()], dtype=object))
+    with value_error(
+        f"{path}: a program must be a whole .npz file of bitloom's, "
+        "got: Object arrays cannot be loaded when allow_pickle=False"
+    ):
+        Program.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parameters": np.zeros(3, np.int64)}, "parameters must be uint32, got int64"),
+        ({"frame_source": np.zeros((1, 32), np.int32)}, "frame_source must have 1 dimensions, got 2"),
+        ({"design_digest": "0" * 63}, f"design_digest must be 64 lower-case hex digits, got '{'0' * 63}'"),
+        ({"output_kind": "float"}, "output_kind must be one of raw, bits, signed, got 'float'"),
+        ({"output_shape": (1, 0, 3)}, "output_shape must be 3 integers >= 1, got (1, 0, 3)"),
+        ({"frame_words": 0}, "frame_words must be >= 1, got 0"),
+        ({"frame_source": np.zeros(33, np.int32)}, "frame_source must have 32 m bits, got 33"),
+        ({"frame_source": np.full(32, 240, np.int32)}, "frame_source must be -2..239, got 240..240"),
+        ({"frame_source": np.full(32, -3, np.int32)}, "frame_source must be -2..239, got -3..-3"),
+        ({"result_index": np.zeros((5, 1), np.int32)}, "result_index must have 6 rows, got (5, 1)"),
+        ({"result_words": 7}, "result_index must be 0..6, got 0..7"),
+        ({"result_index": np.zeros((6, 2), np.int32)}, "result_index of a raw output must have k = 1, got 2"),
+        ({"classes": ("a",)}, "classes must be none or 3, got 1"),
+    ],
+)
+def test_every_rule(changes, message):
+    with value_error(f"p: {message}"):
+        any_program(**changes)
+
+
+def test_the_file_has_no_date_and_no_compression(tmp_path):
+    any_program().save(tmp_path / "a.npz")
+    with zipfile.ZipFile(tmp_path / "a.npz") as file:
+        assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert {info.compress_type for info in file.infolist()} == {zipfile.ZIP_STORED}

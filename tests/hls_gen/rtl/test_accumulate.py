@@ -1,0 +1,388 @@
+"""Accumulation in hardware against golden/layers/accumulate.py: the kinds popcount, or and both, in the structures
+parallel, serial and collect; and whole networks with layers that accumulate by OR."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.accumulate import Accumulator
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.check import check
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.array.convolver import processing_element
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.top import TOP
+from bitloom.overlay.virtual.sim import lint
+from tests.cases import random_images, random_model
+from tests.errors import value_error
+from tests.simulated import outputs, overlay
+
+from .bench import Bench, together
+
+PRODUCTS = 10
+"""Of the longest window."""
+
+KINDS = ("popcount", "or", "both")
+POINTS = {
+    "parallel": ("parallel", 10), "serial_1": ("serial", 1), "serial_3": ("serial", 3), "collect_1": ("collect", 1),
+    "collect_3": ("collect", 3), "collect_10": ("collect", 10),
+}  # fmt: skip
+"""Structure and lanes; "parallel" is "serial" with as many lanes as a window has products."""
+
+LATENCY = {"popcount": 3, "both": 3, "or": 2}
+"""Cycles from features to result, up to 64 lanes or bits; a collecting PE's too."""
+
+
+def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **more: int) -> Npu:
+    collect = lanes * -(-products // lanes) if structure == "collect" else 0
+    return Npu(kfp=lanes, accumulate=kind, collect=collect, acc_bits=12, shift_bits=0, **more)
+
+
+NPUS = {f"{kind}_{name}": npu_of(kind, *point) for kind in KINDS for name, point in POINTS.items()}
+WIDE = {f"{kind}_wide_{s}": npu_of(kind, s, lanes, 130) for kind in KINDS for s, lanes in (("collect", 5),
+        ("serial", 77))}  # fmt: skip
+SEVERAL = {f"{kind}_several": npu_of(kind, "serial", 4, accumulators=4) for kind in KINDS}
+MORE = {
+    "both_planes": Npu(kfp=7, accumulate="both", planes=2, acc_bits=12),
+    "both_shift": Npu(kfp=6, accumulate="both", shift_bits=2, acc_bits=12),
+}
+ALL = NPUS | WIDE | SEVERAL | MORE
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What a PE is given in a cycle."""
+
+    features: int
+    weights: int
+    by_or: bool
+    first: bool
+    last: bool
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    library = Library(32)
+    blocks = {}
+    for name, npu in ALL.items():
+        block = processing_element(npu)[0](library, npu)
+        block.m.name = f"{block.m.name}_{name}"  # else some have the same
+        blocks[name] = block
+    with Bench(together("pes", blocks)) as made:
+        yield made
+
+
+def word(operands: tuple[int, ...]) -> int:
+    return sum(bit << k for k, bit in enumerate(operands))
+
+
+def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Beat], list[int]]:
+    """Beats of random windows, and what golden says of each."""
+    draw, beats, results = random.Random(seed), [], []
+    for number in range(200):
+        by_or = npu.accumulate == "or" or (npu.accumulate == "both" and draw.random() < 0.5)
+        count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
+        golden = Accumulator(kind="or" if by_or else "popcount", structure=structure, products=products, lanes=npu.kfp)
+        features = [draw.getrandbits(1) for _ in range(count)]
+        weights = [1 - x for x in features] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in features]
+        if draw.random() < 0.3:
+            weights[draw.randrange(count)] ^= 1
+        cycles = [c for c in golden.run(features, weights) if c.features]
+        for k, cycle in enumerate(cycles):
+            beats.append(Beat(word(cycle.features), word(cycle.weights), by_or, k == 0, k == len(cycles) - 1))
+        results.append(golden.result(features, weights))
+        assert len(cycles) == golden.cycles(count) - (structure == "collect")
+    return beats, results
+
+
+def play(bench: Bench, name: str, npu: Npu, beats: list[Beat | None]) -> list[int]:
+    """``result`` in every cycle. Control comes as late as the convolver gives it; noise where it means nothing."""
+    _, latency, begins = processing_element(npu)
+    draw, shown = random.Random(0), []
+    several = npu.accumulators > 1
+    at: list[Beat | None] = [*beats, *[None] * (latency + 3)]
+    slot = 0
+    for t, beat in enumerate(at):
+        begin = at[t - begins] if t >= begins else None
+        end = at[t - latency + 1] if t >= latency - 1 else None
+        given = {
+            "features": beat.features if beat else draw.getrandbits(npu.kfp),
+            "weights": beat.weights if beat else draw.getrandbits(npu.kfp),
+            "valid": int(begin is not None),
+            "first": int(begin.first) if begin else draw.getrandbits(1),
+        }
+        if several:
+            before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.accumulators
+            given |= {"slot": slot, "drain_slot": before}
+        else:
+            given["last"] = int(end is not None and end.last)
+            if not npu.collect and end is None:
+                given["last"] = draw.getrandbits(1)  # without valid it means nothing
+        if npu.code_bits:
+            own = npu.code_bits - (npu.accumulate == "both")
+            given["code"] = (int(end.by_or) << own) if end else draw.getrandbits(npu.code_bits)
+        for port, value in given.items():
+            bench[f"{name}_{port}"] = value
+        shown.append(bench[f"{name}_result"])
+        bench.tick()
+    return shown
+
+
+def results_at(npu: Npu, beats: list[Beat | None], shown: list[int]) -> list[int]:
+    latency = processing_element(npu)[1]
+    return [shown[t + latency] for t, beat in enumerate(beats) if beat and beat.last]
+
+
+def structure_of(npu: Npu, products: int) -> str:
+    return "collect" if npu.collect else "parallel" if npu.kfp >= products else "serial"
+
+
+@pytest.mark.parametrize("name", NPUS)
+def test_windows_back_to_back(bench, name):
+    """One beat a cycle, no cycle between windows; each result holds from its time to that of the next."""
+    npu = NPUS[name]
+    beats, expected = windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1)
+    shown = play(bench, name, npu, list(beats))
+    assert processing_element(npu)[1] == LATENCY[npu.accumulate]
+    assert results_at(npu, list(beats), shown) == expected
+    ends = [t + LATENCY[npu.accumulate] for t, beat in enumerate(beats) if beat.last]
+    for (begin, end), value in zip(pairwise([*ends, len(shown)]), expected):
+        assert set(shown[begin:end]) == {value}
+
+
+@pytest.mark.parametrize("name", [*NPUS, *WIDE])
+def test_gaps(bench, name):
+    """Cycles without a beat, in windows and between them."""
+    npu, draw = ALL[name], random.Random(3)
+    products = 130 if name in WIDE else PRODUCTS
+    beats, expected = windows(npu, structure_of(npu, products), products, 2)
+    spread: list[Beat | None] = []
+    for beat in beats:
+        spread += [None] * draw.choice([0, 0, 0, 1, 4]) + [beat]
+    assert results_at(npu, spread, play(bench, name, npu, spread)) == expected
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide(bench, name):
+    """Registers and words of more than 64 bits have one stage more where they are counted."""
+    npu = WIDE[name]
+    assert processing_element(npu)[1] == LATENCY[npu.accumulate] + (npu.accumulate != "or")
+    beats, expected = windows(npu, structure_of(npu, 130), 130, 4)
+    assert results_at(npu, list(beats), play(bench, name, npu, list(beats))) == expected
+
+
+@pytest.mark.parametrize("name", [*SEVERAL, *MORE])
+def test_several_accumulators_and_other_codes(bench, name):
+    npu = ALL[name]
+    beats, expected = windows(npu, "serial", PRODUCTS, 5)
+    shown = play(bench, name, npu, list(beats))
+    assert results_at(npu, list(beats), shown) == expected
+
+
+# What an NPU may be.
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"accumulate": "or"}, "npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"),
+    ({"accumulate": "both", "kind": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
+     "npu: accumulate must be popcount for kind integer, got both"),
+    ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
+    ({"collect": 16},
+     "npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got binary, 1, 0 and 3"),
+    ({"collect": 16, "shift_bits": 0, "accumulators": 2},
+     "npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got binary, 2, 0 and 0"),
+    ({"collect": 128, "shift_bits": 0, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
+])  # fmt: skip
+def test_bad_parameters(parameters, message):
+    with value_error(message):
+        Npu(**parameters)
+
+
+@pytest.mark.parametrize(("parameters", "code_bits"), [
+    ({}, 5), ({"shift_bits": 0}, 1), ({"planes": 3}, 2), ({"collect": 16, "shift_bits": 0}, 1),
+])  # fmt: skip
+def test_one_more_code_bit_chooses(parameters, code_bits):
+    assert Npu(accumulate="both", **parameters).code_bits == code_bits
+
+
+# Whole networks.
+
+ROOMY = Npu(
+    acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, taps=4096, olds=4096, jumps=2048, pool_taps=1024,
+    pool_olds=1024, kernel_rows=1 << 15, threshold_rows=1024, map_words=2048,
+)  # fmt: skip
+FLAT = replace(ROOMY, shift_bits=0)
+COLLECTED = 360
+DESIGNS = {
+    "or": replace(FLAT, kfp=5, kgp=6, pfp=4, ol=2, accumulate="or", acc_bits=4),
+    "or_accumulators": replace(FLAT, kfp=3, kgp=4, pfp=3, ol=2, accumulate="or", accumulators=16),
+    "both": replace(ROOMY, kfp=6, kgp=5, pfp=5, ol=3, accumulate="both"),
+    "both_planes": replace(ROOMY, kfp=11, kgp=4, pfp=4, planes=4, accumulate="both", accumulators=8, shift_bits=0),
+    "collect_popcount": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
+    "collect_or": replace(FLAT, kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
+    "collect_both": replace(FLAT, kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
+}
+QUICK = ("or_accumulators", "both_planes", "collect_both")
+
+
+def design_of(name: str) -> Design:
+    return Design(name=name, stream_bits=64 if name == "both" else 32, npus=(DESIGNS[name],))
+
+
+@st.composite
+def networks(draw: st.DrawFn, npu: Npu) -> Network:
+    """2 to 4 weighted layers that an NPU with this ``accumulate`` and ``collect`` can compute."""
+    encoding = BIPOLAR
+    if npu.accumulate != "or":
+        planes = npu.planes or (4 if npu.shift_bits else 0)
+        encoding = draw(st.sampled_from([BIPOLAR, bipolar(2), *([signed(planes)] if planes else [])]))
+    source = at = Map(height=draw(st.integers(1, 6)), width=draw(st.integers(1, 6)), channels=draw(st.integers(1, 9)),
+                      encoding=encoding)  # fmt: skip
+    layers: list[Layer] = []
+    count = draw(st.integers(2, 4))
+    for i in range(count):
+        able = npu.accumulate == "or" or (npu.accumulate == "both" and at.encoding == BIPOLAR)
+        by_or = able and (npu.accumulate == "or" or draw(st.booleans()))
+        ternary = not by_or and at.encoding.kind == "bipolar" and draw(st.integers(0, 3)) == 0
+        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR,
+                    "accumulate": "or" if by_or else "popcount"}  # fmt: skip
+        kernel = (draw(st.integers(1, min(3, at.height))), draw(st.integers(1, min(3, at.width))))
+        if draw(st.integers(0, 3)) == 0 or at.positions == 1:
+            kernel = (at.height, at.width)
+        most = 9 if npu.collect else 14
+        words = at.channels * at.encoding.bits // npu.kfp + 4  # steps of ol and words of pfp leave lanes unused
+        if npu.collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.kfp > npu.collect:
+            kernel = (1, 1)
+        channels = draw(st.integers(1, most))
+        if kernel == (at.height, at.width) and draw(st.booleans()):
+            layers.append(Dense(out_channels=channels, **settings))
+        else:
+            padding = tuple(draw(st.integers(0, min(1, k - 1))) for k in (*kernel, *kernel))
+            layers.append(Conv(out_channels=channels, kernel=kernel, padding=padding, stride=draw(st.sampled_from(
+                [(1, 1), (1, 2), (2, 1)])), **settings))  # fmt: skip
+        at = layers[-1].output(at)
+        if i == count - 1 and not by_or and not ternary and draw(st.booleans()):
+            break
+        if not by_or:
+            layers.append(Threshold(name=f"act_{i}", levels=draw(st.sampled_from([1, 1, 2]))))
+            at = layers[-1].output(at)
+        if at.height > 1 and draw(st.booleans()):
+            layers.append(MaxPool(name=f"pool_{i}", kernel=(2, 1), stride=draw(st.sampled_from([(1, 1), (2, 1)]))))
+            at = layers[-1].output(at)
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def model_of(network: Network, seed: int) -> Model:
+    """A random model in which half the kernels that accumulate by OR are the opposite of a window that occurs."""
+    rng = np.random.default_rng(seed)
+    model = random_model(network, rng)
+    x = random_images(model, 3, rng)
+    for layer, source in network:
+        arrays = model.arrays.get(layer.name, {})
+        if getattr(layer, "accumulate", "popcount") == "or":
+            positions = layer.window(source).positions(source.height, source.width)
+            flat = x.reshape(len(x), source.positions, source.channels)
+            weight = arrays["weight"].reshape(layer.out_channels, positions.shape[1], source.channels)
+            for kernel in range(0, layer.out_channels, 2):
+                taps = positions[rng.integers(len(positions))]
+                weight[kernel, taps >= 0] = -flat[rng.integers(len(x)), taps[taps >= 0]]
+            arrays["weight"][:] = weight.reshape(arrays["weight"].shape)
+        x = layer.forward(x, arrays, source)
+    return model
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("accumulate")
+
+
+def check_network(name: str, folder: Path, data: st.DataObject) -> None:
+    bit, manifest = overlay(design_of(name), folder)
+    npu, seed = DESIGNS[name], data.draw(st.integers(0, 2**32 - 1))
+    model = model_of(data.draw(networks(npu)), seed)
+    images = random_images(model, 3, np.random.default_rng(seed))
+    work = data.draw(st.sampled_from(["output", "auto"]))
+    program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])), work)
+    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    found, counters = outputs(bit, program, images, **stalls, seed=seed)
+    np.testing.assert_array_equal(found, packed.forward(model, images))
+    assert counters["npu0_beats"] == program.ideal_cycles * len(images)
+
+
+def run_networks(name: str, folder: Path, count: int) -> None:
+    @settings(
+        max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), print_blob=True
+    )
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        check_network(name, folder, data)
+
+    run()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_random_networks(name, folder):
+    run_networks(name, folder, 6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_many_random_networks(name, folder):
+    run_networks(name, folder, 40)
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_verilog_is_clean(name):
+    """Some of them as they are written for synthesis."""
+    target = "synthesis" if name in ("collect_both", "or", "both_planes") else "simulation"
+    text = generate(design_of(name), target=target, checked=False).text
+    check(text, TOP)
+    assert lint(text) == []
+
+
+# What doesn't fit.
+
+
+def dense_model(accumulate: str) -> Model:
+    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
+        Dense(name="dense", out_channels=2, accumulate=accumulate),))  # fmt: skip
+    return random_model(network, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("layer", "npu", "needs"), [
+    ("or", Npu(), "or needs an NPU that accumulates or or both, got popcount"),
+    ("popcount", Npu(accumulate="or", shift_bits=0), "popcount needs an NPU that accumulates popcount or both, got or"),
+])  # fmt: skip
+def test_an_npu_that_cannot(layer, npu, needs):
+    with value_error(f"dense: accumulate {needs}"):
+        fit("design", [dense_model(layer)], npu)
+
+
+def test_a_window_that_does_not_fit_the_register():
+    """6 taps of 4 channels, 3 lanes a beat: 6 * 2 * 3 bits."""
+    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
+        Conv(name="conv", out_channels=2, kernel=(2, 3)),))  # fmt: skip
+    model = random_model(network, np.random.default_rng(0))
+    small = Design(name="small", npus=(Npu(kfp=3, shift_bits=0, collect=33),))
+    manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
+    with value_error("net: collect must be >= 36, design small has 33"):
+        compile_model(model, manifest)
+    assert fit("fitted", [model], small.npus[0]).npus[0].collect == 36
+    assert fit("fitted", [model], Npu(kfp=3)).npus[0].collect == 0

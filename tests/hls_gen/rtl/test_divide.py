@@ -1,0 +1,95 @@
+"""Divider against golden: every sum and count by the formula in numpy, and by the hardware."""
+
+import random
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from bitloom.golden.layers.pool import rounded_quotient
+from bitloom.hls_gen.compiler.integer_rows import COUNTS, RECIPROCAL_POWER, reciprocals
+from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
+from bitloom.hls_gen.rtl.pool.divide import LATENCY, POWER, divide, sum_bits
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from .bench import Bench
+
+BITS = (2, 5, 8)
+"""Feature bits of the dividers under test."""
+MOST = 81
+"""Counts that the spec asks for (B14); the memory has room up to COUNTS - 1."""
+
+Case = tuple[int, int, int]
+"""Sum, count, average."""
+
+
+def npu(bits: int) -> Npu:
+    return Npu(kind="integer", feature_bits=bits, weight_bits=8, shift_bits=0, acc_bits=24)
+
+
+@pytest.fixture(scope="module")
+def benches():
+    library = Library(32)
+    made = {bits: Bench(divide(library, npu(bits))) for bits in BITS}
+    yield made
+    for bench in made.values():
+        bench.close()
+
+
+def sums(count: int, bits: int) -> np.ndarray:
+    """Every sum of so many features."""
+    return np.arange(-count << bits - 1, (count << bits - 1) - count + 1)
+
+
+def quotients(cases: Iterable[Case]) -> list[int]:
+    total, count, average = np.array(list(cases)).T
+    return np.where(average, rounded_quotient(total, count), total).tolist()
+
+
+def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
+    """The quotients, LATENCY cycles after what they belong to, a case a cycle."""
+    width, table, out = sum_bits(npu(bits)), reciprocals().tolist(), []
+    for k in range(len(cases) + LATENCY):
+        if k >= LATENCY:
+            value = bench["quotient"]
+            out.append(value - (value >> bits - 1 << bits))
+        total, count, average = cases[min(k, len(cases) - 1)]
+        bench.set(sum=total & ((1 << width) - 1), count=count, average=average, reciprocal=table[count])
+        bench.tick()
+    return out
+
+
+def test_driver_and_hardware_agree_on_the_reciprocals():
+    assert (COUNTS, RECIPROCAL_POWER) == (1 << COUNT_BITS, POWER)
+    assert int(reciprocals().max()).bit_length() == RECIPROCAL_BITS
+
+
+@pytest.mark.parametrize("bits", [*range(2, 9)])
+def test_the_formula_is_exact(bits):
+    """All sums of 1 .. 127 features: floor((2 |sum| + count) * ceil(2^23 / (2 count)) / 2^23), with the sum's sign."""
+    table = reciprocals()
+    for count in range(1, COUNTS):
+        total = sums(count, bits)
+        size = (2 * np.abs(total) + count) * table[count] >> RECIPROCAL_POWER
+        np.testing.assert_array_equal(np.sign(total) * size, rounded_quotient(total, np.array(count)))
+
+
+@pytest.mark.parametrize("bits", BITS)
+def test_sampled_sums_of_every_count(benches, bits):
+    """The ends, around 0, exact halves, and others at random; counts and modes mixed, one case a cycle."""
+    draw, cases = random.Random(bits), []
+    for count in range(1, COUNTS):
+        every = sums(count, bits).tolist()
+        halves = [v for v in every if 2 * v % count == 0 and v % count][:20]
+        chosen = {*every[:3], *every[-3:], *halves, *(v for v in range(-3, 4) if v in every)}
+        cases += [(v, count, 1) for v in chosen.union(draw.choices(every, k=60))]
+    cases += [(v, draw.randrange(1, COUNTS), 0) for v in sums(1, bits).tolist()]
+    draw.shuffle(cases)
+    assert play(benches[bits], bits, cases) == quotients(cases)
+
+
+@pytest.mark.slow
+def test_every_sum_of_every_count(benches):
+    for count in range(1, MOST + 1):
+        cases = [(v, count, 1) for v in sums(count, 8).tolist()]
+        assert play(benches[8], 8, cases) == quotients(cases), f"count {count}"

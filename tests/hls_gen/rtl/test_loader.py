@@ -1,0 +1,512 @@
+"""Loader: packets of all kinds, well-formed and not, on both stream widths."""
+
+import random
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu, cascade
+from bitloom.hls_gen.design.packets import Header, frame_header, load_packet, pack_fields
+from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.loader import ERRORS, FRAMES_IN_FLIGHT, MAGIC, STATES, loader
+
+from .bench import Agent, Bench, Sink, Source, run
+
+SMALL = {
+    "layers": 3,
+    "taps": 5,
+    "olds": 6,
+    "jumps": 7,
+    "kernel_rows": 9,
+    "threshold_rows": 5,
+    "pool_taps": 4,
+    "pool_olds": 3,
+}
+DESIGNS = {
+    "32_kfp_7": Design(name="d", stream_bits=32, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
+    "64_kfp_7": Design(name="d", stream_bits=64, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
+    "32_kfp_70": Design(name="d", stream_bits=32, npus=(Npu(kfp=70, kgp=3, ol=3, **SMALL),)),
+}
+LAST = {"last_layer": 2, "last_pool_layer": 1}
+CODE = {name: code for code, (name, _) in ERRORS.items()}
+
+
+class Bus(Agent):
+    """What goes over the load bus: (memory, bank, row, data), with the cycle."""
+
+    def __init__(self, bench: Bench):
+        self.bench, self.words, self.cycles, self.run = bench, [], [], []
+
+    def look(self) -> None:
+        bench = self.bench
+        self.run.append(bench["run"])
+        if bench["npu0_load_valid"]:
+            self.words.append(tuple(bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
+            self.cycles.append(bench.cycle)
+            assert not bench["run"], "memories are written while the NPU is in reset"
+
+
+class Rig(SimpleNamespace):
+    """A loader on a bench, with what is needed to make packets for it."""
+
+    def load(self, memory: str, first: int, rows: int, seed: int = 0) -> np.ndarray:
+        """LOAD of random rows."""
+        target, draw = self.manifest.memory(0, memory), np.random.default_rng(seed)
+        data = draw.integers(0, 1 << 32, (rows, target.words), np.uint32)
+        data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
+        return load_packet(self.manifest, 0, memory, first, data)
+
+    def network(self, frame_words: int) -> np.ndarray:
+        """LOAD of the network row for frames of so many input words."""
+        pieces = max(1, self.design.stream_bits // self.kfp)
+        row = {"frame_words": frame_words,
+               "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
+               "frame_tail": (frame_words - 1) % pieces, **LAST}  # fmt: skip
+        memory = self.manifest.memory(0, "network")
+        return load_packet(self.manifest, 0, "network", 0, pack_fields(memory, {k: [v] for k, v in row.items()}))
+
+    def payload(self, frame_words: int, words: list[int] | None = None) -> np.ndarray:
+        """Stream words of a frame, 32 bits each."""
+        stream, draw = self.design.stream_bits, random.Random(3)
+        words = words or [0] * frame_words
+        each = max(1, stream // self.kfp)
+        out = []
+        for first in range(0, frame_words, each):
+            size = stream if self.kfp <= stream else -(-self.kfp // stream) * stream
+            word = sum(w << k * self.kfp for k, w in enumerate(words[first : first + each]))
+            used = self.kfp * len(words[first : first + each])
+            word |= draw.getrandbits(size) >> used << used  # noise where nobody looks
+            out += [word >> 32 * k & 0xFFFFFFFF for k in range(size // 32)]
+        return np.array(out, np.uint32)
+
+    def frame(self, words: list[int], last: bool = False) -> np.ndarray:
+        """FRAME with these input words."""
+        return np.concatenate([frame_header(self.manifest, len(words), last), self.payload(len(words), words)])
+
+    def items(self, *packets: np.ndarray, tlast: bool | None = None, at: int | None = None) -> list[dict[str, int]]:
+        """Stream words of the packets; tlast on the last one unless given; or on word ``at``."""
+        words, step = [int(w) for p in packets for w in p], self.design.stream_bits // 32
+        beats = [sum(w << 32 * k for k, w in enumerate(words[i : i + step])) for i in range(0, len(words), step)]
+        marked = len(beats) - 1 if at is None else at
+        return [{"data": b, "last": int(k == marked and tlast is not False)} for k, b in enumerate(beats)]
+
+    def source(self, items: list[dict[str, int]], stall: float = 0) -> Source:
+        return Source(self.bench, "s_axis_t", items, stall)
+
+    def on_bus(self, *packets: np.ndarray) -> list[tuple[int, ...]]:
+        """What these LOADs put on the load bus."""
+        out = []
+        for packet in packets:
+            header = Header.of(*(int(w) for w in packet[:3]))
+            target = next(m for m in self.manifest.npus[0].memories if m.id == header.memory)
+            data = [item["data"] for item in self.items(packet[4:])]
+            banks = -(-target.width // self.design.stream_bits)
+            out += [(target.id, k % banks, header.address + k // banks, d) for k, d in enumerate(data)]
+        return out
+
+    def frame_left(self, count: int = 1) -> None:
+        """Frames leave."""
+        for _ in range(count):
+            self.bench["frame_left"] = 1
+            self.bench.tick()
+        self.bench["frame_left"] = 0
+
+
+@pytest.fixture(scope="module", params=DESIGNS)
+def built(request):
+    design = DESIGNS[request.param]
+    with Bench(loader(Library(design.stream_bits), design)) as bench:
+        yield Rig(
+            bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.from_dict(manifest(design, "0" * 64))
+        )
+
+
+@pytest.fixture
+def rig(built):
+    built.bench.set(start=1, frame_left=0, words_ready=0, flag_ready_out=0, s_axis_tvalid=0)
+    built.bench.reset()
+    return built
+
+
+def words_of(rig: Rig, count: int, seed: int = 1) -> list[int]:
+    draw = random.Random(seed)
+    return [draw.getrandbits(rig.kfp) for _ in range(count)]
+
+
+def header(rig: Rig, *, magic: int = MAGIC, check: int = 0, **parts: int) -> np.ndarray:
+    made = Header(**{"kind": 1, "npu": 0, "memory": 5, "address": 0, "length": 1, **parts}).words(magic)
+    made[3] ^= check
+    return made
+
+
+def load_order(rig: Rig) -> list[np.ndarray]:
+    """LOADs of every memory, the network row last."""
+    memories = [m for m in rig.manifest.npus[0].memories if m.name != "network"]
+    return [*(rig.load(m.name, k % 2, m.depth - k % 2, k) for k, m in enumerate(memories)), rig.network(5)]
+
+
+@pytest.mark.parametrize("stall", [0, 0.5])
+def test_load_every_memory(rig, stall):
+    """All banks of all rows, one stream word a cycle; the header takes its words and 2 cycles of judgement."""
+    bus, packets = Bus(rig.bench), load_order(rig)
+    source = rig.source(rig.items(*packets), stall)
+    run(rig.bench, source, bus)
+    assert bus.words == rig.on_bus(*packets)
+    assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["run"]) == (1, 1, 0, 0)
+    assert {name: rig.bench[f"npu0_{name}"] for name in LAST} == LAST
+    assert [rig.bench[f"error_{n}"] for n in ("code", "header", "address", "length")] == [0] * 4
+    if not stall:
+        assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + 2 * len(packets)
+
+
+@pytest.mark.parametrize("stall", [0, 0.6])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 9, 10])
+def test_frames(rig, count, stall):
+    """Words of KFP bits, in order, for every length of the last stream word; ``last`` goes to the flags."""
+    packets, expected, flags = [rig.network(count)], [], []
+    for k in range(7):
+        words = words_of(rig, count, k)
+        packets.append(rig.frame(words, last=k % 3 == 1))
+        expected += words
+        flags.append(int(k % 3 == 1))
+    sink = Sink(rig.bench, "words_", expect=len(expected), stall=stall)
+    flag = Sink(rig.bench, "flag_", expect=len(flags), stall=stall, ready="flag_ready_out")
+    run(rig.bench, rig.source(rig.items(*packets), stall), sink, flag)
+    assert sink.values == expected
+    assert flag.values == flags
+    assert (rig.bench["idle"], rig.bench["run"], rig.bench["error"]) == (0, 1, 0)
+    rig.frame_left(7)
+    assert rig.bench["idle"] == 1
+
+
+def test_rate_of_a_frame(rig):
+    """A word of KFP bits a cycle, or a stream word a cycle; between frames only the header and its judgement."""
+    words = words_of(rig, 12)
+    run(rig.bench, rig.source(rig.items(rig.network(12))))
+    sink = Sink(rig.bench, "words_", expect=12)
+    source = rig.source(rig.items(rig.frame(words)))
+    run(rig.bench, source, sink, Sink(rig.bench, "flag_", ready="flag_ready_out"))
+    stream = rig.design.stream_bits
+    beats = 128 // stream
+    assert source.taken[beats] - source.taken[beats - 1] == 3
+    step = 1 if rig.kfp <= stream else -(-rig.kfp // stream)
+    assert {b - a for a, b in zip(sink.taken, sink.taken[1:])} == {step}
+
+
+def test_words_in_are_counted(rig):
+    """``word_taken`` in each cycle that takes a stream word, also of what is dropped."""
+    taken = Counter()
+    items = rig.items(rig.network(3), header(rig, kind=9), rig.network(3))
+    source = rig.source(items, 0.3)
+
+    class Pulse(Agent):
+        def look(self):
+            taken[rig.bench["word_taken"]] += 1
+
+    run(rig.bench, source, Pulse())
+    assert taken[1] == len(items)
+
+
+# Errors
+
+BAD = {
+    "magic": ("BAD_HEADER", {"magic": 0xB0}), "check": ("BAD_HEADER", {"check": 1 << 31}),
+    "check_0": ("BAD_HEADER", {"check": 1}),
+    "kind_0": ("BAD_KIND", {"kind": 0}), "kind_3": ("BAD_KIND", {"kind": 3}), "kind_9": ("BAD_KIND", {"kind": 9}),
+    "npu": ("BAD_NPU", {"npu": 1}), "npu_255": ("BAD_NPU", {"npu": 255}), "npu_of_frame": ("BAD_NPU", {"kind": 2,
+    "npu": 2}),
+    "memory": ("BAD_MEMORY", {"memory": 13}), "memory_255": ("BAD_MEMORY", {"memory": 255}),
+    "no_rows": ("BAD_RANGE", {"length": 0}), "beyond": ("BAD_RANGE", {"address": 9}), "over_the_end": ("BAD_RANGE",
+    {"address": 5, "length": 5}),
+    "huge": ("BAD_RANGE", {"address": 0xFFFFFFFF}), "wraps": ("BAD_RANGE", {"address": 0xFFFFFFFF, "length": 2}),
+    "wraps_row": ("BAD_RANGE", {"address": 1 << 31, "length": 1 << 31}), "not_loaded": ("NOT_LOADED", {"kind": 2,
+    "length": 5}),
+}  # fmt: skip
+"""name: (error, header)."""
+
+
+def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
+    """(error, stream words, header at fault)."""
+    network, payload = rig.network(5), rig.load("kernels", 0, 1)[4:]
+    if name in BAD:
+        error, parts = BAD[name]
+        made = header(rig, **parts)
+        return error, rig.items(made, payload, rig.load("jumps", 0, 4), tlast=True), made
+    step = 32 * 4 // rig.design.stream_bits
+    if name.startswith("frame_of"):
+        made = frame_header(rig.manifest, {"frame_of_4": 4, "frame_of_6": 6, "frame_of_0": 0}[name])
+        return "BAD_FRAME", rig.items(network, made, rig.payload(5)), made
+    made = rig.load("kernels", 1, 3)
+    if name == "truncated_load":
+        return "TRUNCATED", rig.items(made, network, at=step + 1), made[:4]
+    if name == "truncated_before_payload":  # the header is whole, its word has tlast
+        return "TRUNCATED", rig.items(made, network, at=step - 1), made[:4]
+    assert name == "truncated_frame"
+    made = rig.frame(words_of(rig, 30))
+    items = rig.items(rig.network(30), made, network, tlast=False)
+    items[len(rig.items(rig.network(30))) + step]["last"] = 1
+    return "TRUNCATED", items, made[:4]
+
+
+FAULTS = [
+    *BAD,
+    "frame_of_4",
+    "frame_of_6",
+    "frame_of_0",
+    "truncated_load",
+    "truncated_before_payload",
+    "truncated_frame",
+]
+
+
+@pytest.mark.parametrize("stall", [0, 0.5])
+@pytest.mark.parametrize("name", FAULTS)
+def test_error(rig, name, stall):
+    """The code and the header are kept; everything else is taken and dropped; after reset all is well."""
+    bench, bus = rig.bench, Bus(rig.bench)
+    error, items, made = faulty(rig, name)
+    items += rig.items(rig.network(5), rig.load("jumps", 0, 2), rig.frame(words_of(rig, 5)))
+    sink, flag = Sink(bench, "words_", stall=stall), Sink(bench, "flag_", stall=stall, ready="flag_ready_out")
+    run(bench, rig.source(items, stall), bus, sink, flag)
+    assert (bench["error"], ERRORS[bench["error_code"]][0]) == (1, error)
+    assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
+    assert (bench["loader_state"], bench["run"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 0, 1)
+    assert not any(memory == rig.manifest.memory(0, "jumps").id for memory, *_ in bus.words)
+    bench.reset()
+    assert (bench["error"], bench["error_code"], bench["loaded"], bench["run"]) == (0, 0, 0, 0)
+    test_frames(rig, 5, stall)
+
+
+def test_all_codes_are_tested():
+    assert {error for error, _ in BAD.values()} | {"BAD_FRAME", "TRUNCATED"} == set(CODE)
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_truncated_header(rig, at):
+    """tlast inside the header: TRUNCATED as well."""
+    at = min(at, 128 // rig.design.stream_bits - 1)
+    run(rig.bench, rig.source([*rig.items(rig.network(5), at=at), *rig.items(rig.network(5))]))
+    assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["TRUNCATED"])
+
+
+def test_first_error_stays(rig):
+    run(rig.bench, rig.source(rig.items(header(rig, kind=7), header(rig, npu=4), header(rig, check=5), tlast=True)))
+    assert rig.bench["error_code"] == CODE["BAD_KIND"]
+
+
+def test_tlast_after_every_packet_or_none(rig):
+    packets = load_order(rig)
+    for split in (True, False):
+        bus = Bus(rig.bench)
+        items = [item for p in packets for item in rig.items(p, tlast=split)]
+        run(rig.bench, rig.source(items), bus)
+        assert bus.words == rig.on_bus(*packets)
+        assert rig.bench["error"] == 0
+
+
+# Order of packets
+
+
+def test_a_load_waits_for_frames_in_flight(rig):
+    """Nothing is written and the NPU runs on until the last frame has left."""
+    bench, second = rig.bench, rig.load("kernels", 2, 3)
+    sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+    run(bench, rig.source(rig.items(rig.network(3), *[rig.frame(words_of(rig, 3))] * 3)), sink, flag)
+    bus, source = Bus(bench), rig.source(rig.items(second))
+    run(bench, source, bus, sink, flag, cycles=40)
+    for _ in range(2):
+        rig.frame_left()
+        run(bench, source, bus, sink, flag, cycles=20)
+        assert (bus.words, set(bus.run)) == ([], {1})
+    assert not source.done
+    rig.frame_left()
+    run(bench, source, bus, sink, flag)
+    assert bus.words == rig.on_bus(second)
+    assert (bench["run"], bench["loaded"]) == (0, 1)
+    run(bench, rig.source(rig.items(rig.frame(words_of(rig, 3)))), sink, flag)
+    assert bench["run"] == 1
+
+
+def test_a_frame_waits_for_start(rig):
+    """Its header is taken; its words are not until START. A frame that has begun goes on without."""
+    bench = rig.bench
+    bench["start"] = 0
+    words = words_of(rig, 9)
+    sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+    source = rig.source(rig.items(rig.network(9), rig.frame(words), rig.frame(words)))
+    run(bench, source, sink, flag, cycles=60)
+    assert (sink.values, flag.values, bench["run"], bench["idle"]) == ([], [], 0, 0)
+    assert bench["loader_state"] == STATES.index("JUDGE")
+    bench["start"] = 1
+    run(bench, source, sink, flag, cycles=1)
+    bench["start"] = 0
+    run(bench, source, sink, flag, cycles=60)
+    assert (sink.values, flag.values) == (words, [0])
+    bench["start"] = 1
+    run(bench, source, sink, flag)
+    assert sink.values == words * 2
+
+
+def test_loads_need_no_start(rig):
+    rig.bench["start"] = 0
+    bus = Bus(rig.bench)
+    run(rig.bench, rig.source(rig.items(*load_order(rig))), bus)
+    assert bus.words == rig.on_bus(*load_order(rig))
+
+
+def test_frames_in_flight_are_bounded(rig):
+    """The flags' FIFO holds back further frames, and none is lost."""
+    bench, count = rig.bench, FRAMES_IN_FLIGHT + 6
+    sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", expect=count, ready="flag_ready_out")
+    flag.closed = True
+    frames = [rig.frame(words_of(rig, 2, k), last=k % 2 == 1) for k in range(count)]
+    source = rig.source(rig.items(rig.network(2), *frames))
+    run(bench, source, sink, flag, cycles=40 * count)
+    assert len(sink.values) == 2 * (FRAMES_IN_FLIGHT + 1)  # one flag waits in the output register
+    flag.closed = False
+    run(bench, source, sink, flag)
+    assert flag.values == [k % 2 for k in range(count)]
+    assert sink.values == [w for k in range(count) for w in words_of(rig, 2, k)]
+    rig.frame_left(count)
+    assert bench["idle"] == 1
+
+
+def test_a_frame_leaves_as_another_enters(rig):
+    """The count of frames in flight is right when both happen in one cycle, at whatever moment."""
+    bench = rig.bench
+    for moment in range(12):
+        bench.reset()
+        sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
+        run(bench, rig.source(rig.items(rig.network(2), rig.frame([1, 1]))), sink, flag)
+        source = rig.source(rig.items(rig.frame([1, 0])))
+        for cycle in range(30):
+            bench["frame_left"] = int(cycle == moment)
+            run(bench, source, sink, flag, cycles=1)
+        assert bench["idle"] == 0
+        rig.frame_left()
+        assert bench["idle"] == 1
+
+
+def test_a_new_network_row_changes_the_frames(rig):
+    """The second network's frame length, tail and last layers are those in force."""
+    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    for count in (7, 2):
+        run(rig.bench, rig.source(rig.items(rig.network(count), rig.frame(words_of(rig, count)))), sink, flag, extra=20)
+        assert sink.values[-count:] == words_of(rig, count)
+        rig.frame_left()
+    assert rig.bench["error"] == 0
+    run(rig.bench, rig.source(rig.items(rig.frame(words_of(rig, 7)))), sink, flag)
+    assert rig.bench["error_code"] == CODE["BAD_FRAME"]
+
+
+# Several NPUs
+
+TRIPLE = cascade([Npu(kfp=7, kgp=5, ol=2, **SMALL), Npu(kfp=9, kgp=1, pool=False, **{**SMALL, "jumps": 3}),
+                  Npu(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})])  # fmt: skip
+
+
+class Buses(Agent):
+    """What goes over the load bus, with the NPU that it is for: (npu, memory, bank, row, data)."""
+
+    def __init__(self, bench: Bench):
+        self.bench, self.words = bench, []
+
+    def look(self) -> None:
+        mine = [n for n in range(3) if self.bench[f"npu{n}_load_valid"]]
+        assert len(mine) <= 1
+        self.words += [(n, *(self.bench[f"load_{p}"] for p in ("memory", "bank", "row", "data"))) for n in mine]
+
+
+@pytest.fixture(scope="module", params=[32, 64])
+def triple(request):
+    design = Design(name="d", stream_bits=request.param, npus=TRIPLE)
+    with Bench(loader(Library(request.param), design)) as bench:
+        made = Manifest.from_dict(manifest(design, "0" * 64))
+        yield Rig(bench=bench, design=design, kfp=7, manifest=made)
+
+
+@pytest.fixture
+def several(triple):
+    triple.bench.set(start=1, frame_left=0, words_ready=0, flag_ready_out=0, s_axis_tvalid=0)
+    triple.bench.reset()
+    return triple
+
+
+def rows_of(rig: Rig, n: int, name: str, rows: int) -> np.ndarray:
+    """LOAD of random rows for NPU ``n``."""
+    target = rig.manifest.memory(n, name)
+    data = np.random.default_rng(n).integers(0, 1 << 32, (rows, target.words), np.uint32)
+    data[:, -1] &= (1 << (target.width - 1) % 32 + 1) - 1
+    return load_packet(rig.manifest, n, name, 0, data)
+
+
+def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
+    """LOAD of the network row of NPU ``n``, which begins no frame."""
+    columns = {name: [fields.get(name, 0)] for name, _ in rig.design.npus[n].network_fields}
+    return load_packet(rig.manifest, n, "network", 0, pack_fields(rig.manifest.memory(n, "network"), columns))
+
+
+def test_each_npu_gets_its_own_rows(several):
+    """All banks of all rows of every memory, to nobody else; settings stand at the ports of the NPU they are of."""
+    packets, expected, wanted = [], [], {}
+    for n in (2, 0, 1):
+        for memory in several.manifest.npus[n].memories[1:]:
+            packets.append(rows_of(several, n, memory.name, memory.depth))
+        numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(several.design.npus[n].settings)}
+        packets.append(settings_row(several, n, **numbers))
+        wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
+    for packet in packets:
+        head = Header.of(*(int(w) for w in packet[:3]))
+        width = next(m.width for m in several.manifest.npus[head.npu].memories if m.id == head.memory)
+        banks = -(-width // several.design.stream_bits)
+        for k, item in enumerate(several.items(packet[4:])):
+            expected.append((head.npu, head.memory, k % banks, k // banks, item["data"]))
+    bus = Buses(several.bench)
+    run(several.bench, several.source(several.items(*packets), 0.2), bus)
+    assert bus.words == expected
+    assert (several.bench["error"], several.bench["loaded"]) == (0, 1)
+    assert {name: several.bench[name] for name in wanted} == wanted
+    assert set(wanted) == {
+        "npu0_last_layer", "npu0_last_pool_layer", "npu1_last_layer", "npu1_last_chunk", "npu2_last_layer",
+        "npu2_last_pool_layer", "npu2_last_chunk",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_all_network_rows_must_be_there(several, missing):
+    rows = {n: several.network(5) if n == 0 else settings_row(several, n) for n in range(3)}
+    run(several.bench, several.source(several.items(*(row for n, row in rows.items() if n != missing))))
+    assert several.bench["loaded"] == 0
+    run(several.bench, several.source(several.items(several.frame(words_of(several, 5)))))
+    assert several.bench["error_code"] == CODE["NOT_LOADED"]
+    several.bench.reset()
+    run(several.bench, several.source(several.items(*rows.values())))
+    assert (several.bench["loaded"], several.bench["error"]) == (1, 0)
+    words, sink = words_of(several, 5), Sink(several.bench, "words_", expect=5)
+    flag = Sink(several.bench, "flag_", expect=1, ready="flag_ready_out")
+    run(several.bench, several.source(several.items(several.frame(words))), sink, flag)
+    assert sink.values == words
+
+
+@pytest.mark.parametrize(("parts", "error"), [
+    ({"npu": 3}, "BAD_NPU"), ({"npu": 131}, "BAD_NPU"), ({"npu": 3, "kind": 2}, "BAD_NPU"),
+    ({"npu": 1, "memory": 10}, "BAD_MEMORY"),  # NPU 1 has no pool
+    ({"npu": 0, "memory": 13}, "BAD_MEMORY"),  # NPU 0 has no inlet ring, NPU 2 has its chunks there
+    ({"npu": 1, "memory": 5, "length": 4}, "BAD_RANGE"),  # jumps: 3 rows there, 7 elsewhere
+    ({"npu": 2, "memory": 6, "length": 5}, "BAD_RANGE"),  # kernels: 4 rows
+])  # fmt: skip
+def test_every_npu_has_memories_of_its_own(several, parts, error):
+    assert [[m.name for m in npu.memories][9:] for npu in several.manifest.npus] == [
+        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"], ["chunks"],
+        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds", "chunks"],
+    ]  # fmt: skip
+    made = header(several, **parts)
+    bus = Buses(several.bench)
+    run(several.bench, several.source(several.items(made, rows_of(several, 0, "jumps", 7))), bus)
+    assert (several.bench["error"], ERRORS[several.bench["error_code"]][0]) == (1, error)
+    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
+    assert bus.words == []

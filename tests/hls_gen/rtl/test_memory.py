@@ -1,0 +1,121 @@
+"""Memories: the two RAMs, and rows loaded bank by bank over the load bus."""
+
+import random
+
+import pytest
+
+from bitloom.hls_gen.design.npu import Memory
+from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
+
+from .bench import Bench, load, together
+
+WIDE = Memory("wide", 3, 5, 70, [("low", 1), ("middle", 40), ("high", 29)])
+SMALL = Memory("small", 4, 9, 6, [("a", 2), ("b", 4)])
+
+
+def holder(stream_bits: int) -> Block:
+    """A block with WIDE as block RAM and SMALL as LUT RAM."""
+    library = Library(stream_bits)
+    b = Block(f"holder_{stream_bits}")
+    bus = LoadBus.ports(b, stream_bits, [WIDE, SMALL])
+    row_of_wide, read, row_of_small = b.input("row_of_wide", 3), b.input("read"), b.input("row_of_small", 4)
+    parts = {**library.loadable(b, WIDE, bus, row_of_wide, read=read), **library.loadable(b, SMALL, bus, row_of_small)}
+    for name, signal in parts.items():
+        b.output(f"{name}_out", dict(WIDE.fields + SMALL.fields)[name], signal)
+    return b
+
+
+@pytest.fixture(scope="module", params=[32, 64])
+def held(request):
+    with Bench(holder(request.param)) as made:
+        yield made, request.param
+
+
+@pytest.fixture(scope="module")
+def rams():
+    with Bench(together("rams", {"block": ram(70, 5, latency=1), "lut": ram(3, 6, latency=0)})) as made:
+        yield made
+
+
+def fields(memory: Memory, row: int) -> dict[str, int]:
+    out, low = {}, 0
+    for name, width in memory.fields:
+        out[name] = row >> low & (1 << width) - 1
+        low += width
+    return out
+
+
+def test_block_ram(rams):
+    """A cycle after ``read``, and held without it."""
+    draw = random.Random(1)
+    rows = [draw.getrandbits(70) for _ in range(5)]
+    for k, row in enumerate(rows):
+        rams.set(block_write=1, block_write_row=k, block_write_data=row)
+        rams.tick()
+    rams.set(block_write=0, block_write_data=0)
+    shown = None
+    for _ in range(100):
+        read, row = draw.getrandbits(1), draw.randrange(5)
+        rams.set(block_read=read, block_read_row=row)
+        assert shown is None or rams["block_read_data"] == shown
+        rams.tick()
+        shown = rows[row] if read else shown
+        assert shown is None or rams["block_read_data"] == shown
+
+
+def test_lut_ram(rams):
+    """At once; what was written, from the next cycle on."""
+    draw, rows = random.Random(2), {}
+    for _ in range(200):
+        row, data, write, read_row = draw.randrange(6), draw.getrandbits(3), draw.getrandbits(1), draw.randrange(6)
+        rams.set(lut_write=write, lut_write_row=row, lut_write_data=data, lut_read_row=read_row)
+        assert rams["lut_read_data"] == rows.get(read_row, rams["lut_read_data"])
+        rams.tick()
+        if write:
+            rows[row] = data
+
+
+def test_loadable(held):
+    bench, stream_bits = held
+    draw = random.Random(stream_bits)
+    rows = {m.name: [draw.getrandbits(m.width) for _ in range(m.depth)] for m in (WIDE, SMALL)}
+    for memory in (WIDE, SMALL):
+        load(bench, memory, 0, rows[memory.name], stream_bits)
+    load(bench, Memory("other", 5, 9, 70), 0, [draw.getrandbits(70) for _ in range(5)], stream_bits)  # not for these
+    for k in range(SMALL.depth):
+        bench.set(row_of_small=k, row_of_wide=k % WIDE.depth, read=1)
+        assert {n: bench[f"{n}_out"] for n in ("a", "b")} == fields(SMALL, rows["small"][k])
+        bench.tick()
+        for _ in range(2):  # the second time without ``read``: it holds
+            assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, rows["wide"][k % WIDE.depth])
+            bench.set(read=0, row_of_wide=(k + 1) % WIDE.depth)
+            bench.tick()
+
+
+def test_banks_are_written_alone(held):
+    """One bank of a row changes; the others stay."""
+    bench, stream_bits = held
+    load(bench, WIDE, 0, [0] * 5, stream_bits)
+    top = WIDE.width // stream_bits
+    bench.set(load_valid=1, load_memory=WIDE.id, load_row=2, load_bank=top, load_data=(1 << stream_bits) - 1)
+    bench.tick()
+    bench["load_valid"] = 0
+    for row in range(5):
+        bench.set(read=1, row_of_wide=row)
+        bench.tick()
+        expected = ((1 << WIDE.width) - 1) >> top * stream_bits << top * stream_bits if row == 2 else 0
+        assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, expected)
+
+
+@pytest.mark.parametrize(
+    ("width", "stream_bits", "banks"), [(1, 32, [1]), (32, 32, [32]), (70, 32, [32, 32, 6]), (70, 64, [64, 6])]
+)
+def test_banks(width, stream_bits, banks):
+    assert Library(stream_bits).banks(width) == banks
+
+
+def test_library_makes_a_block_once():
+    library = Library(32)
+    assert library.get(ram, 4, 7, latency=1) is library.get(ram, 4, 7, latency=1)
+    assert library.get(ram, 4, 7, latency=1) is not library.get(ram, 4, 7, latency=0)

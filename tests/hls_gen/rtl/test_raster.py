@@ -1,0 +1,172 @@
+"""Taps by counters in both sequencers: random geometries against a plain loop, without a row in any table."""
+
+import random
+from dataclasses import dataclass, replace
+
+import pytest
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.schedule import Raster, StageTables, schedule
+from bitloom.hls_gen.compiler.schedule import Stage as ScheduleStage
+from bitloom.hls_gen.compiler.tables import Tables
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.sequencer.sequencer import Kind, sequencer
+from bitloom.overlay.virtual.sim import lint
+
+from .bench import Bench, Source, run
+from .test_sequencer import Beats, Stage, check, load_tables, loop, pool_loop
+
+NPU = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
+          pool_taps=2, pool_olds=2, kernel_rows=4096, raster=True)  # fmt: skip
+"""No layer of several taps fits these tables."""
+FRAMES, CASES = 2, 12
+
+
+@dataclass
+class Plan:
+    """Layers of one sequencer, in place of hls_gen.compiler.plan's."""
+
+    tables: Tables
+    stages: list[Stage]
+
+
+def span(draw: random.Random, size: int) -> tuple[int, int, int, int]:
+    kernel = draw.randint(1, 5)
+    before, after = draw.randint(0, kernel - 1), draw.randint(0, kernel - 1)
+    if kernel > size + before + after:
+        return size, draw.randint(1, 3), 0, 0
+    return kernel, draw.randint(1, 6), before, after
+
+
+def geometry(draw: random.Random, kind: str, order: str = "raster") -> StageTables:
+    """Any window on a map up to 9 x 9; in raster order one that counters serve. Sometimes it only makes what a next
+    window reads."""
+    while True:
+        size = draw.randint(1, 9), draw.randint(1, 9)
+        (kh, sy, top, bottom), (kw, sx, left, right) = span(draw, size[0]), span(draw, size[1])
+        window = Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
+        chain = [ScheduleStage(name="case", kind=kind, height=size[0], width=size[1], window=window)]
+        rows, columns = chain[0].output_size
+        if draw.random() < 0.3 and min(rows, columns) > 2:
+            left_out = Window(kernel=(1, 2), stride=(2, 2))
+            chain.append(ScheduleStage(name="next", kind="pool", height=rows, width=columns, window=left_out))
+        tables = schedule(chain, order).tables[0]
+        if order == "pull" or Raster.of(tables) is not None:
+            return tables
+
+
+def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
+    """1 to 8 layers in orders by turns; the convolution's with 1 to 3 groups, words and visits."""
+    draw = random.Random(seed)
+    tables, stages, row_base = Tables(kernel=not pool, raster=True), [], 0
+    for number in range(draw.randint(len(orders), 8)):
+        part = geometry(draw, "pool" if pool else "conv", orders[number % len(orders)])
+        words, groups = draw.randint(1, 3), 1 if pool else draw.randint(1, 3)
+        visits = 1 if pool else draw.randint(1, 2)
+        tables.append(part, words, visits=visits, reread=groups > 1)
+        row = tables.layers[-1]
+        if pool:
+            row["target"] = draw.randint(0, 1)
+        else:
+            rows = part.stage.window.taps * words * visits
+            row |= {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1,
+                    "tap_offset": draw.getrandbits(8), "twice": visits - 1}  # fmt: skip
+            row_base += rows * groups
+            tables.inputs[-1]["source"] = 0
+        stages.append(Stage(row, part, visits, tables.inputs[-1]))
+    for row, part in zip(tables.layers, tables.flags):
+        assert (len(part) == 0) == bool(row["by_counters"] or row["direct"])
+        assert not (row["by_counters"] and row["direct"])
+    assert tables.ring_words <= 512 and row_base < NPU.kernel_rows  # noqa: PT018
+    return Plan(tables, stages)
+
+
+def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room: float = 1):
+    """Tables loaded and the source ready: (the collector, the source, what must come)."""
+    draw, bits = random.Random(1), npu.pfp if pool else npu.kfp
+    words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in plan.stages] for _ in range(FRAMES)]
+    bench.set(rst=1, last_layer=len(plan.stages) - 1)
+    for name in ("in",) if pool else ("host", "loop"):
+        bench[f"{name}_valid"] = 0
+    load_tables(bench, npu, plan.tables, "pool_" if pool else "")
+    bench["rst"] = 0
+    expected = pool_loop(plan.stages, words) if pool else loop(plan.stages, words, npu.acc_bits)
+    stream = [{"data": w} for frame in words for layer in frame for w in layer]
+    source = Source(bench, "in_" if pool else "host_", stream, stall)
+    return Beats(bench, pool, len(expected), room), source, expected
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["conv", "pool"])
+def rig(request):
+    bench = Bench(sequencer(Library(32), NPU, Kind(pool=request.param)))
+    yield bench, request.param
+    bench.close()
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
+@pytest.mark.parametrize("seed", range(CASES))
+def test_equals_loop(rig, seed, stall, room):
+    bench, pool = rig
+    beats, source, expected = start(bench, NPU, made(seed, pool), pool, stall, room)
+    run(bench, beats, source)
+    check(beats.found, expected, pool)
+
+
+@pytest.mark.parametrize("seed", range(CASES))
+def test_one_beat_a_cycle(rig, seed):
+    """Over windows, groups, layers and frames; the ring holds a frame, so that nothing waits for words."""
+    bench, pool = rig
+    plan = made(100 + seed, pool)
+    beats, source, expected = start(bench, NPU, plan, pool)
+    beats.room = 0  # the ring fills while the first window can't end
+    run(bench, beats, source, cycles=1500)
+    before = len(beats.cycles)
+    beats.room = 1
+    run(bench, beats, source, extra=5)
+    check(beats.found, expected, pool)
+    if not pool:
+        assert "wait_table" not in beats.states[beats.states.index("beat") :]
+    words = sum(s.inputs["words"] for s in plan.stages)
+    frame = len(expected) // FRAMES
+    if words <= 512:
+        assert beats.cycles[frame - 1] - beats.cycles[before] + 1 == frame - before
+
+
+@pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
+def test_counters_and_tables_by_turns(pool):
+    npu = replace(NPU, taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
+    with Bench(sequencer(Library(32), npu, Kind(pool=pool))) as bench:
+        for seed in range(CASES):
+            plan = made(seed, pool, ("raster", "pull"))
+            beats, source, expected = start(bench, npu, plan, pool, stall=0.2, room=0.8)
+            run(bench, beats, source)
+            check(beats.found, expected, pool)
+
+
+@pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
+def test_ring_of_hold_tuples(pool, stall, room):
+    """2 x 2 windows of a map 7 wide: a row and one more, 8 tuples; 6 of them are claimed at once."""
+    npu, kind = replace(NPU, tuple_words=8, pool_words=8), "pool" if pool else "conv"
+    window = Window(kernel=(2, 2))
+    (part,) = schedule([ScheduleStage(name="case", kind=kind, height=5, width=7, window=window)], "raster").tables
+    tables = Tables(kernel=not pool, raster=True)
+    tables.append(part, 1)
+    (row,) = tables.layers
+    assert (row["tail"], row["gap_words"]) == (8, 5)
+    row |= {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
+    tables.inputs[0]["source"] = 0
+    with Bench(sequencer(Library(32), npu, Kind(pool=pool))) as bench:
+        plan = Plan(tables, [Stage(row, part, 1, tables.inputs[0])])
+        beats, source, expected = start(bench, npu, plan, pool, stall, room)
+        run(bench, beats, source)
+        check(beats.found, expected, pool)
+
+
+@pytest.mark.parametrize("kind", [{}, {"accumulators": 4}, {"stream_weights": True},
+                                  {"kind": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
+                                   "acc_bits": 32}], ids=str)  # fmt: skip
+def test_lint(kind):
+    assert lint(generate(Design(name="raster", npus=(Npu(raster=True, **kind),))).text) == []

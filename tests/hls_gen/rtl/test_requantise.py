@@ -1,0 +1,167 @@
+"""Integer activation against golden: ties, saturation, every shift; a block of its own around it."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
+from bitloom.hls_gen.design.npu import MULTIPLIER_BITS, SHIFT_BITS, Npu
+from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.results.requantise import requantise
+from bitloom.hls_gen.rtl.results.step import Step
+
+from .bench import Bench, Sink, Source, run, steady
+
+LATENCY = 6
+"""Cycles from a step to its features; a raw value is there after one."""
+
+
+def npu(feature_bits: int, acc_bits: int, ol: int) -> Npu:
+    return Npu(
+        kind="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4, ol=ol
+    )
+
+
+NPUS = {"f8_a32": npu(8, 32, 1), "f8_a22": npu(8, 22, 3), "f5_a12": npu(5, 12, 4), "f2_a5": npu(2, 5, 2)}
+
+
+def probe(one: Npu) -> Block:
+    """The activation with a step's signals as ports; ``in_valid`` is the step's ``busy``."""
+    b = Block("requantise_probe")
+    busy = b.input("in_valid")
+    lanes = range(one.ol)
+    sums = [b.input(f"in_sum_{k}", one.acc_bits) for k in lanes]
+    parts = (("bias", one.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS))
+    row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
+    layer = {name: b.input(f"in_{name}", w) for name, w in (("raw", 1), *((n, one.feature_bits) for n in LIMITS))}
+    ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
+    go = b.output("in_ready")
+    requantise(b, one, Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends))
+    return b
+
+
+LIMITS = ("low", "high")
+
+
+@pytest.fixture(scope="module", params=NPUS)
+def built(request):
+    with Bench(probe(NPUS[request.param])) as made:
+        yield made, NPUS[request.param]
+
+
+@dataclass
+class Play:
+    """Steps as the source gives them, and what must come out."""
+
+    steps: list[dict[str, int]]
+    features: list[tuple[int, int]]
+    raw: list[tuple[int, int]]
+
+
+def layers(one: Npu) -> list[Requantise]:
+    """Encodings that fit the features, with and without ReLU."""
+    f = one.feature_bits
+    found = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
+    return [Requantise(name="act", encoding=e, relu=relu) for e in found for relu in (False, True)]
+
+
+def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
+    """(sum, bias, multiplier, shift): corners, exact halves, small results, any."""
+    top, most = 1 << one.acc_bits - 1, min(MAX_SHIFT, one.acc_bits + MULTIPLIER_BITS)
+    largest = (1 << MULTIPLIER_BITS) - 1
+    out = []
+    for k in range(count):
+        shift, multiplier = draw.randrange(most + 1), draw.randrange(1, largest + 1)
+        total = draw.randrange(-top, top)
+        if k % 4 == 0:  # corners
+            shift, multiplier = draw.choice([0, 1, most - 1, most]), draw.choice([1, largest, 1 << 15])
+            total = draw.choice([-top, -top + 1, -1, 0, 1, top - 1])
+        elif k % 4 == 1:  # an odd multiple of 2^(shift - 1)
+            shift = draw.randrange(1, min(most, one.acc_bits + MULTIPLIER_BITS - 2))
+            power = draw.randrange(max(0, shift - 1 - (one.acc_bits - 2)), min(shift - 1, MULTIPLIER_BITS - 1) + 1)
+            multiplier = 1 << power
+            room = max(1, min(top >> (shift - 1 - power), 1 << one.feature_bits + 2))
+            total = min((draw.randrange(-room, room) | 1), top - 1) << (shift - 1 - power)
+            total = total if -top <= total < top else -top
+        elif k % 4 == 2:  # results of a few bits
+            shift = min(most, (abs(total) * multiplier).bit_length() - draw.randrange(0, one.feature_bits + 2))
+            shift = max(0, shift)
+        bias = draw.randrange(-top, top)
+        before = total - bias
+        out.append((before, bias, multiplier, shift) if -top <= before < top else (total, 0, multiplier, shift))
+    return out
+
+
+def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
+    """``count`` steps of each layer; ``raw``: one layer in between gives the sums themselves."""
+    draw, made = random.Random(seed), Play([], [], [])
+    acc, lanes = (1 << one.acc_bits) - 1, (1 << one.feature_bits) - 1
+    for number, layer in enumerate(layers(one)):
+        is_raw = raw and number % 3 == 2
+        sums, bias, multiplier, shift = np.array(values(one, count * one.ol, draw), np.int64).T
+        arrays = {"bias": bias, "multiplier": multiplier, "shift": shift}
+        source = Map(height=1, width=1, channels=len(sums), encoding=signed(one.acc_bits))
+        wanted = layer.forward(sums.reshape(1, 1, 1, -1), arrays, source).ravel()
+        for k in range(0, len(sums), one.ol):
+            ends = {"tuple_last": draw.getrandbits(1), "map_last": draw.getrandbits(1)}
+            step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}
+            for lane in range(one.ol):
+                step[f"sum_{lane}"] = int(sums[k + lane]) & acc
+                step[f"bias_{lane}"] = int(bias[k + lane]) & acc
+                step[f"multiplier_{lane}"], step[f"shift_{lane}"] = int(multiplier[k + lane]), int(shift[k + lane])
+            made.steps.append(step)
+            part = slice(k, k + one.ol)
+            if is_raw:
+                word = sum((int(v) & acc) << i * one.acc_bits for i, v in enumerate(sums[part]))
+                made.raw.append((word, ends["map_last"]))
+            else:
+                word = sum((int(v) & lanes) << i * one.feature_bits for i, v in enumerate(wanted[part]))
+                made.features.append((word, ends["tuple_last"]))
+    return made
+
+
+def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple[Source, Sink, Sink]:
+    names = ["data", "last"]
+    return (
+        Source(bench, "in_", made.steps, stall_in),
+        Sink(bench, "features_", names, len(made.features), stall_out),
+        Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
+    )
+
+
+@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
+def test_equals_golden(built, stall_in, stall_out):
+    bench, one = built
+    bench.reset()
+    made = play(one, 60, 1, raw=True)
+    source, features, raw = agents(bench, made, stall_in, stall_out)
+    run(bench, source, features, raw)
+    assert features.words == made.features
+    assert raw.words == made.raw
+
+
+def test_many_values(built):
+    """A step a cycle, LATENCY cycles each."""
+    bench, one = built
+    bench.reset()
+    made = play(one, 600 // one.ol, 2, raw=False)
+    source, features, raw = agents(bench, made, 0, 0)
+    run(bench, source, features, raw)
+    assert features.words == made.features
+    assert steady(source.taken)
+    assert features.taken == [cycle + LATENCY for cycle in source.taken]
+
+
+def test_the_cases_are_what_they_should_be():
+    """Of the drawn values many are exact halves, many saturate, and all shifts occur."""
+    drawn = values(NPUS["f8_a32"], 4000, random.Random(0))
+    products = [((s + bias) * m, shift) for s, bias, m, shift in drawn]
+    halves = sum(shift > 0 and p % (1 << shift) == 1 << shift - 1 for p, shift in products)
+    inside = sum(abs(p) >> shift < 128 for p, shift in products)
+    assert halves > 900
+    assert 1000 < inside < 3500
+    assert {shift for _, shift in products} == set(range(MAX_SHIFT + 1))

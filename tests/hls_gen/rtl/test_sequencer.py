@@ -1,0 +1,407 @@
+"""Sequencers: the tables of hls_gen.compiler.plan against a plain loop over windows, groups, taps, visits and words."""
+
+import random
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.schedule import StageTables
+from bitloom.hls_gen.compiler.tables import Tables
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.sequencer.sequencer import Kind, sequencer
+from tests.cases import cases, random_model
+
+from .bench import Agent, Bench, Source, load, pack, run, steady
+
+BIG = Npu(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, pool_words=2048, taps=8192, olds=8192,
+          jumps=1024, pool_taps=1024, pool_olds=1024, kernel_rows=4096)  # fmt: skip
+"""Rings that hold every case: nothing ever waits for free words."""
+
+FRAMES = 3
+PULSES = Npu(stream_weights=True).pulses
+
+CHAIN = Network(name="chain", input=Map(height=8, width=7, channels=6, encoding=BIPOLAR), layers=(
+    Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(2, 0, 1, 1)), Threshold(name="threshold_1"),
+    MaxPool(name="pool_1", kernel=(2, 3), stride=(1, 2), padding=(1, 0, 0, 0)),
+    Conv(name="conv_2", out_channels=3, kernel=(2, 3), stride=(2, 1)), Threshold(name="threshold_2", levels=2),
+    Dense(name="dense_1", out_channels=13), Threshold(name="threshold_3"), Dense(name="dense_2", out_channels=2),
+))  # fmt: skip
+MODELS = {"chain": random_model(CHAIN, np.random.default_rng(5))} | {name: model for name, model in cases() if name in {
+    "dense_33_31", "conv_strides", "conv_padding", "conv_padding_stride", "one_window_with_padding", "max_pool_of_bits",
+    "signed_8_input", "levels", "ternary",
+}}  # fmt: skip
+POOLED = ("chain", "conv_strides", "max_pool_of_bits", "levels", "signed_8_input")
+
+
+class Stage:
+    """One layer of a sequencer: its rows, its part of the schedule, and its words for a frame."""
+
+    def __init__(self, row: dict[str, int], part: StageTables | None, visits: int, inputs: dict[str, int]):
+        self.row, self.part, self.visits, self.inputs = row, part, visits, inputs
+        self.words = row["words_minus_1"] + 1
+        self.groups = row.get("groups_minus_1", 0) + 1
+
+    @property
+    def taps(self) -> list[tuple[int, int, bool]]:
+        """(place in the kernel, tuple, last of its window) of every valid tap."""
+        if self.part is None:
+            return [(0, k, True) for k in range(self.row["windows_minus_1"] + 1)]
+        return list(zip(self.part.tap.tolist(), self.part.index.tolist(), self.part.last.tolist()))
+
+    @property
+    def skips(self) -> int:
+        """Tuples of a frame that only come by."""
+        return 0 if self.part is None else int((self.part.advance[self.part.new] - 1).sum())
+
+    @property
+    def beats(self) -> int:
+        return len(self.taps) * self.visits * self.words * self.groups
+
+
+def stages(made: Plan, pool: bool) -> list[Stage]:
+    tables, (npu,) = iter(made.schedule.tables), made.npus
+    out = []
+    conv_rows, pool_rows = zip(npu.conv.layers, npu.conv.inputs), zip(npu.pool.layers, npu.pool.inputs)
+    for p in made.lowered.passes:
+        row, inputs = next(conv_rows)
+        conv = Stage(row, next(tables), p.visits, inputs)
+        if p.threshold is None:
+            out += [] if pool else [conv]
+            continue
+        row, inputs = next(pool_rows)
+        out.append(Stage(row, next(tables) if p.pool else None, 1, inputs) if pool else conv)
+        if p.pool and not pool:
+            next(tables)
+    return out
+
+
+def loop(parts: list[Stage], words: list[list[list[int]]], acc_bits: int) -> list[tuple[int, ...]]:
+    """(word, first, last, kernel row, offset) of every beat; ``words``: [frame][layer] of the stream."""
+    out = []
+    for frame in words:
+        for stage, stream in zip(parts, frame):
+            window: list[tuple[int, int, bool]] = []
+            for tap in stage.taps:
+                window.append(tap)
+                if not tap[2]:
+                    continue
+                for group in range(stage.groups):
+                    row, offset = stage.row["kernel_base"] + group * stage.row["group_rows"], 0
+                    for number, (place, index, _) in enumerate(window):
+                        for visit in range(stage.visits):
+                            offset += stage.row["tap_offset"]
+                            for word in range(stage.words):
+                                first = number == visit == word == 0
+                                final = (number, visit, word) == (len(window) - 1, stage.visits - 1, stage.words - 1)
+                                at = row + (place * stage.visits + visit) * stage.words + word
+                                out.append((stream[index * stage.words + word], int(first), int(final), at,
+                                            offset % (1 << acc_bits)))  # fmt: skip
+                window = []
+    return out
+
+
+def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[int, ...]]:
+    """(word, first, last, index, tuple_last, map_last or None, target) of every beat."""
+    out = []
+    for frame in words:
+        for stage, stream in zip(parts, frame):
+            taps, first = stage.taps, True
+            for number, (_, index, final) in enumerate(taps):
+                map_last = int(number == len(taps) - 1)
+                for word in range(stage.words):
+                    out.append((stream[index * stage.words + word], int(first), int(final), word,
+                    int(word == stage.words - 1),
+                                map_last, stage.row["target"]))  # fmt: skip
+                first = final
+    return out
+
+
+class Beats(Agent):
+    """Collects beats, each with the word that comes a cycle later; drives ``room`` (1 with chance ``room``)."""
+
+    def __init__(self, bench: Bench, pool: bool, expect: int, room: float = 1, seed: int = 9):
+        self.bench, self.room, self.random, self.expect = bench, room, random.Random(seed), expect
+        names = ("index", "tuple_last", "map_last", "target") if pool else ("kernel_row", "offset")
+        self.names = ("first", "last", *names)
+        self.found: list[tuple[int, ...]] = []
+        self.cycles: list[int] = []
+        self.states: list[str] = []
+        self.pool = pool
+        self._open: tuple[int, ...] | None = None
+
+    def drive(self) -> None:
+        self.bench["room"] = int(self.random.random() < self.room)
+
+    def look(self) -> None:
+        bench = self.bench
+        if self._open is not None:
+            self.found.append((bench["word"], *self._open))
+            self._open = None
+        if not self.pool:
+            (state,) = (n for n in PULSES if n in bench and bench[n])  # noqa: RUF019 - exactly one; a bench has no get
+            self.states.append(state)
+        if bench["beat"]:
+            self.cycles.append(bench.cycle)
+            self._open = tuple(bench[name] for name in self.names)
+            assert bench["room"] or not bench["last"], "a window ended without room"
+
+    @property
+    def done(self) -> bool:
+        return len(self.found) >= self.expect
+
+
+def load_tables(bench: Bench, npu: Npu, tables: Tables, prefix: str) -> None:
+    """All rows of one sequencer."""
+    ring = npu.pool_words if prefix else npu.tuple_words
+    whole = {"inputs": tables.inputs, "layers": tables.layers}
+    whole["flags"] = [dict(zip(("last", "new", "skip", "jump"), row)) for part in tables.flags for row in part.tolist()]
+    whole["olds"] = [{"word": int(old) % ring} for part in tables.olds for old in part]
+    whole["jumps"] = [{"row": int(row)} for part in tables.jumps for row in part]
+    for name, rows in whole.items():
+        if prefix and name == "jumps":
+            continue
+        memory = npu.memory(prefix + name)
+        fields = {field for field, _ in memory.fields}
+        load(bench, memory, 0, [pack(memory, {k: v for k, v in row.items() if k in fields}) for row in rows])
+
+
+class Rig:
+    """A sequencer on a bench."""
+
+    def __init__(self, npu: Npu, pool: bool):
+        self.npu, self.pool = npu, pool
+        self.bench = Bench(sequencer(Library(32), npu, Kind(pool=pool)))
+
+    def start(
+        self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1
+    ) -> tuple[Beats, list[Source], list]:
+        """Tables loaded and sources ready: (the collector, sources, what must come)."""
+        parts, draw = stages(made, self.pool), random.Random(frames)
+        bits = self.npu.pfp if self.pool else self.npu.kfp
+        words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
+        bench, prefix = self.bench, "pool_" if self.pool else ""
+        bench.set(rst=1, last_layer=len(parts) - 1)
+        for name in ("in",) if self.pool else ("host", "loop"):
+            bench[f"{name}_valid"] = 0
+        load_tables(bench, self.npu, made.npus[0].pool if self.pool else made.npus[0].conv, prefix)
+        bench["rst"] = 0
+        if self.pool:
+            streams = {"in_": [w for frame in words for layer in frame for w in layer]}
+            expected = pool_loop(parts, words)
+        else:
+            streams = {"host_": [w for frame in words for w in frame[0]],
+                       "loop_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
+            expected = loop(parts, words, self.npu.acc_bits)
+        sources = [Source(bench, name, [{"data": w} for w in data], stall, seed=k)
+                   for k, (name, data) in enumerate(streams.items())]  # fmt: skip
+        return Beats(bench, self.pool, len(expected), room), sources, expected
+
+
+def check(found: list[tuple[int, ...]], expected: list[tuple[int, ...]], pool: bool) -> None:
+    """``map_last`` and the offset count with a window's last beat."""
+    assert len(found) == len(expected)
+    always, at_end = (5, 7) if pool else (4, 5)
+    for number, (got, want) in enumerate(zip(found, expected)):
+        count = at_end if want[2] else always
+        assert got[:count] == want[:count], f"beat {number}"
+
+
+@pytest.fixture(scope="module")
+def conv():
+    made = Rig(BIG, pool=False)
+    yield made
+    made.bench.close()
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = Rig(BIG, pool=True)
+    yield made
+    made.bench.close()
+
+
+ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
+
+
+def made_plan(name: str, order: str) -> Plan:
+    return plan(MODELS[name], [asdict(BIG)], order)
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
+@pytest.mark.parametrize(("name", "order"), ORDERS)
+def test_conv_equals_loop(conv, name, order, stall, room):
+    beats, sources, expected = conv.start(made_plan(name, order), stall=stall, room=room)
+    run(conv.bench, beats, *sources)
+    check(beats.found, expected, pool=False)
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
+@pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
+def test_pool_equals_loop(pool, name, order, stall, room):
+    made = made_plan(name, order)
+    beats, sources, expected = pool.start(made, stall=stall, room=room)
+    run(pool.bench, beats, *sources)
+    check(beats.found, expected, pool=True)
+
+
+def full_rate(rig: Rig, made: Plan) -> None:
+    """A beat in every cycle once words are there; only a skipped tuple costs a cycle, in each pass of its window."""
+    beats, sources, expected = rig.start(made)
+    beats.room = 0  # the ring fills while the first window can't end
+    run(rig.bench, beats, *sources, cycles=3000)
+    before = len(beats.cycles)
+    beats.room = 1
+    run(rig.bench, beats, *sources, extra=5)
+    check(beats.found, expected, rig.pool)
+    after = beats.cycles[before:]
+    skips = FRAMES * sum(s.skips * s.groups for s in stages(made, rig.pool))
+    assert after[-1] - after[0] + 1 <= len(after) + skips
+    if not skips:
+        assert steady(after)
+
+
+@pytest.mark.parametrize(("name", "order"), ORDERS)
+def test_conv_one_beat_a_cycle(conv, name, order):
+    """Over windows, layers and frames."""
+    full_rate(conv, made_plan(name, order))
+
+
+@pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
+def test_pool_one_beat_a_cycle(pool, name, order):
+    full_rate(pool, made_plan(name, order))
+
+
+def test_conv_rate_of_a_stream(conv):
+    """Dense layers in one group want a new word every cycle, and the writer gives it: no idle cycle after the
+    first word."""
+    network = Network(name="dense", input=Map(height=2, width=3, channels=9, encoding=BIPOLAR), layers=(
+        Dense(name="dense_1", out_channels=4), Threshold(name="threshold_1"), Dense(name="dense_2",
+        out_channels=2)))  # fmt: skip
+    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)])
+    beats, sources, expected = conv.start(made, frames=5)
+    run(conv.bench, beats, *sources)
+    check(beats.found, expected, pool=False)
+    assert steady(beats.cycles)
+
+
+def test_conv_latency(conv):
+    """A word taken in cycle t has its beat in t + 1 at the earliest, and is at ``word`` in t + 2; layer and tap
+    are at hand."""
+    beats, sources, _ = conv.start(made_plan("conv_padding", "pull"))
+    run(conv.bench, beats, *sources)
+    assert beats.cycles[0] - sources[0].taken[0] == 1
+    ready = beats.states[: beats.states.index("beat")]
+    assert ready == sorted(ready, reverse=True)  # wait_table, then wait_input: no tap is missing once there is one
+
+
+def test_conv_counters(conv):
+    """Every cycle is a beat or one wait; room is waited for only with the word there."""
+    beats, sources, expected = conv.start(made_plan("conv_strides", "pull"), stall=0.5, room=0.5)
+    run(conv.bench, beats, *sources, extra=0)
+    assert beats.states.count("beat") == len(expected)
+    assert {"wait_input", "wait_room"} <= set(beats.states)
+    beats.states.clear()
+    run(conv.bench, beats, *sources, cycles=50)
+    assert set(beats.states) == {"wait_input"}
+
+
+def test_restart(conv):
+    """rst in the middle of a layer: tables, ring and counts begin anew."""
+    beats, sources, _ = conv.start(made_plan("chain", "pull"))
+    run(conv.bench, beats, *sources, cycles=150)
+    beats, sources, expected = conv.start(made_plan("ternary", "raster"))
+    run(conv.bench, beats, *sources)
+    check(beats.found, expected, pool=False)
+
+
+# The smallest ring
+
+TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride", "pull"): 8}
+"""(case, order): words of the ring, exactly what ``hold`` tuples take."""
+
+
+@pytest.fixture(scope="module", params=TIGHT)
+def tight(request):
+    name, order = request.param
+    made = made_plan(name, order)
+    words = max(row["tail"] for row in made.npus[0].conv.layers)
+    assert words == TIGHT[request.param]
+    rig = Rig(replace(BIG, tuple_words=words), pool=False)
+    yield rig, made
+    rig.bench.close()
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
+def test_conv_ring_of_hold_tuples(tight, stall, room):
+    rig, made = tight
+    beats, sources, expected = rig.start(made, stall=stall, room=room)
+    run(rig.bench, beats, *sources)
+    check(beats.found, expected, pool=False)
+
+
+@pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
+def test_pool_ring_of_hold_tuples(stall, room):
+    """A 2 x 2 pool of a map 7 wide in raster order: a row and one more, 8 tuples of one word."""
+    network = Network(name="pool", input=Map(height=5, width=7, channels=2, encoding=BIPOLAR), layers=(
+        Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
+        MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
+    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)], "raster")
+    assert made.npus[0].pool.layers[0]["tail"] == 8
+    rig = Rig(replace(BIG, pool_words=8), pool=True)
+    beats, sources, expected = rig.start(made, stall=stall, room=room)
+    run(rig.bench, beats, *sources)
+    check(beats.found, expected, pool=True)
+    rig.bench.close()
+
+
+# Inlets
+
+
+@pytest.mark.parametrize("inlets", [("ring",), ("host",), ("ring", "loop"), ("host", "ring"), ("host", "ring", "loop")])
+def test_each_layer_takes_its_own_inlet(inlets):
+    """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
+    which one is being read."""
+    made = made_plan("chain", "pull")
+    tables, outlets = made.npus[0].conv, ("loop", "host") if "loop" in inlets else ("host",)
+    npu = replace(BIG, inlets=inlets, outlets=outlets, buffer_words=16)
+    draw, count = random.Random(len(inlets)), len(tables.layers)
+    chosen = [draw.randrange(len(inlets)) for _ in range(count)]
+    chosen[: len(inlets)] = reversed(range(len(inlets)))
+    inputs = [{"words": row["words"], "source": number} for row, number in zip(tables.inputs, chosen)]
+    inputs = [{k: v for k, v in row.items() if k in dict(npu.memory("inputs").fields)} for row in inputs]
+    parts = stages(made, pool=False)
+    words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
+    with Bench(sequencer(Library(32), npu, Kind(pool=False))) as bench:
+        assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
+        bench.set(rst=1, last_layer=count - 1)
+        load_tables(bench, npu, replace(tables, inputs=inputs), "")
+        bench["rst"] = 0
+        sources = [
+            Source(bench, f"{name}_", [{"data": w} for frame in words for s, part in zip(chosen, frame) for w in part
+                                       if s == number], 0.3, seed=number)
+            for number, name in enumerate(inlets)
+        ]  # fmt: skip
+        shown = []
+
+        class Inlet(Agent):
+            def look(self) -> None:
+                taken = [name for name in inlets if bench[f"{name}_valid"] and bench[f"{name}_ready"]]
+                assert len(taken) <= 1
+                if taken:
+                    shown.append(taken[0])
+                    assert bench["inlet"] == ("host", "ring", "loop").index(taken[0])
+
+        expected = loop(parts, words, npu.acc_bits)
+        beats = Beats(bench, False, len(expected), 0.8)
+        run(bench, beats, Inlet(), *sources)
+        check(beats.found, expected, pool=False)
+        assert shown == [inlets[s] for frame in words for s, part in zip(chosen, frame) for _ in part]

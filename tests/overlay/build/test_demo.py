@@ -1,0 +1,102 @@
+"""The demo: digits-cnn, trained, on generated hardware, through the pynq driver, against golden."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.golden.zoo import digits
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.run import run
+from tests.errors import value_error
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return networks.load("digits-cnn")
+
+
+@pytest.fixture(scope="module")
+def made(model: Model, tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
+    folder = tmp_path_factory.mktemp("demo") / "build"
+    return builds.build(folder, fit("digits", [model], DIGITS), [model])
+
+
+def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, made: builds.Build) -> None:
+    data = digits.load_digits()
+    done = run(made, model, data.test_images)
+    report = done.report(data.test_labels)
+    assert done.bit_exact_frames == done.frames == 360
+    assert report["accuracy_hardware"] == report["accuracy_golden"] >= 0.97
+    assert done.program.ideal_cycles == 1346
+    assert done.counters["npu0_beats"] == 360 * 1346
+    waits = sum(count for key, count in done.counters.items() if key.startswith("npu0_"))
+    assert waits == done.counters["cycles"]
+    assert done.cycles_per_frame < 1.01 * 1346
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_all_test_images_are_bit_exact_under_stalls(model: Model, made: builds.Build, seed: int) -> None:
+    done = run(made, model, digits.load_digits().test_images, stall=0.4, seed=seed)
+    assert done.bit_exact_frames == done.frames == 360
+    assert done.counters["npu0_beats"] == 360 * 1346
+
+
+@pytest.mark.parametrize("batch", [1, 7, 360])
+def test_batches_do_not_matter(model: Model, made: builds.Build, batch: int) -> None:
+    images = digits.load_digits().test_images[:20]
+    assert run(made, model, images, batch=batch).bit_exact_frames == 20
+
+
+def test_a_build_is_the_same_twice(model: Model, made: builds.Build, tmp_path: Path) -> None:
+    again = builds.build(tmp_path / "again", made.design, [model])
+    files = {p.relative_to(made.folder): p.read_bytes() for p in made.folder.rglob("*") if p.is_file()}
+    assert files == {p.relative_to(again.folder): p.read_bytes() for p in again.folder.rglob("*") if p.is_file()}
+    assert len(files) > 30
+
+
+def test_a_build_is_loaded_again(made: builds.Build) -> None:
+    assert builds.load(made.folder) == made
+
+
+def test_another_model_is_refused(model: Model, made: builds.Build) -> None:
+    arrays = {name: dict(values) for name, values in model.arrays.items()}
+    arrays["dense_4"]["weight"] = -np.asarray(arrays["dense_4"]["weight"])
+    other = Model(model.network, arrays)
+    with pytest.raises(
+        ValueError, match=r"digits-cnn was compiled from [0-9a-f]{16}, got the model [0-9a-f]{16}: build"
+    ):
+        run(made, other, digits.load_digits().test_images[:1])
+
+
+def test_unknown_program(made: builds.Build) -> None:
+    with value_error(f"{made.folder}: network must be one of digits-cnn, got 'cnv'"):
+        made.program("cnv")
+
+
+def test_a_folder_with_other_files_is_left_alone(model: Model, made: builds.Build, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("mine")
+    message = f"{tmp_path}: a build needs an empty folder or an old build, got a folder with other files"
+    with value_error(message):
+        builds.build(tmp_path, made.design, [model])
+    assert (tmp_path / "letter.txt").read_text() == "mine"
+
+
+def test_a_broken_build_is_told(tmp_path: Path) -> None:
+    (tmp_path / "build.json").write_text(json.dumps({"format": "tar"}))
+    with value_error(f"{tmp_path / 'build.json'}: format must be bitloom-build version 1, got tar None"):
+        builds.load(tmp_path)
+
+
+def test_a_network_that_does_not_fit_is_told(model: Model, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    design = fit("digits", [model], DIGITS)
+    small = replace(design, npus=(replace(design.npus[0], kernel_rows=80),))
+    with value_error("digits-cnn: kernel_rows must be >= 81, design digits has 80"):
+        builds.build(tmp_path, small, [model])

@@ -1,0 +1,58 @@
+"""A layer of 224 x 224 without a table (spec B7): through the driver, bit-exact, and in the cycles that it takes."""
+
+from dataclasses import replace
+
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, Encoding, signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.build.build import build
+from bitloom.overlay.build.run import run
+from bitloom.overlay.virtual.sim import lint
+from tests.networks import random_images, random_model
+
+FOLDING = Npu(kfp=32, kgp=4, pfp=4, ol=4, planes=8, raster=True)
+"""A tuple of 3 channels of 8 bits is one word: 3 lanes in each of the 8 plane groups and the constant one."""
+SIDE, TAPS = 224, 335 * 335
+"""Windows of 3 x 3, stride 2, one row and column of padding: 112 times 3 places in each direction, one cut."""
+START = 226 + 20
+"""Cycles beyond the beats: until the first window's last tuple is there, and the latencies at start and end."""
+
+
+def model(encoding: Encoding) -> Model:
+    network = Network(name="large", input=Map(height=SIDE, width=SIDE, channels=3, encoding=encoding), layers=(
+        Conv(name="conv_1", out_channels=4, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1)),
+        Threshold(name="act_1"),
+        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(1, 1, 0, 0)),
+        Conv(name="conv_2", out_channels=2, kernel=(3, 2), stride=(3, 2), padding=(0, 0, 1, 0)),
+    ))  # fmt: skip
+    return random_model(network, 7)
+
+
+@pytest.mark.parametrize(
+    "encoding", [pytest.param(BIPOLAR, id="1_bit"), pytest.param(signed(8), id="8_bit", marks=pytest.mark.slow)]
+)
+def test_a_layer_of_224_by_224_without_a_table(encoding, tmp_path):
+    large = model(encoding)
+    folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
+    (made,) = plan(large, [geometry(folding)], "raster").npus
+    assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
+    assert [row["by_counters"] for row in made.pool.layers] == [1]
+    design = fit("large", [large], folding)  # auto: raster, since it needs no tables
+    (npu,) = design.npus
+    assert (npu.taps, npu.olds, npu.jumps, npu.pool_taps, npu.pool_olds) == (2, 2, 2, 2, 2)
+    assert npu.tuple_words == 1024  # 2 rows and 3 tuples behind the newest, 226 before it
+    done = run(build(tmp_path, design, [large]), large, random_images(large.network, 2, 3))
+    assert done.bit_exact_frames == done.frames == 2
+    assert done.program.layers[0] == ("conv_1", TAPS)
+    assert done.counters["npu0_beats"] == 2 * done.program.ideal_cycles
+    assert done.counters["cycles"] <= done.counters["npu0_beats"] + START
+    assert lint(generate(design).text) == []

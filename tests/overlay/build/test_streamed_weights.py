@@ -1,0 +1,330 @@
+"""Networks whose weights don't fit the device: they come with every frame, while layers are computed (spec B18)."""
+
+import asyncio
+import dataclasses
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import PacketError, Timeout
+from bitloom.golden import zoo as named
+from bitloom.golden.encoding import signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from bitloom.golden.zoo import digits
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.packets import HEADER_WORDS, Header, packets
+from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.run import run
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.board import activate
+from tests.cases import random_images as images_of
+from tests.cases import random_model as model_of
+from tests.errors import value_error
+from tests.networks import networks, random_images, random_model
+
+from .test_random_networks import ROOMY
+
+
+def words_of(counters: dict[str, int]) -> int:
+    """Every cycle is one of these."""
+    return sum(count for name, count in counters.items() if name.startswith("npu0_"))
+
+
+# digits-cnn
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return named.load("digits-cnn")
+
+
+@pytest.fixture(scope="module", params=[32, 64])
+def made(model: Model, request, tmp_path_factory) -> builds.Build:
+    design = fit("digits", [model], DIGITS, stream_bits=request.param, stream_weights=True)
+    return builds.build(tmp_path_factory.mktemp("digits") / "build", design, [model])
+
+
+def rows_of(model: Model, folding: Npu) -> list[int]:
+    return [len(rows) for rows in plan(model, [geometry(folding)]).npus[0].kernels]
+
+
+def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
+    rows = rows_of(model, DIGITS)
+    assert made.design.npus[0].kernel_rows == 2 * max(rows) < sum(rows)
+
+
+@pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0), (7, 0), (None, 0.4), (2, 0.6)])
+def test_digits_are_bit_exact(model: Model, made: builds.Build, batch: int | None, stall: float) -> None:
+    images = digits.load_digits().test_images[:20]
+    done = run(made, model, images, batch=batch, stall=stall, seed=3)
+    assert done.bit_exact_frames == len(images)
+    assert done.counters["npu0_beats"] == len(images) * done.program.ideal_cycles
+    assert words_of(done.counters) == done.counters["cycles"]
+
+
+def test_weights_are_loaded_while_layers_are_computed(model: Model, made: builds.Build) -> None:
+    """A frame takes far fewer cycles than its beats and its stream words one after the other."""
+    count, stream_words = 30, made.design.stream_bits // 32
+    done = run(made, model, digits.load_digits().test_images[:count])
+    program, counters = done.program, done.counters
+    block = (len(program.weights) + HEADER_WORDS + program.payload_words) // stream_words
+    assert counters["words_in"] == count * block
+    beats, load, cycles = program.ideal_cycles, len(program.weights) // stream_words, done.cycles_per_frame
+    assert load > 0.2 * beats
+    assert cycles - beats < 0.3 * load  # most of the load is hidden
+    assert counters["npu0_wait_weights"] < 0.25 * load * count
+
+
+# Memories for exactly the two layers in use, and for one
+
+
+NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding=signed(6)), layers=(
+    Conv(name="conv_1", out_channels=5, kernel=(3, 2), padding=(1, 1, 0, 0), weight=signed(4)),
+    Requantise(name="requantise_1", encoding=signed(6), relu=True),
+    Conv(name="conv_2", out_channels=9, kernel=(2, 2), weight=signed(5)),
+    Requantise(name="requantise_2", encoding=signed(6), relu=True),
+    Conv(name="conv_3", out_channels=8, kernel=(2, 3), stride=(2, 1), weight=signed(5)),
+    Requantise(name="requantise_3", encoding=signed(6), relu=True),
+    Dense(name="fc_1", out_channels=14, weight=signed(5)),
+    Requantise(name="requantise_4", encoding=signed(6), relu=True),
+    Dense(name="fc_2", out_channels=6, weight=signed(3)),
+))  # fmt: skip
+INTEGER = Npu(kind="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
+
+
+def five() -> tuple[Model, np.ndarray]:
+    rng = np.random.default_rng(8)
+    model = model_of(NETWORK, rng)
+    return model, images_of(model, 9, rng)
+
+
+@pytest.fixture(scope="module", params=["two", "one"])
+def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
+    """Kernel rows for the two largest neighbours, or for the largest layer alone."""
+    model, images = five()
+    rows = rows_of(model, INTEGER)
+    depth = {"two": max(a + b for a, b in pairwise(rows)), "one": max(rows)}[request.param]
+    design = fit("five", [model], INTEGER, stream_weights=True)
+    design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
+    return builds.build(tmp_path_factory.mktemp("five") / "build", design, [model]), model, images
+
+
+@pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0.3), (2, 0), (4, 0.6)])
+def test_two_layers_or_one(small, batch: int | None, stall: float) -> None:
+    made, model, images = small
+    done = run(made, model, images, batch=batch, stall=stall, seed=1)
+    assert done.bit_exact_frames == len(images)
+    assert len(done.program.weights) > 0
+    assert done.counters["npu0_beats"] == len(images) * done.program.ideal_cycles
+    assert words_of(done.counters) == done.counters["cycles"]
+
+
+def test_a_layer_larger_than_the_memory(small, tmp_path: Path) -> None:
+    made, model, _ = small
+    rows = rows_of(model, INTEGER)
+    design = replace(made.design, npus=(replace(made.design.npus[0], kernel_rows=max(rows) - 1),))
+    with value_error(f"five: kernel_rows must be >= {max(rows)} for fc_1, got {max(rows) - 1}"):
+        builds.build(tmp_path, design, [model])
+
+
+# A board with this design: transfers, malformed streams, recovery
+
+
+class Board:
+    def __init__(self, folder: Path):
+        self.model, self.images = five()
+        rows = rows_of(self.model, INTEGER)
+        design = fit("five", [self.model], INTEGER, stream_weights=True)
+        depth = max(a + b for a, b in pairwise(rows))
+        design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
+        made = generate(design)
+        self.manifest = Manifest.from_dict(made.manifest)
+        self.program = compile_model(self.model, self.manifest)
+        self.bit = write_simulation_overlay(folder, made.manifest, made.text)
+        self.device = activate()
+        self.expected = packed.forward(self.model, self.images)
+
+    def right(self, accelerator: Accelerator, **options) -> None:
+        np.testing.assert_array_equal(accelerator.predict(self.images, **options), self.expected)
+
+    def streamed(self) -> list[tuple[Header, np.ndarray]]:
+        """(header, rows) of the WEIGHTS packets."""
+        return [(h, rows) for h, _, rows in packets(self.manifest, self.program.weights, kind="WEIGHTS")]
+
+    def with_weights(self, parts: list[tuple[Header, np.ndarray]], before: int = 0) -> Program:
+        words = [np.concatenate([h.words(self.manifest.packet_magic), rows.ravel()]) for h, rows in parts]
+        return dataclasses.replace(
+            self.program, weights=np.concatenate(words), weights_before=sum(len(w) for w in words[:before])
+        )
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    made = Board(tmp_path_factory.mktemp("board"))
+    yield made
+    made.device.close()
+
+
+@pytest.fixture
+def accelerator(board):
+    board.device.stall()
+    with Accelerator(board.bit, device=board.device) as made:
+        made.load(board.program)
+        yield made
+
+
+@pytest.mark.parametrize("limit", [None, 100, 60, 33])
+@pytest.mark.parametrize("batch", [None, 2, 9])
+def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> None:
+    """Also inside a layer's weights, which then are several packets."""
+    if limit:
+        accelerator._link.dma.limit_bytes = 4 * max(limit, HEADER_WORDS + board.program.payload_words)
+    board.device.stall(source=0.2, sink=0.2, seed=limit or 0)
+    board.right(accelerator, batch=batch)
+    accelerator.load(board.program)
+    board.right(accelerator, batch=batch)
+
+
+def test_async(board, accelerator) -> None:
+    accelerator._link.dma.limit_bytes = 4 * (HEADER_WORDS + board.program.payload_words)
+    outputs = asyncio.run(accelerator.predict_async(board.images, batch=3))
+    np.testing.assert_array_equal(outputs, board.expected)
+
+
+def test_order_of_counters(board, accelerator) -> None:
+    board.right(accelerator)
+    board.right(accelerator, batch=1)
+    counters = accelerator.counters()
+    assert counters["frames"] == 2 * len(board.images)
+    assert words_of(counters) == counters["cycles"]
+
+
+def test_a_program_file_keeps_them(board, accelerator, tmp_path) -> None:
+    board.program.save(tmp_path / "p.npz")
+    accelerator.load(Program.load(tmp_path / "p.npz"))
+    board.right(accelerator)
+
+
+def send(accelerator, words) -> None:
+    """What the driver would never send, by the driver's own means."""
+    link = accelerator._link
+    with link.transferring():
+        link.buffer("send0", len(words))[: len(words)] = words
+        link.send("send0", len(words), "test")
+        link.wait(lambda: False, "test")
+
+
+@pytest.mark.parametrize(("name", "change"), [
+    ("BAD_RANGE", {"address": 1 << 31}), ("BAD_RANGE", {"length": 0}), ("BAD_NPU", {"npu": 1}),
+    ("BAD_KIND", {"kind": 4}), ("TRUNCATED", {}),
+])  # fmt: skip
+def test_the_device_refuses_and_recovers(board, accelerator, name, change) -> None:
+    header, rows = board.streamed()[0]
+    words = np.concatenate([replace(header, **change).words(board.manifest.packet_magic), rows.ravel()])
+    with pytest.raises(PacketError) as e:
+        send(accelerator, words[: len(words) - (name == "TRUNCATED")])
+    assert e.value.name == name
+    board.right(accelerator)
+
+
+def test_too_few_weights(board, accelerator) -> None:
+    """The layer waits; the time-out says for what. The next call is right again."""
+    accelerator.program = board.with_weights(board.streamed()[:-1])
+    accelerator._link.timeout, before = 0.5, board.device.timeout_cycles
+    board.device.timeout_cycles = 1 << 40  # the driver's time-out comes first
+    with pytest.raises(Timeout, match=r"five: 1 frames must be computed, got no progress .* npu0.WAITS_WEIGHTS 1"):
+        accelerator.predict(board.images[:1])
+    assert accelerator.registers.read("NPU0_WAIT_WEIGHTS") > 0
+    board.device.timeout_cycles, accelerator._link.timeout = before, 10
+    accelerator.program = board.program
+    board.right(accelerator)
+
+
+def test_weights_that_nobody_uses(board, accelerator) -> None:
+    """More than the frame needs: they wait in the stream, and a new load starts afresh."""
+    last = replace(board.streamed()[-1][0], memory=255), board.streamed()[-1][1]
+    accelerator.program = board.with_weights([*board.streamed(), last])
+    accelerator.predict(board.images[:1])
+    accelerator.load(board.program)
+    board.right(accelerator)
+
+
+# Random networks
+
+
+DESIGNS = {
+    "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2, stream_weights=True),)),
+    "k20_g8_planes": Design(name="k20_g8_planes", stream_bits=64, npus=(
+        replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=8, accumulators=8, stream_weights=True),)),
+}  # fmt: skip
+
+
+def per_design(count: int) -> settings:
+    return settings(max_examples=count, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def streamed_network(name: str, folder: Path, count: int) -> None:
+    """Networks in as few rows as their two largest neighbours, or fewer, of a memory that has more."""
+    made = generate(DESIGNS[name])
+    bit, manifest = write_simulation_overlay(folder, made.manifest, made.text), Manifest.from_dict(made.manifest, name)
+    npu = DESIGNS[name].npus[0]
+
+    @per_design(count)
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        network = data.draw(networks(input_bits=npu.planes or 8))
+        seed = data.draw(st.integers(0, 2**32 - 1))
+        model, images = random_model(network, seed), random_images(network, 5, seed)
+        order, work = data.draw(st.sampled_from(["pull", "raster"])), data.draw(st.sampled_from(["output", "auto"]))
+        rows = [len(part) for part in plan(model, [manifest.npus[0].parameters], order, work).npus[0].kernels]
+        depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
+        program = compile_model(model, shallow(manifest, depth), order, work)
+        assert (len(program.weights) == 0) == (depth >= sum(rows))
+        board = activate()
+        board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])),
+                    seed=seed)  # fmt: skip
+        try:
+            with Accelerator(bit) as accelerator:
+                accelerator.load(program)
+                outputs = accelerator.predict(images, batch=data.draw(st.integers(1, 5)))
+                counters = accelerator.counters()
+        finally:
+            board.close()
+        np.testing.assert_array_equal(outputs, packed.forward(model, images))
+        assert counters["npu0_beats"] == program.ideal_cycles * len(images)
+        assert words_of(counters) == counters["cycles"]
+
+    check()
+
+
+def shallow(manifest: Manifest, depth: int) -> Manifest:
+    """The manifest of a memory with fewer kernel rows: all that the compiler looks at."""
+    npu = manifest.npus[0]
+    return replace(manifest, npus=(replace(npu, parameters={**npu.parameters, "kernel_rows": depth}),))
+
+
+def test_random_networks(tmp_path: Path) -> None:
+    streamed_network("k3_g5", tmp_path, 12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_many_random_networks(tmp_path: Path, name: str) -> None:
+    streamed_network(name, tmp_path, 60)

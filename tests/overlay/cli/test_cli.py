@@ -1,0 +1,117 @@
+"""The command line: what people and scripts see."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from bitloom.golden import file
+from bitloom.golden import zoo as networks
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS, REFERENCES, Reference
+from bitloom.overlay.cli.commands import bitloom
+
+REPORT_KEYS = {
+    "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
+    "utilisation", "seconds",
+}  # fmt: skip
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(bitloom, arguments, catch_exceptions=True)
+
+
+@pytest.mark.parametrize("command", ["demo", "build", "simulate", "train", "bench", "orders"])
+def test_help(command: str) -> None:
+    assert command in call("--help").stdout
+    result = call(command, "--help")
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+
+
+def test_demo(tmp_path: Path) -> None:
+    result = call("demo", "--frames", "12", "--stall", "0.3", "--out", str(tmp_path / "demo"))
+    assert result.exit_code == 0, result.output
+    for word in ("bit-exact frames", "accuracy of hardware", "cycles a frame", "utilisation", "simulated cycles"):
+        assert word in result.stdout
+    report = json.loads((tmp_path / "demo" / "report.json").read_text())
+    assert set(report) >= REPORT_KEYS
+    assert report["frames"] == report["bit_exact_frames"] == 12
+
+
+def test_build_a_reference_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, for all its networks."""
+    npu = replace(DIGITS, accumulate="both")
+    monkeypatch.setitem(REFERENCES, "two", Reference(network="digits-cnn", npus=(npu,), also=("digits-or",)))
+    assert call("build", "two", "--out", str(tmp_path)).exit_code == 0
+    made = builds.load(tmp_path)
+    assert made.design.name == "two"
+    assert list(made.programs) == ["digits-cnn", "digits-or"]
+
+
+def test_build_and_simulate(tmp_path: Path) -> None:
+    folder = str(tmp_path / "build")
+    facts = json.loads(
+        call(
+            "build", "digits-cnn", "--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "3", "--out", folder, "--json"
+        ).stdout
+    )
+    assert (facts["kfp"], facts["kgp"], facts["pfp"], facts["lanes"]) == (8, 4, 3, 32)
+    said = f"bitloom build digits-cnn --out {folder} --kfp 8 --kgp 4 --pfp 3 --ol 1"
+    assert " ".join(json.loads((tmp_path / "build" / "build.json").read_text())["command"]) == said
+    images = np.random.default_rng(1).integers(0, 17, (5, 8, 8, 1))
+    np.save(tmp_path / "images.npy", images)
+    result = call("simulate", folder, "--images", str(tmp_path / "images.npy"), "--frames", "4", "--batch", "3",
+                  "--out", str(tmp_path / "out.npy"), "--vcd", str(tmp_path / "wave.vcd"), "--json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["bit_exact_frames"] == 4
+    expected = networks.load("digits-cnn").forward(images[:4])
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert (tmp_path / "wave.vcd").stat().st_size > 10_000
+
+
+def test_train(tmp_path: Path) -> None:
+    result = call("train", "--epochs", "1", "--out", str(tmp_path / "mine.npz"), "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["test_images"] == 360
+    assert file.model_digest(file.load(tmp_path / "mine.npz")) == facts["digest"]
+
+
+def error(*arguments: str) -> str:
+    result = call(*arguments)
+    assert result.exit_code == 1
+    return str(result.exception)
+
+
+def test_errors_are_one_line(tmp_path: Path) -> None:
+    names = ", ".join(networks.names())
+    assert error("build", "nonet") == f"bitloom: network: name must be one of {names}, got 'nonet'"
+    assert error("build", "digits-cnn", "--kfp", "0") == "bitloom: npu: kfp must be an integer >= 1, got 0"
+    assert (
+        error("build", "digits-cnn", "--planes", "4")
+        == "bitloom: digits-cnn: the input must have at most 4 bit planes, got 6"
+    )
+    missing = error("simulate", str(tmp_path))
+    assert missing.startswith(f"bitloom: {tmp_path / 'build.json'}: a build must have a readable build.json, got: ")
+    (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")
+    foreign = error("build", str(tmp_path / "cut.npz"))
+    assert foreign.startswith(f"bitloom: {tmp_path / 'cut.npz'}: ")
+    for message in (missing, foreign):
+        assert "\n" not in message
+
+
+def test_bad_images_are_told(tmp_path: Path) -> None:
+    folder = str(tmp_path / "build")
+    assert call("build", "digits-cnn", "--out", folder).exit_code == 0
+    np.save(tmp_path / "flat.npy", np.zeros((2, 8, 8), int))
+    assert error("simulate", folder, "--images", str(tmp_path / "flat.npy")) == (
+        "bitloom: digits-cnn: images must have shape (N, 8, 8, 1), got (2, 8, 8)"
+    )
+    (tmp_path / "text.npy").write_text("no array")
+    assert error("simulate", folder, "--images", str(tmp_path / "text.npy")).startswith(
+        f"bitloom: {tmp_path / 'text.npy'}: images must be a .npy file of integers, got: "
+    )

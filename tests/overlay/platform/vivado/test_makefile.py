@@ -1,0 +1,94 @@
+"""The Makefile, with the stand-in as vivado on PATH, and with none."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+from .conftest import PROGRAM
+from .tcl import BACKENDS
+
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("make"), reason="needs make"),
+    pytest.mark.skipif(not BACKENDS, reason="no Tcl interpreter: neither tkinter nor tclsh is there"),
+]
+
+
+def make(folder: Path, *words: str, vivado: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run make; ``vivado``: with the stand-in on PATH."""
+    tools = folder.parent / "tools"
+    tools.mkdir(exist_ok=True)
+    script = tools / "vivado"
+    script.unlink(missing_ok=True)
+    if vivado:
+        script.write_text(f'#!/bin/sh\nexec env PYTHONPATH={ROOT} {sys.executable} -m {__package__}.vivado "$@"\n')
+        script.chmod(0o755)
+    path = f"{tools}:/usr/bin:/bin"
+    environment = {"PATH": path, "HOME": os.environ.get("HOME", "/"), **environment}
+    return subprocess.run(["make", "-C", folder, *words], env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_one_command_makes_the_bitstream(sources):
+    made = sources()
+    done = make(made.folder)
+    assert done.returncode == 0, done.stderr
+    assert "-source" in done.stdout
+    assert "bitloom: WNS 0.25 ns, WHS 0.02 ns at 100 MHz" in done.stdout
+    (bit,) = (made.folder / "output").glob("*.bit")
+    assert set(made.output) - {f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")} == {
+        PROGRAM,
+        ".done-100mhz",
+    }
+    again = make(made.folder)
+    assert "-source" not in again.stdout  # nothing is left to do
+    other = make(made.folder, "CLOCK_MHZ=62.5")
+    assert "at 62.5 MHz" in other.stdout
+    assert len(list((made.folder / "output").glob("*.bit"))) == 2
+    assert make(made.folder, "clean").returncode == 0
+    assert not (made.folder / "work").exists()
+    assert len(list((made.folder / "output").glob("*.bit"))) == 2
+
+
+def test_only_the_core(sources):
+    made = sources("ZCU104")
+    done = make(made.folder, "ip", "BOARD=ZCU104")
+    assert done.returncode == 0, done.stderr
+    assert (made.folder / "work" / "ip" / "component.xml").is_file()
+    assert made.output == []
+
+
+def test_negative_slack_fails(sources):
+    made = sources()
+    done = make(made.folder, STUB_SLACK="-0.1")
+    assert done.returncode == 2
+    assert "slack must be >= 0, got WNS -0.1 ns" in done.stderr
+    assert made.output == []
+    assert make(made.folder).returncode == 0  # and is tried again
+
+
+@pytest.mark.parametrize("target", ["ip", "bitstream"])
+def test_says_what_is_missing(sources, target):
+    folder = sources().folder
+    done = make(folder, target, vivado=False)
+    assert done.returncode == 2
+    said = (
+        "bitloom: vivado is not on PATH: source settings64.sh in Vivado's folder, or say make VIVADO=/path/to/vivado\n"
+    )
+    assert done.stderr.startswith(said)
+    done = make(folder, target, "BOARD=KV260")
+    assert done.stderr.startswith(
+        "bitloom: BOARD must be Pynq-Z2, for which these sources were written, got KV260: "
+        "say bitloom build NETWORK --board KV260\n"
+    )
+
+
+def test_help_needs_no_vivado(sources):
+    done = make(sources(clock_mhz=62.5).folder, "help", vivado=False)
+    assert done.returncode == 0
+    for word in ("make bitstream", "make ip", "make clean", "make help", "BOARD=Pynq-Z2", "CLOCK_MHZ=62.5"):
+        assert word in done.stdout

@@ -1,0 +1,92 @@
+"""Builds that reports are about, each made once: one NPU and a chain of four, which are run, and one whose weights are
+streamed, whose counters are made up."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.overlay.build.build import build
+from bitloom.overlay.build.designs import DIGITS, reference
+from bitloom.overlay.show.report import page as pages
+from bitloom.overlay.show.report.compiled import Compiled, compiled
+from bitloom.overlay.show.report.gather import Report, gather
+from bitloom.overlay.show.report.measure import Measured, measure
+from bitloom.overlay.show.report.page import page
+
+FRAMES = 4
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
+    """Name of a design for digits-cnn, or "streamed" -> the network compiled for it."""
+    done: dict[str, Compiled] = {}
+
+    def make(name: str) -> Compiled:
+        if name not in done:
+            model, folder = networks.load("digits-cnn"), tmp_path_factory.mktemp("report") / name
+            if name == "streamed":
+                found = build(folder, fit("digits", [model], DIGITS, stream_weights=True), [model])
+            else:
+                chosen = reference(name)
+                design = chosen.design("digits-cnn", [model])
+                found = build(folder, design, [model], order=chosen.order, work=chosen.work, mapping=chosen.mapping)
+            done[name] = compiled(found, model)
+        return done[name]
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def run(made: Callable[[str], Compiled]) -> Callable[[str], Measured]:
+    """Name of a design -> its run of FRAMES frames."""
+    done: dict[str, Measured] = {}
+
+    def find(name: str) -> Measured:
+        if name not in done:
+            found = made(name)
+            done[name] = streamed(found) if name == "streamed" else measure(found.build, found.model, FRAMES)
+        return done[name]
+
+    def streamed(found: Compiled) -> Measured:
+        """As on one NPU, and 5 cycles a frame more, in which weights are waited for."""
+        plain = find("digits-cnn")
+        counters = {
+            n: {**own, "cycles": own["cycles"] + 5 * n, "npu0_wait_weights": 5 * n} for n, own in plain.counters.items()
+        }
+        return replace(plain, counters=counters, design_digest=found.program.design_digest)
+
+    return find
+
+
+@pytest.fixture(scope="session", params=["digits-cnn", "digits-cnn-pipeline", "streamed"])
+def report(request: pytest.FixtureRequest, made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
+    """The report of each design."""
+    return gather(made(request.param), run(request.param))
+
+
+@pytest.fixture(scope="session")
+def one(made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
+    """The report of digits-cnn on one NPU."""
+    return gather(made("digits-cnn"), run("digits-cnn"))
+
+
+@pytest.fixture(scope="session")
+def text(report: Report) -> str:
+    """The page of each design."""
+    return page(report)
+
+
+@pytest.fixture
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without plots, which take a second or two."""
+    monkeypatch.setattr(pages, "svg", lambda report, picture: f"<svg>{picture.name}</svg>")
+
+
+@pytest.fixture(scope="session")
+def folder(made: Callable[[str], Compiled]) -> Path:
+    """The folder of the build of digits-cnn on one NPU."""
+    return made("digits-cnn").build.folder

@@ -1,0 +1,275 @@
+"""The numbers of a report: those of the run's counters, adding up, and those of the network counted by hand."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.build.build import build, load
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.explore.estimate import estimate
+from bitloom.overlay.show.report import gather as gathering
+from bitloom.overlay.show.report import measure as measuring
+from bitloom.overlay.show.report.commands import commands
+from bitloom.overlay.show.report.compiled import Compiled, compiled
+from bitloom.overlay.show.report.gather import Report, gather
+from bitloom.overlay.show.report.measure import Measured, measure
+from bitloom.overlay.show.report.text import TIMES
+from tests.errors import value_error
+
+from .conftest import FRAMES
+
+Made = Callable[[str], Compiled]
+
+
+def test_counters_add_up(report: Report) -> None:
+    cycles = report.run.counters[4]["cycles"] - report.run.counters[2]["cycles"]
+    assert len(report.npus) == len(report.design.npus)
+    for n, npu in enumerate(report.npus):
+        assert npu.npu == n
+        assert 2 * npu.cycles == cycles
+        for counters in report.run.counters.values():
+            assert sum(counters[f"npu{n}_{key}"] for key in npu.spent) == counters["cycles"]
+        assert npu.spent["beats"] == npu.ideal == sum(w.beats for w in report.work if w.npu == n)
+        assert npu.layers == tuple(w.name for w in report.work if w.npu == n)
+
+
+def test_figures_follow_from_the_counters(report: Report) -> None:
+    few, many = report.run.counters[2], report.run.counters[4]
+    f, cycles = report.figures, (many["cycles"] - few["cycles"]) / 2
+    assert f["cycles_per_frame"] == cycles
+    assert f["latency_cycles"] == report.run.counters[1]["cycles"]
+    assert f["latency_us"] == pytest.approx(f["latency_cycles"] / 100)
+    assert f["frames_per_second"] == pytest.approx(1e8 / cycles)
+    assert (f["bit_exact_frames"], f["frames"]) == (FRAMES, FRAMES)
+    assert f["ideal_cycles_per_frame"] == max(npu.ideal for npu in report.npus) <= cycles
+    fed = sum((many[f"npu{n}_beats"] - few[f"npu{n}_beats"]) / 2 * npu.lanes for n, npu in enumerate(report.npus))
+    assert f["utilisation"] == pytest.approx(fed / cycles / f["lanes"])
+    assert 0 < f["utilisation"] <= 1
+    assert f["operations_per_cycle"] == pytest.approx(279_744 / cycles)
+
+
+def test_the_clock_changes_rates_alone(made: Made, run: Callable[[str], Measured], one: Report) -> None:
+    fast = gather(made("digits-cnn"), run("digits-cnn"), clock_mhz=250).figures
+    assert fast["frames_per_second"] == pytest.approx(2.5 * one.figures["frames_per_second"])
+    assert fast["latency_us"] == pytest.approx(one.figures["latency_us"] / 2.5)
+    assert fast["cycles_per_frame"] == one.figures["cycles_per_frame"]
+
+
+def test_layers_counted_by_hand(one: Report) -> None:
+    """conv_1: 22 x 22 valid taps of 1 channel in 7 planes; conv_2: 36 windows of 9; conv_3: 7 x 7; dense_4: 9."""
+    work = {w.name: w for w in one.work}
+    assert {n: w.operations for n, w in work.items()} == {
+        "conv_1": 484 * 1 * 16, "conv_2": 324 * 16 * 32, "conv_3": 49 * 32 * 64, "dense_4": 9 * 64 * 10,
+    }  # fmt: skip
+    assert {n: w.beats for n, w in work.items()} == {
+        "conv_1": 484, "conv_2": 324 * 2, "conv_3": 49 * 4, "dense_4": 9 * 2,
+    }  # fmt: skip
+    assert {n: (w.lanes_in, w.lanes_out) for n, w in work.items()} == {
+        "conv_1": (7 / 32, 1), "conv_2": (16 / 32, 1), "conv_3": (1, 1), "dense_4": (1, 10 / 16),
+    }  # fmt: skip
+    assert {n: (w.words, w.tuple_words, w.groups) for n, w in work.items()} == {
+        "conv_1": (64, 1, 1), "conv_2": (64, 1, 2), "conv_3": (9, 1, 4), "dense_4": (18, 2, 1),
+    }  # fmt: skip
+    facts = {layer.name: layer for layer in one.layers}
+    assert (facts["pool_2"].what, facts["pool_2"].output, facts["pool_2"].weights) == (
+        f"2 {TIMES} 2, stride 2",
+        (3, 3, 32),
+        0,
+    )
+    assert (facts["conv_1"].what, facts["conv_1"].weights) == (f"3 {TIMES} 3, padding 1", 144)
+    assert facts["conv_1"].weight_encoding == "bipolar 1"
+    assert sum(layer.weights for layer in one.layers) == 28_944
+
+
+def test_lanes_at_work_times_beats_are_the_products(report: Report) -> None:
+    for w in report.work:
+        npu = report.design.npus[w.npu]
+        planes = 7 if w.name == "conv_1" else 1
+        assert w.busy * w.beats * npu.kfp * npu.kgp == pytest.approx(w.operations * planes)
+
+
+def test_each_layer_has_its_npu(made: Made, run: Callable[[str], Measured]) -> None:
+    report = gather(made("digits-cnn-pipeline"), run("digits-cnn-pipeline"))
+    assert [w.npu for w in report.work] == [0, 1, 2, 3]
+    assert {layer.name: layer.npu for layer in report.layers} == {
+        "conv_1": 0, "threshold_1": 0, "conv_2": 1, "threshold_2": 1, "pool_2": 1, "conv_3": 2, "threshold_3": 2,
+        "dense_4": 3,
+    }  # fmt: skip
+
+
+def test_roofline(report: Report) -> None:
+    device, *points = report.points
+    words = (report.run.counters[4]["words_in"] - report.run.counters[2]["words_in"]) / 2
+    assert device.bytes == 4 * words
+    assert device.lanes == report.figures["lanes"]
+    assert sum(p.operations for p in points if p.kind == "npu") == device.operations
+    assert sum(p.operations for p in points if p.kind == "layer") == device.operations == 279_744
+    for p in report.points:
+        assert p.rate == p.operations / p.cycles <= p.roof
+        assert p.roof == min(p.lanes, p.bytes_per_cycle * p.operations / p.bytes)
+    for p in (p for p in points if p.kind == "layer"):
+        work = next(w for w in report.work if w.name == p.name)
+        assert (p.cycles, p.bytes) == (work.beats, work.words * report.design.npus[work.npu].kfp / 8)
+
+
+def test_the_busier_stream_bounds_the_device(made: Made, run: Callable[[str], Measured]) -> None:
+    done = run("digits-cnn")
+    talkative = {n: {**own, "words_out": 1000 * n} for n, own in done.counters.items()}
+    assert gather(made("digits-cnn"), replace(done, counters=talkative)).points[0].bytes == 4000
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "digits-cnn-pipeline"])
+def test_the_flow_model_says_what_the_counters_say(name: str, made: Made, run: Callable[[str], Measured]) -> None:
+    report = gather(made(name), run(name))
+    times, figures = report.timeline, report.figures
+    assert times is not None
+    assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
+    assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for f in range(4) for i in range(4)]
+    for s in times.spans:
+        assert s.end + 1 - s.begin >= report.work[s.layer].beats
+        assert s.npu == report.work[s.layer].npu
+        assert s.end < times.left[s.frame]
+    for n in range(len(report.npus)):
+        own = [s for s in times.spans if s.npu == n]
+        assert all(a.end < b.begin for a, b in pairwise(own))
+
+
+def test_a_busy_npu_works_without_a_gap(made: Made, run: Callable[[str], Measured]) -> None:
+    """NPU 1 of the pipeline is the busiest: its 648 beats a frame follow each other, and so do its spans."""
+    times = gather(made("digits-cnn-pipeline"), run("digits-cnn-pipeline")).timeline
+    assert times is not None
+    late = [s for s in times.spans if s.npu == 1][1:]
+    assert [s.end + 1 - s.begin for s in late] == [648, 648, 648]
+    assert [b.begin - a.end for a, b in pairwise(late)] == [1, 1]
+
+
+def test_streamed_weights_have_no_timeline(made: Made, run: Callable[[str], Measured]) -> None:
+    report = gather(made("streamed"), run("streamed"))
+    assert len(made("streamed").program.weights)
+    assert report.timeline is None
+    assert report.npus[0].spent["wait_weights"] == 5
+    kernels = next(m for m in report.memories if m.name == "kernels")
+    assert (kernels.used, kernels.depth) == (72, 72)  # twice the largest layer; those of two take turns at row 0
+    assert next(m for m in report.memories if m.name == "tuples").used is None
+
+
+def test_memories(report: Report) -> None:
+    assert sum(m.bram36 for m in report.memories) == estimate(report.design).bram36
+    for m in report.memories:
+        assert m.used is None or 0 <= m.used <= m.depth
+    for n, npu in enumerate(report.design.npus):
+        own = {m.name: m for m in report.memories if m.npu == n}
+        for memory in npu.memories():
+            if memory.name != "network":
+                assert (own[memory.name].depth, own[memory.name].width) == (memory.depth, memory.width)
+        assert (own["tuples"].depth, own["tuples"].width) == (npu.tuple_words, npu.kfp)
+        assert ("buffers" in own) == ("ring" in npu.inlets)
+
+
+def test_rows_used(one: Report) -> None:
+    """As many as the layers need: the design was made for this network; only powers of two leave room."""
+    used = {m.name: m.used for m in one.memories if m.npu == 0}
+    assert (used["kernels"], used["thresholds"], used["layers"], used["pool_layers"]) == (81, 28, 4, 3)
+    assert used["pool_olds"] == 0  # no pool window reads a tuple twice
+    assert used["map_store"] is not None
+    assert used["map_store"] > 32
+    assert used["pool_fifo"] is None
+
+
+def test_area_by_the_model_or_by_yosys(
+    made: Made, run: Callable[[str], Measured], one: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (one.area.source, one.area.resources) == ("model", estimate(one.design))
+
+    class Synthesised:
+        total = Resources(lut=1, ff=2, bram36=3, lutram=4, dsp=5)
+
+    monkeypatch.setattr(gathering, "area", lambda design: Synthesised)
+    found = gather(made("digits-cnn"), run("digits-cnn"), synthesise=True).area
+    assert (found.source, found.resources) == ("yosys", Synthesised.total)
+
+
+# the commands
+
+
+def test_commands(made: Made) -> None:
+    """As given, where a command made the build."""
+    build = replace(made("digits-cnn").build, folder=Path("a b"))
+    by_hand = [
+        "bitloom simulate 'a b' 'my net.npz' --frames 6",
+        "bitloom report 'a b' 'my net.npz' --frames 6",
+        "bitloom area 'a b'",
+    ]
+    assert commands(build, 6, "my net.npz") == by_hand
+    words = ("bitloom", "build", "my net.npz", "--out", "a b")
+    assert commands(replace(build, command=words), 6, "my net.npz") == [
+        "bitloom build 'my net.npz' --out 'a b'",
+        *by_hand,
+    ]
+
+
+def test_order_and_work_are_those_of_the_build(tmp_path: Path) -> None:
+    model, work = networks.load("digits-cnn"), {"conv_3": "input"}
+    design = fit("d", [model], replace(DIGITS, accumulators=8), order="raster", work=work)
+    build(tmp_path / "b", design, [model], order="raster", work=work)
+    found = compiled(load(tmp_path / "b"), model)
+    assert found.plan.schedule.order == "raster"
+    assert found.plan.work == ["output", "output", "input", "output"]
+
+
+# what doesn't belong together
+
+
+def test_another_model_is_refused(made: Made) -> None:
+    found = made("digits-cnn")
+    arrays = {name: dict(own) for name, own in found.model.arrays.items()}
+    arrays["dense_4"]["weight"] = -arrays["dense_4"]["weight"]
+    with pytest.raises(ValueError, match=r"digits-cnn was compiled from \w{16}, got the model \w{16}: build again$"):
+        compiled(found.build, Model(found.model.network, arrays))
+
+
+def test_another_network_is_refused(made: Made) -> None:
+    build = made("digits-cnn").build
+    with value_error(f"{build.folder}: network must be one of digits-cnn, got 'digits-or'"):
+        compiled(build, networks.load("digits-or"))
+
+
+@pytest.mark.parametrize("what", ["network", "design", "model"])
+def test_a_run_of_something_else_is_refused(what: str, made: Made, run: Callable[[str], Measured]) -> None:
+    found, done = made("digits-cnn"), run("digits-cnn")
+    field, got = (what, "lfc") if what == "network" else (f"{what}_digest", "ab" * 8)
+    expected = getattr(done, field)[:16]
+    with value_error(f"{found.build.folder}: the run must be of {what} {expected}, got {got}"):
+        gather(found, replace(done, **{field: got}))
+
+
+def test_a_frame_is_bit_exact_if_it_is_so_in_every_batch(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frame 0 is wrong alone, frame 1 in the longest batch."""
+    found, seen = made("digits-cnn"), []
+
+    class Ran:
+        def __init__(self, build, model, images, batch):
+            assert len(images) == batch
+            self.golden = np.zeros((batch, 1, 1, 10))
+            self.outputs, self.counters = self.golden.copy(), {"cycles": 1}
+            if batch != 3:
+                self.outputs[int(batch > 1), 0, 0, 9] = 1
+
+    monkeypatch.setattr(measuring, "run", Ran)
+    done = measure(found.build, found.model, 6, lambda *progress: seen.append(progress))
+    assert (done.frames, done.bit_exact_frames) == (6, 4)
+    assert seen == [(1, 10), (4, 10), (10, 10)]
+
+
+@pytest.mark.parametrize("frames", [0, 1, 3, -2])
+def test_frames_are_even(frames: int, made: Made) -> None:
+    with value_error(f"report: frames must be an even number >= 2, got {frames}"):
+        measure(made("digits-cnn").build, made("digits-cnn").model, frames)

@@ -1,0 +1,264 @@
+"""Notebooks: each runs from top to bottom in a clean kernel, and comes to the right results; files as they are kept.
+
+A cell that is added at the end tells the values that the notebook leaves; tests look at these.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.zoo import digits
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import reference
+from bitloom.overlay.cli.commands import bitloom
+from tests.overlay.build.test_real_networks import FIGURES
+from tests.paths import ROOT
+
+FOLDER = ROOT / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+SECONDS = 900
+"""For one cell, the first build of a model among them, on a busy machine."""
+
+AS_ON_A_BOARD = """\
+import sys
+absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.designs"]
+sys.modules |= dict.fromkeys([*absent, "veriloggen", "sklearn", "click"])
+from pynq.pl_server.device import Device
+from bitloom.overlay.virtual.board import VirtualDevice
+Device._devices = [VirtualDevice("board")]
+"""
+"""A first cell: pynq finds a board, and nothing can be generated."""
+
+Values = dict[str, Any]
+Notebook = Callable[..., Values]
+
+
+@pytest.fixture
+def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
+    """notebook(name, board, key="expression", ...) -> value of each expression at the end, and under "pictures" the
+    names of the cells that show one. board : design whose bitstream lies beside the notebook, on a board."""
+    for variable, path in (("JUPYTER_DATA_DIR", "jupyter"), ("JUPYTER_RUNTIME_DIR", "run"), ("IPYTHONDIR", "ipython")):
+        monkeypatch.setenv(variable, str(tmp_path / path))
+    for variable in ("MPLBACKEND", "PYNQ_REMOTE_DEVICES"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(name: str, board: str | None = None, /, **expressions: str) -> Values:
+        folder = tmp_path / "notebooks"
+        shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
+        made = nbformat.read(folder / f"{name}.ipynb", as_version=4)
+        if board is not None:
+            bitstream(board, tmp_path / "build", folder)
+            made.cells.insert(0, new_code_cell(AS_ON_A_BOARD))
+        wanted = ", ".join(f"{key!r}: {expression}" for key, expression in expressions.items())
+        made.cells.append(new_code_cell(f"import json\nprint(json.dumps({{{wanted}}}, default=lambda v: v.item()))"))
+        client = NotebookClient(made, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}})
+        client.execute()
+        (told,) = made.cells[-1].outputs
+        return {**json.loads(told.text), "pictures": [cell.id for cell in made.cells if _picture(cell)]}
+
+    return run
+
+
+def bitstream(design: str, build: Path, folder: Path) -> None:
+    """Put a bitstream of a reference design into ``folder``, as it comes from Vivado, but for simulation."""
+    chosen = reference(design)
+    models = chosen.models()
+    made = builds.build(build, chosen.design(design, models), models, order=chosen.order, mapping=chosen.mapping)
+    for path in build.glob(f"{made.bit.stem}.*"):
+        shutil.copy(path, folder)
+
+
+def _picture(cell: nbformat.NotebookNode) -> bool:
+    return any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+class TestFile:
+    def test_is_kept_without_outputs(self, path: Path):
+        kept = nbformat.read(path, as_version=4)
+        nbformat.validate(kept)
+        assert (kept.nbformat, kept.nbformat_minor, kept.metadata) == (4, 5, METADATA)
+        for cell in kept.cells:
+            assert cell.metadata == {}
+            if cell.cell_type == "code":
+                assert (cell.outputs, cell.execution_count) == ([], None)
+
+    def test_ids_are_words(self, path: Path):
+        """They stay when cells move, so that differences of two versions can be read."""
+        ids = [cell.id for cell in nbformat.read(path, as_version=4).cells]
+        assert len(set(ids)) == len(ids)
+        assert [name for name in ids if not re.fullmatch(r"[a-z]+(-[a-z]+)*", name)] == []
+
+    def test_is_written_as_jupyter_writes_it(self, path: Path):
+        text = path.read_text()
+        assert text == nbformat.writes(nbformat.reads(text, as_version=4)) + "\n"
+
+    def test_links_lead_to_files(self, path: Path):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for target in re.findall(r"\]\(([^)#]+)\)", cell.source if cell.cell_type == "markdown" else ""):
+                assert (FOLDER / target).is_file()
+
+
+def test_images_are_those_of_the_demo():
+    """The notebooks bring them along: a board has no scikit-learn."""
+    with np.load(FOLDER / "digits.npz", allow_pickle=False) as kept:
+        data = digits.load_digits()._asdict()
+        assert set(kept) == set(data)
+        for key, array in data.items():
+            np.testing.assert_array_equal(kept[key], array)
+
+
+@pytest.mark.parametrize("board", [None, "digits-cnn"])
+def test_first_steps(board: str | None, notebook: Notebook):
+    found = notebook(
+        "1_first_steps",
+        board,
+        virtual="place.virtual",
+        right="int((predicted == labels).sum())",
+        classes="[int(k) for k in scores.argmax(axis=1)]",
+        predicted="[int(k) for k in predicted]",
+        exact="exact",
+        counters="counters",
+    )
+    assert found["virtual"] == (board is None)
+    assert (found["right"], found["exact"]) == (354, 360)
+    assert found["classes"] == found["predicted"]
+    counters = found["counters"]
+    assert counters["frames"] == 2 * 360
+    assert counters["npu0_beats"] == 2 * 360 * 1_346
+    assert counters["cycles"] <= 1.02 * counters["npu0_beats"]
+    assert found["pictures"] == ["look", "confusion", "scores"]
+
+
+@pytest.mark.parametrize("board", [None, pytest.param("digits-cnn-pipeline", marks=pytest.mark.slow)])
+def test_inside_the_accelerator(board: str | None, notebook: Notebook):
+    beats = [484, 648, 392, 90]
+    found = notebook(
+        "2_inside_the_accelerator",
+        board,
+        beats="[beats for _, beats in program.layers]",
+        alone="alone",
+        four="four",
+        many="many",
+        high="high if place.virtual else None",
+        tables="{t.stage.name: [t.capacity(False), len(t.index)] for t in pull.tables}",
+        orders="[auto.order, *(s.memory_bits for s in auto.compared)]",
+    )
+    assert found["beats"] == found_beats(found["alone"], 1) == found_beats(found["four"], 4) == beats
+    assert found_beats(found["many"], 200) == beats
+    _, _, steady, latency = FIGURES["digits-cnn-pipeline"]
+    assert (found["alone"]["cycles"], found["four"]["cycles"]) == (latency, latency + 3 * steady)
+    for counters in (found["alone"], found["four"], found["many"]):
+        for n in range(4):
+            parts = (counters[f"npu{n}_{key}"] for key in ("beats", "wait_input", "wait_room", "wait_table"))
+            assert sum(parts) == counters["cycles"]
+    if board is None:
+        assert found["high"] == [5 * count for count in beats]  # in the waveform of the first five frames
+    assert found["tables"]["pool_2"] == [1, 36]
+    assert found["orders"] == ["raster", 537_558, 424_498]
+    assert found["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
+
+
+def found_beats(counters: dict[str, int], frames: int) -> list[float]:
+    return [counters[f"npu{n}_beats"] / frames for n in range(4)]
+
+
+@pytest.mark.slow
+def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
+    """The command that it names builds the same once more."""
+    found = notebook(
+        "3_make_your_own",
+        accuracy="accuracy",
+        hardware="report['accuracy_hardware']",
+        frames="[done.frames, done.bit_exact_frames]",
+        cycles="[measured, figures.cycles]",
+        lut="figures.lut",
+        faster="[row.figures.lut for row in front if row.figures.cycles < figures.cycles]",
+        board="target.name",
+        sources="[path.name for path in made.sources.iterdir()]",
+        digest="made.digest",
+        model="file.model_digest(model)",
+        folder="str(Path().absolute())",
+    )
+    assert found["accuracy"] == found["hardware"] > 0.94
+    assert found["frames"] == [360, 360]
+    measured, promised = found["cycles"]
+    assert measured == promised <= 100e6 / 150_000
+    assert found["faster"]
+    assert min(found["faster"]) > found["lut"]
+    assert {"Makefile", "src", "component.xml", "my-digits.program.npz"} <= set(found["sources"])
+    assert found["board"] == "Pynq-Z2"
+    assert found["pictures"] == ["curve", "choose"]
+    monkeypatch.chdir(found["folder"])
+    text = (FOLDER / "3_make_your_own.ipynb").read_text()
+    (command,) = re.findall(r"    bitloom (build .*)\"", text)
+    again = CliRunner().invoke(bitloom, [*command.split(), "--json"], catch_exceptions=False)
+    assert json.loads(again.stdout)["digest"] == found["digest"]
+    assert builds.load("build/again").program("my-digits").model_digest == found["model"]
+
+
+@pytest.mark.parametrize("board", [None, pytest.param("cnv-w1a1-shared", marks=pytest.mark.slow)])
+def test_many_networks(board: str | None, notebook: Notebook):
+    found = notebook(
+        "4_many_networks",
+        board,
+        frames="frames",
+        exact="exact",
+        accuracy="accuracy",
+        beats="program.ideal_cycles",
+        odd="[int(k) for k in is_odd]",
+        golden="[int(k) for k in model.forward(images).reshape(360, 2).argmax(axis=1)]",
+        refusal="refusal",
+    )
+    assert list(found["exact"]) == ["cnv-w1a1", "lfc-w1a1", "digits-cnn", "digits-or"]
+    assert found["exact"] == found["frames"]
+    assert min(found["frames"].values()) > 0
+    assert {key: round(value, 3) for key, value in found["accuracy"].items() if key != "odd"} == {
+        "digits-cnn": 0.983, "digits-or": 0.919,
+    }  # fmt: skip
+    assert found["odd"] == found["golden"]
+    assert found["accuracy"]["odd"] > 0.85
+    assert found["refusal"] == "large: windows must be >= 961, design cnv-w1a1-shared has 900"
+    assert found["pictures"] == ["digits"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["present", "absent"])
+def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    if data == "absent":
+        monkeypatch.setenv("BITLOOM_DATA", str(tmp_path / "nothing"))
+    elif not (networks.data_folder() / "cnvW1A1_cifar10_golden.npz").exists():
+        pytest.skip(f"recorded board data are absent: {networks.data_folder()} (set BITLOOM_DATA to their folder)")
+    else:
+        monkeypatch.setenv("BITLOOM_DATA", str(networks.data_folder()))
+    found = notebook(
+        "5_cnv_on_cifar",
+        trained="trained",
+        exact="exact",
+        recorded="as_recorded if trained else None",
+        right="int((predicted == labels).sum()) if trained else None",
+        steady="steady",
+        counters="counters",
+    )
+    assert found["exact"] == 20
+    assert found["trained"] == (data == "present")
+    assert (found["recorded"], found["right"]) == ((4, 19) if data == "present" else (None, None))
+    _, _, steady, latency = FIGURES["cnv-w1a1"]
+    assert found["steady"] == steady
+    assert found["counters"]["cycles"] == latency + 19 * steady
+    assert found["pictures"] == ["look", "all", "cycles"]

@@ -1,0 +1,144 @@
+"""Pictures say what the data say: what is drawn is read back from the axes."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.overlay.explore.plot import draw
+from bitloom.overlay.show import plots
+from bitloom.overlay.show.report.colours import LIGHT
+from bitloom.overlay.show.vcd import Signal
+
+
+@pytest.fixture
+def axes() -> Iterator[Axes]:
+    figure = Figure()
+    yield figure.add_subplot()
+    figure.canvas.draw()  # nothing that is drawn fails late
+
+
+def texts(axes: Axes) -> list[tuple[str, float, float]]:
+    return [(text.get_text(), *text.get_position()) for text in axes.texts]
+
+
+def bars(axes: Axes) -> list[tuple[float, float]]:
+    """(left edge, width) of each bar."""
+    return [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+
+
+def test_images():
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    pictures = np.arange(3 * 4).reshape(3, 2, 2, 1)
+    plots.images(axes, pictures, ["a", "b", "c"], [False, True, False])
+    assert [one.get_title() for one in axes] == ["a", "b", "c"]
+    assert [one.title.get_color() for one in axes] == ["black", plots.BAD, "black"]
+    for one, picture in zip(axes, pictures):
+        np.testing.assert_array_equal(one.images[0].get_array(), picture[:, :, 0])
+        assert one.images[0].get_clim() == (0, 11)  # the same greys in all of them
+
+
+def test_colour_images(axes):
+    pictures = np.random.default_rng(0).integers(0, 256, (1, 2, 3, 3), dtype=np.uint8)
+    plots.images([axes], pictures, ["a"])
+    np.testing.assert_array_equal(axes.images[0].get_array(), pictures[0])
+
+
+def test_confusion(axes):
+    labels, predicted = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 1, 1, 0, 0])
+    plots.confusion(axes, labels, predicted, ["x", "y", "z"])
+    assert axes.images[0].get_array().tolist() == [[2, 1, 0], [0, 1, 0], [2, 0, 0]]
+    assert texts(axes) == [("2", 0, 0), ("1", 1, 0), ("1", 1, 1), ("2", 0, 2)]  # text, column, row
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["x", "y", "z"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted class", "class")
+
+
+def test_cycles(axes):
+    counters = {"cycles": 200, "npu0_beats": 150, "npu0_wait_input": 40, "npu0_wait_room": 10, "npu0_wait_table": 0,
+                "npu1_beats": 200, "npu1_wait_input": 0, "npu1_wait_room": 0, "npu1_wait_table": 0}  # fmt: skip
+    plots.cycles(axes, counters, ["first", "second"])
+    assert bars(axes) == [(0, 75), (0, 100), (75, 20), (100, 0), (95, 5), (100, 0)]
+    assert [text for text, _, _ in texts(axes)] == ["75.0%", "100.0%"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "beats", "waits for input", "waits for room",
+    ]  # fmt: skip
+    assert axes.get_xlabel() == "share of 200 cycles, %"
+    assert axes.yaxis_inverted()
+
+
+def signal(name: str, *changes: tuple[int, int]) -> Signal:
+    return Signal(name, *(np.array(part) for part in zip(*changes)))
+
+
+def test_waveform(axes):
+    """Cycle n is what holds at time 2 n; the first signal stands uppermost."""
+    signals = {
+        "bit": signal("bit", (0, 0), (5, 1), (9, 0)),
+        "number": signal("number", (0, 5), (7, 6), (13, 7)),
+    }
+    plots.waveform(axes, signals, 2, 8)
+    (line,) = axes.lines
+    assert line.get_xdata().tolist() == [2, 3, 4, 5, 6, 7, 8]
+    assert line.get_ydata().tolist() == [0, 1, 1, 0, 0, 0, 0]
+    spans = [path.vertices for bar in axes.collections[1:] for path in bar.get_paths()]
+    assert [(v[:, 0].min(), v[:, 0].max()) for v in spans] == [(2, 4), (4, 7), (7, 8)]
+    assert [(v[:, 1].min(), v[:, 1].max()) for v in spans] == [(-1.5, -0.5)] * 3
+    assert [text for text, _, _ in texts(axes)] == ["5", "6", "7"]
+    assert [(text.get_text(), place) for text, place in zip(axes.get_yticklabels(), axes.get_yticks())] == [
+        ("bit", 0.5), ("number", -1.0),
+    ]  # fmt: skip
+
+
+def test_values_without_room_are_left_out(axes):
+    values = signal("many", *((2 * t, 100 + t) for t in range(200)))
+    plots.waveform(axes, {"many": values}, 0, 200)
+    assert texts(axes) == []
+
+
+def test_visits(axes):
+    table = next(t for t in schedule(networks.load("digits-cnn").network, "pull").tables if t.stage.name == "conv_2")
+    plots.visits(axes, table, windows=2)
+    new, old = axes.lines[:2]
+    assert (new.get_xdata().tolist(), new.get_ydata().tolist()) == (
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+    )  # fmt: skip
+    assert (old.get_xdata().tolist(), old.get_ydata().tolist()) == ([9, 10, 12, 13, 15, 16], [1, 2, 4, 5, 7, 8])
+    assert [list(line.get_xdata()) for line in axes.lines[2:]] == [[8.5, 8.5]]
+    assert axes.get_title() == "conv_2, pull order"
+    assert axes.get_legend().get_texts()[0].get_text() == f"in the memory: {table.capacity(False)} tuples"
+
+
+@pytest.mark.parametrize(("label", "colour"), [(None, plots.GOOD), (1, plots.GOOD), (2, plots.BAD)])
+def test_scores(axes, label, colour):
+    plots.scores(axes, np.array([-3, 8, 2]), ["x", "y", "z"], label)
+    assert bars(axes) == [(0, -3), (0, 8), (0, 2)]
+    assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in (LIGHT["line"], colour, LIGHT["line"])]
+    bold = [text.get_text() for text in axes.get_yticklabels() if text.get_fontweight() == "bold"]
+    assert bold == ([] if label is None else ["xyz"[label]])
+    assert axes.get_xlabel() == "score"
+
+
+def row(npus: int, lut: int, cycles: float) -> Any:
+    """What the picture of a Pareto front looks at."""
+    return SimpleNamespace(
+        candidate=SimpleNamespace(npus=[None] * npus), figures=SimpleNamespace(lut=lut, cycles=cycles)
+    )
+
+
+def test_pareto_front(axes):
+    front = [row(3, 9000, 100.0), row(1, 2000, 700.0)]
+    draw(axes, "some network", front, front[1], 8000)
+    points, chosen, limit = axes.lines
+    assert (list(points.get_xdata()), list(points.get_ydata())) == ([9000, 2000], [100, 700])
+    assert [(text.get_text(), text.xy) for text in axes.texts] == [("3", (9000, 100)), ("1", (2000, 700))]
+    assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([2000], [700])
+    assert list(limit.get_xdata()) == [8000, 8000]
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "some network")

@@ -1,0 +1,166 @@
+"""The reference designs: bit-exact, and as fast as stated. Cycles are exact, so any change of them is a change here."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from bitloom.golden import file
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.hls_gen.design.npu import Npu, cascade
+from bitloom.overlay.build.designs import REFERENCES, Reference, reference
+from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.study import designs as benches
+from bitloom.overlay.study.designs import Figures, measure
+from bitloom.overlay.study.orders import orders
+from tests.cases import integer_cases
+from tests.errors import value_error
+
+KEYS = {
+    "name", "npus", "lanes", "xnor_lanes", "frames", "mismatches", "cycles_per_frame", "ideal_cycles_per_frame",
+    "utilisation", "beats_per_frame", "wait_input_per_frame", "wait_room_per_frame", "wait_table_per_frame",
+    "latency_cycles",
+}  # fmt: skip
+IDEAL = 220_512
+"""Spec B20: beats a frame of its network with KFP = KGP = 8."""
+
+
+def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> Figures:
+    design = reference(name)
+    return measure(name, replace(design, order=order or design.order), frames, folder)[0]
+
+
+def check(figures: Figures, cycles: int, latency: int) -> None:
+    """Bit-exact; cycles as stated; every cycle accounted for."""
+    assert set(figures) == KEYS
+    assert figures["mismatches"] == 0
+    assert (figures["cycles_per_frame"], figures["latency_cycles"]) == (cycles, latency)
+    assert figures["beats_per_frame"] == figures["ideal_cycles_per_frame"]
+    parts = ("beats", "wait_input", "wait_room", "wait_table")
+    assert sum(figures[f"{part}_per_frame"] for part in parts) == figures["cycles_per_frame"]
+    assert figures["utilisation"] == figures["ideal_cycles_per_frame"] / cycles
+
+
+def test_digits_cnn(tmp_path: Path) -> None:
+    figures = figures_of("digits-cnn", tmp_path, frames=8)
+    check(figures, cycles=1358, latency=1378)
+    assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["frames"]) == (1, 512, 512, 8)
+    assert figures["ideal_cycles_per_frame"] == 1346
+
+
+@pytest.mark.parametrize(("order", "cycles", "latency"), [("pull", 220_537, 220_560), ("raster", 221_011, 221_034)])
+def test_cifar_quick_int8(order: str, cycles: int, latency: int, tmp_path: Path) -> None:
+    figures = figures_of("cifar-quick-int8", tmp_path, order)
+    check(figures, cycles, latency)
+    assert (figures["lanes"], figures["xnor_lanes"], figures["ideal_cycles_per_frame"]) == (64, 0, IDEAL)
+    assert cycles <= 1.02 * IDEAL
+
+
+def test_several_npus_and_several_networks(tmp_path: Path) -> None:
+    """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
+    npu = Npu(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
+    design = Reference(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-cnn",))
+    figures = measure("two", design, 4, tmp_path)[0]
+    assert set(figures) == KEYS | {"per_npu", "also"}
+    assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["mismatches"]) == (2, 256, 256, 0)
+    cycles, npus = figures["cycles_per_frame"], figures["per_npu"]
+    assert [sum(npu.values()) for npu in npus] == [cycles, cycles]
+    busiest = max(npus, key=lambda npu: npu["beats"])
+    assert {f"{key}_per_frame": value for key, value in busiest.items()}.items() <= figures.items()
+    assert figures["ideal_cycles_per_frame"] == busiest["beats"] <= cycles
+    assert figures["utilisation"] == sum(npu["beats"] for npu in npus) / (2 * cycles)
+    (also,) = figures["also"]
+    assert (also["network"], also["frames"], also["mismatches"]) == ("digits-cnn", 4, 0)
+    assert also["cycles_per_frame"] > cycles  # the first frame's latency is in it
+
+
+def test_the_lengths_of_the_batches_do_not_matter(tmp_path: Path) -> None:
+    few, many = (figures_of("digits-cnn", tmp_path / str(n), frames=n) for n in (6, 20))
+    assert {**few, "frames": 0} == {**many, "frames": 0}
+
+
+def test_an_odd_number_of_frames_is_refused(tmp_path: Path) -> None:
+    with value_error("bench: frames must be an even number >= 2, got 3"):
+        figures_of("digits-cnn", tmp_path, frames=3)
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(bitloom, arguments)
+
+
+def test_command(tmp_path: Path) -> None:
+    result = call("bench", "digits-cnn", "--frames", "4", "--out", str(tmp_path), "--json")
+    assert result.exit_code == 0, result.output
+    (figures,) = json.loads(result.stdout)
+    assert set(figures) == KEYS
+    assert (tmp_path / "digits-cnn" / "build.json").is_file()
+    shown = call("bench", "digits-cnn", "--frames", "4", "--out", str(tmp_path))
+    assert f"{figures['cycles_per_frame']:,}" in shown.stdout
+
+
+def test_command_with_another_name() -> None:
+    result = call("bench", "digits-cnn", "nonet", "--json")
+    assert result.exit_code == 1
+    assert str(result.exception) == f"bitloom: design: name must be one of {', '.join(REFERENCES)}, got 'nonet'"
+
+
+def test_mismatches_fail_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    forward = benches.packed.forward
+
+    def wrong_first(model: Model, images: np.ndarray) -> np.ndarray:
+        out = forward(model, images)
+        out[0, 0, 0, 0] += 1
+        return out
+
+    monkeypatch.setattr(benches.packed, "forward", wrong_first)
+    result = call("bench", "digits-cnn", "--frames", "4", "--out", str(tmp_path), "--json")
+    assert '"mismatches": 1' in result.stdout
+    assert str(result.exception) == "bitloom: bench: every frame must equal golden, got others in digits-cnn (1)"
+
+
+def test_the_reference_designs_name_networks() -> None:
+    assert {design.network for design in REFERENCES.values()} <= set(networks.names())
+
+
+def test_orders_of_the_reference_network() -> None:
+    """Tuples of B7: without re-reading 335 in pull order; raster needs fewer. Here windows are passed several times."""
+    found = orders(networks.load("cifar-quick-int8"), REFERENCES["cifar-quick-int8"].npus[0])
+    first = found["layers"][0]
+    assert (first["pull"]["tuples_one_pass"], first["raster"]["tuples_one_pass"]) == (335, 132)
+    assert (first["pull"]["tuples"], first["raster"]["tuples"]) == (336, 133)
+    for order, totals in found["totals"].items():
+        assert totals["memory_bits"] == totals["tuple_memory_bits"] + totals["table_bits"]
+        assert totals["table_bits"] == sum(layer[order]["table_bits"] for layer in found["layers"])
+        assert totals["tuple_memory_bits"] == sum(
+            layer[order]["tuples"] * layer["tuple_bits"] for layer in found["layers"]
+        )
+    assert found["auto"] == min(found["totals"], key=lambda order: found["totals"][order]["memory_bits"]) == "raster"
+
+
+@pytest.mark.parametrize(("name", "auto"), [("digits-cnn", "pull"), ("cifar-quick-int8", "raster")])
+def test_orders_command(name: str, auto: str) -> None:
+    found = json.loads(call("orders", name, "--json").stdout)
+    assert (found["network"], found["auto"]) == (name, auto)
+    shown = CliRunner(env={"COLUMNS": "120"}).invoke(bitloom, ["orders", name]).stdout
+    for order in ("pull", "raster"):
+        for layer in found["layers"]:
+            assert layer["name"] in shown
+            assert f"{layer[order]['tuples']:,}" in shown
+            assert f"{layer[order]['table_bits']:,}" in shown
+        assert f"{found['totals'][order]['memory_bits']:,}" in shown
+    assert f"auto takes {auto}" in shown
+
+
+def test_orders_and_build_of_a_model_file(tmp_path: Path) -> None:
+    """A network of 8 bits that has no reference design gets the integer engine."""
+    model = dict(integer_cases())["int_small_cnn"]
+    file.save(model, tmp_path / "mine.npz")
+    assert json.loads(call("orders", str(tmp_path / "mine.npz"), "--json").stdout)["network"] == "int_small_cnn"
+    result = call("build", str(tmp_path / "mine.npz"), "--kfp", "16", "--out", str(tmp_path / "mine"), "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert (facts["kfp"], facts["kgp"], facts["lanes"]) == (16, 8, 128)

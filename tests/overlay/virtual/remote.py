@@ -1,0 +1,31 @@
+"""pynq's own RemoteDevice on a server in this process.
+
+pynq chooses its classes for interrupts when it is imported, by PYNQ_REMOTE_DEVICES, and looks for boards at one port
+only. Tests of whole clients set that variable, for another process (tests/overlay/virtual/serve/test_stock_pynq.py).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pynq.overlay
+import pytest
+from pynq.pl_server.device import Device
+from pynq.pl_server.remote_device import RemoteDevice, RemoteInterrupt
+
+from bitloom.overlay.virtual.board.device import reset_clocks
+from bitloom.overlay.virtual.serve.server import Server
+
+
+@contextmanager
+def remote_device(server: Server) -> Iterator[RemoteDevice]:
+    """The active device, set up as pynq is with PYNQ_REMOTE_DEVICES."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pynq.overlay, "Interrupt", RemoteInterrupt)
+        device = RemoteDevice(0, server.host, server.port)
+        patch.setattr(Device, "_active_device", device, raising=False)
+        reset_clocks()
+        try:
+            yield device
+        finally:
+            device.client.channel.close()
+            reset_clocks()

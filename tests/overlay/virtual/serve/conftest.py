@@ -1,0 +1,68 @@
+"""Servers: one with loop.v for the protocol, one build of digits-cnn for whole clients."""
+
+import grpc
+import pytest
+
+pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+
+from pynq.remote import buffer_pb2_grpc, gpio_pb2_grpc, mmio_pb2_grpc, remote_device_pb2_grpc
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.serve.server import Server
+from tests.overlay.conftest import loop_verilog
+from tests.overlay.platform.manifest import loop_manifest
+
+
+@pytest.fixture(scope="session")
+def bit(tmp_path_factory):
+    """A simulation .bit of loop.v."""
+    return write_simulation_overlay(tmp_path_factory.mktemp("loop"), loop_manifest(), loop_verilog())
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    """A build of digits-cnn, the one of ``bitloom demo``."""
+    model = networks.load("digits-cnn")
+    return builds.build(tmp_path_factory.mktemp("digits"), fit("digits", [model], DIGITS), [model])
+
+
+@pytest.fixture
+def server(bit):
+    """A server of loop.v on a free port."""
+    with Server(bit, port=0) as made:
+        yield made
+
+
+class Client:
+    """The stubs of all services, on one connection."""
+
+    def __init__(self, server):
+        own = [("grpc.use_local_subchannel_pool", 1)]  # else clients in one process share a connection
+        self.channel = grpc.insecure_channel(f"{server.host}:{server.port}", own)
+        self.files = remote_device_pb2_grpc.RemoteDeviceStub(self.channel)
+        self.registers = mmio_pb2_grpc.MmioStub(self.channel)
+        self.buffers = buffer_pb2_grpc.RemoteBufferStub(self.channel)
+        self.gpio = gpio_pb2_grpc.GpioStub(self.channel)
+
+
+@pytest.fixture
+def connect(server):
+    """connect() -> another Client of ``server``."""
+    clients = []
+
+    def connect():
+        clients.append(Client(server))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.channel.close()
+
+
+@pytest.fixture
+def client(connect):
+    return connect()

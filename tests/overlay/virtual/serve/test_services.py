@@ -1,0 +1,338 @@
+"""The services, call by call: what they do, and what they refuse with which words."""
+
+import threading
+import time
+
+import grpc
+import pytest
+from pynq.pl_server import remote_device
+from pynq.pl_server.embedded_device import bit2bin
+from pynq.remote import buffer_pb2, gpio_pb2, mmio_pb2, remote_device_pb2
+
+from bitloom.overlay.virtual import serve
+from bitloom.overlay.virtual.serve import buffers, server, stream
+from tests.overlay.conftest import FAULTS
+from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
+
+from .calls import (
+    FIRMWARE,
+    FLAGS,
+    address,
+    allocate,
+    exists,
+    flush,
+    free,
+    get,
+    invalidate,
+    load,
+    mapping,
+    put,
+    read,
+    read_file,
+    refused,
+    write,
+    write_file,
+)
+
+DEVICE, DMA = 0xA001_0000, 0xA000_0000
+
+
+@pytest.fixture
+def core(client):
+    """The mapping of the device's registers."""
+    return mapping(client, DEVICE, 0x1000)
+
+
+@pytest.fixture
+def binary(bit):
+    return bit2bin(bit.read_bytes())
+
+
+def test_the_port_is_pynqs():
+    assert serve.PORT == remote_device.PYNQ_PORT
+
+
+# Registers
+
+
+def test_registers(client, core):
+    assert get(client, core, IDENT) == 0x424C4D31
+    assert get(client, core, IDENT, 2) == 0x4D31
+    assert get(client, core, IDENT, 1) == 0x31
+    put(client, core, ADDEND, 77)
+    assert get(client, core, ADDEND) == 77
+    assert get(client, mapping(client, DEVICE + ADDEND, 4), 0) == 77
+
+
+def test_registers_one_after_another(client):
+    dma = mapping(client, DMA, 0x10000)
+    put(client, dma, 0x18, (0x1234_5678_0000_0010).to_bytes(8, "little"))
+    assert (get(client, dma, 0x18), get(client, dma, 0x1C)) == (0x10, 0x1234_5678)
+
+
+def test_a_mapping_needs_nothing_of_the_server(client, connect):
+    mmio = mapping(client, DEVICE, 0x1000)
+    assert get(connect(), mmio, IDENT) == 0x424C4D31
+
+
+def test_registers_that_are_refused(client, core):
+    with refused("INVALID_ARGUMENT", "read: length must be 1, 2 or 4 bytes, got 8"):
+        get(client, core, 0, 8)
+    with refused("INVALID_ARGUMENT", "read: length must be 1, 2 or 4 bytes, got 0"):
+        get(client, core, 0, 0)
+    with refused("OUT_OF_RANGE", "read of 0xA0010002: the address must be a multiple of 4"):
+        get(client, core, 2)
+    for offset in (0xFFD, 0x1000, 1 << 63):
+        rule = "offset + 4 must be <= 4096, the mapping's length"
+        with refused("OUT_OF_RANGE", f"0xA0010000: {rule}, got offset {offset}"):
+            get(client, core, offset)
+    with refused("OUT_OF_RANGE", "0xA0010000: offset + 8 must be <= 4096, the mapping's length, got offset 4092"):
+        put(client, core, 4092, bytes(8))
+    for data in (b"", bytes(3), bytes(4100)):
+        rule = "data must be 1 to 1024 words of 4 bytes"
+        with refused("INVALID_ARGUMENT", f"write: {rule}, got {len(data)} bytes"):
+            put(client, core, 0, data)
+    for key in ("", "7", "0xA0010000+0x1000", "0xa0010000+0x1000 ", "x" * 5000):
+        with refused("NOT_FOUND", f"mmio_id must be one that get_mmio gave, got {key[:40]!r}"):
+            get(client, key, 0)
+
+
+def test_nothing_answers_at_an_address(client):
+    known = "axi_dma_0 0xA0000000..0xA000FFFF, bitloom_0 0xA0010000..0xA0010FFF, axi_intc_0 0xA0020000..0xA002FFFF"
+    with refused("OUT_OF_RANGE", f"read of 0xB0000004: nothing answers there ({known})"):
+        get(client, mapping(client, 0xB000_0000, 0x1000), 4)
+    top = mapping(client, (1 << 64) - 4, (1 << 64) - 1)
+    with refused("OUT_OF_RANGE", f"write of 0x10000000000000000: nothing answers there ({known})"):
+        put(client, top, 4, 1)
+
+
+def test_faults_of_the_device_and_mistakes_of_a_driver(client, server, core):
+    server.system.timeout_cycles = 5000
+    with refused("DEADLINE_EXCEEDED", "polling: no progress for 5000 cycles"):
+        while True:
+            get(client, core, IDENT)
+    put(client, core, FAULT, FAULTS["no_read_answer"])
+    with refused("DEADLINE_EXCEEDED", "read of register 0x000: no answer for 10000 cycles"):
+        get(client, core, IDENT)
+    server.system.load(server.bit)
+    dma = mapping(client, DMA, 0x10000)
+    key = allocate(client, 64)
+    put(client, dma, 0x30, 1)
+    put(client, dma, 0x48, address(client, key))
+    with refused(
+        "OUT_OF_RANGE", f"axi_dma S2MM: 0x{address(client, key):X} + 68 bytes is not inside one allocated buffer"
+    ):
+        put(client, dma, 0x58, 68)
+    with refused("FAILED_PRECONDITION", "axi_dma S2MM: LENGTH written while a transfer is running"):
+        put(client, dma, 0x58, 64)
+
+
+def test_nothing_is_loaded(client, server, core):
+    server.system.close()
+    with refused("FAILED_PRECONDITION", "Virtual device: no bitstream is loaded"):
+        get(client, core, IDENT)
+
+
+# Buffers
+
+
+def test_only_flush_reaches_the_memory_and_only_invalidate_comes_back(client, server):
+    key = allocate(client, 8)
+    memory = server.system.ddr.view(address(client, key), 8)
+    memory[:] = 1
+    write(client, (key, b"abcd"), (key, b"efgh"))
+    assert read(client, key) == b"abcdefgh"
+    assert memory.tobytes() == b"\x01" * 8
+    flush(client, key)
+    assert memory.tobytes() == b"abcdefgh"
+    memory[:] = 2
+    assert read(client, key) == b"abcdefgh"
+    invalidate(client, key)
+    assert read(client, key) == b"\x02" * 8
+    write(client, (key, b"x"))
+    assert read(client, key) == b"x" + b"\x02" * 7
+
+
+def test_a_buffer_longer_than_a_message(client):
+    data = bytes(range(256)) * (5 << 12) + b"end!"
+    key = allocate(client, len(data))
+    write(client, *((key, data[i : i + (2 << 20)]) for i in range(0, len(data), 2 << 20)))
+    assert read(client, key) == data
+
+
+def test_buffers_are_freed(client, server):
+    before = server.system.ddr.used
+    keys = [allocate(client, 5000) for _ in range(3)]
+    assert server.system.ddr.used == before + 3 * 8192
+    for key in keys:
+        assert client.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)).cacheable
+        free(client, key)
+    assert server.system.ddr.used == before
+    assert allocate(client, 1) not in keys
+
+
+def test_buffers_that_are_refused(client):
+    for size in (0, -1, buffers.MOST_BYTES + 1):
+        with refused("INVALID_ARGUMENT", f"allocate: size must be 1..67108864 bytes, got {size}"):
+            allocate(client, size)
+    key = allocate(client, 8)
+    with refused("OUT_OF_RANGE", f"{key}: at most 8 bytes must come, got 9"):
+        write(client, (key, b"12345"), (key, b"6789"))
+    other = allocate(client, 8)
+    with refused("INVALID_ARGUMENT", f"buffer_id: all pieces must be for {key!r}, got one for {other!r}"):
+        write(client, (key, b"1234"), (other, b"5678"))
+    with refused("INVALID_ARGUMENT", "buffer_id: at least one piece must come, got none"):
+        write(client)
+    free(client, key)
+    for call in (free, flush, invalidate, read, address, lambda client, key: write(client, (key, b"1"))):
+        with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {key!r}"):
+            call(client, key)
+    with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {'x' * 40!r}"):
+        read(client, "x" * 100_000)
+
+
+def test_no_more_memory_than_there_is(client, server):
+    with refused("RESOURCE_EXHAUSTED", f"DDR: no {64 << 20} bytes in a row are free of {256 << 20}"):
+        for _ in range(5):
+            allocate(client, 64 << 20)
+
+
+def test_no_more_buffers_than_allowed(client):
+    keys = [allocate(client, 1) for _ in range(buffers.MOST_BUFFERS)]
+    with refused("RESOURCE_EXHAUSTED", "allocate: at most 256 buffers must be in use, got one more"):
+        allocate(client, 1)
+    free(client, keys[7])
+    allocate(client, 1)
+
+
+# Files, and loading a bitstream
+
+
+def test_the_files_of_a_board(client):
+    assert b"aarch64" in read_file(client, "/proc/version")
+    assert read_file(client, "/proc/device-tree/chosen/pynq_board") == b"Virtual\0"
+    assert read_file(client, "/sys/class/fpga_manager/fpga0/state") == b"operating\n"
+    assert exists(client, "/proc/version")
+    assert not exists(client, "/lib/firmware/loop.bin")
+    assert not exists(client, "/etc/passwd")
+
+
+def test_loading_begins_anew(client, core, server, binary):
+    put(client, core, ADDEND, 5)
+    first = server.system.simulation
+    load(client, binary)
+    assert server.system.simulation is not first
+    assert get(client, core, ADDEND) == 1
+    assert not exists(client, "/lib/firmware/loop.bin")
+    write_file(client, (FIRMWARE, b"loop.bin\n"))
+    assert read_file(client, FLAGS) == b"0\n"
+
+
+def test_no_other_bitstream_and_no_part_of_one(client, bit, binary):
+    rule = f"must be the overlay that is served, {bit.name}, got another bitstream"
+    for data in (b"", binary[:-4], binary[:-1] + b"x"):
+        with refused("FAILED_PRECONDITION", f"loop.bin: {rule}"):
+            write_file(client, ("/lib/firmware/loop.bin", data))
+    with refused("OUT_OF_RANGE", f"/lib/firmware/x: at most {len(binary)} bytes must come, got {len(binary) + 1}"):
+        write_file(client, ("/lib/firmware/x", binary), ("/lib/firmware/x", b"1"))
+    with refused("NOT_FOUND", "loop.bin: must be in /lib/firmware/ to be loaded, and isn't"):
+        write_file(client, (FIRMWARE, b"loop.bin"))
+    with refused("UNIMPLEMENTED", f"{FLAGS}: flags must be 0, a whole bitstream"):
+        write_file(client, (FLAGS, b"1"))
+    announce = client.files.set_bitstream_attrs
+    assert announce(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="loop.bin")).status
+    with refused("UNIMPLEMENTED", "loop.bin: must be a whole bitstream"):
+        announce(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="loop.bin", partial=True))
+
+
+def test_files_that_are_refused(client):
+    known = "/proc/version, /proc/device-tree/chosen/pynq_board, /sys/class/fpga_manager/fpga0/state, " + FLAGS
+    for path in ("/etc/passwd", "/lib/firmware/loop.bin", "", FIRMWARE):
+        with refused("NOT_FOUND", f"{path}: one of {known} must be read"):
+            read_file(client, path)
+    for path in ("/etc/passwd", "/proc/version", ""):
+        with refused("PERMISSION_DENIED", f"{path}: /lib/firmware/NAME, {FLAGS} or {FIRMWARE} must be written"):
+            write_file(client, (path, b"x"))
+    odd = "a\nb" * 40
+    with refused("PERMISSION_DENIED", f"{odd[:100]!r}: /lib/firmware/NAME, {FLAGS} or {FIRMWARE} must be written"):
+        write_file(client, (odd, b"x"))
+    with refused("OUT_OF_RANGE", f"{FIRMWARE}: at most 255 bytes must come, got 256"):
+        write_file(client, (FIRMWARE, bytes(256)))
+
+
+def test_names_of_firmware_are_bounded(client, binary):
+    with refused("RESOURCE_EXHAUSTED", f"/lib/firmware/{'x' * 100!r}: at most 64 names of 255 characters must be used"):
+        write_file(client, (f"/lib/firmware/{'x' * 256}", binary))
+    for i in range(64):
+        write_file(client, (f"/lib/firmware/{i}", binary))
+    with refused("RESOURCE_EXHAUSTED", "/lib/firmware/64: at most 64 names of 255 characters must be used"):
+        write_file(client, ("/lib/firmware/64", binary))
+    load(client, binary, "63")
+
+
+# Bounds of all calls
+
+
+def test_what_there_is_not(client):
+    with refused("UNIMPLEMENTED", "Method not found!"):
+        client.gpio.get_gpio(gpio_pb2.GetGpioRequest(index=1, direction="in"))
+    with refused("UNIMPLEMENTED", "Method not implemented!"):
+        client.files.shutdown(remote_device_pb2.ShutdownRequest())
+
+
+def test_messages_are_bounded(client):
+    key = allocate(client, 8 << 20)
+    with pytest.raises(grpc.RpcError) as e:
+        write(client, (key, bytes(stream.MESSAGE_BYTES)))
+    assert e.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    write(client, (key, bytes(stream.MESSAGE_BYTES - 100)))
+
+
+class Held:
+    """A write that begins and doesn't end until ``release``."""
+
+    def __init__(self, client, key):
+        self._end = threading.Event()
+        self.call = client.buffers.write.future(self._pieces(key))
+
+    def _pieces(self, key):
+        yield buffer_pb2.BufferWriteRequest(buffer_id=key, data=b"1")
+        self._end.wait(30)
+
+    def release(self):
+        self._end.set()
+
+
+def test_calls_at_a_time_are_bounded(client, connect):
+    key, others, more = allocate(client, 8), [connect() for _ in range(3)], 5
+    held = [Held(others[i % 3], key) for i in range(server.MOST_CALLS + more)]
+    end = time.monotonic() + 20
+    while sum(one.call.done() for one in held) < more:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    for one in held:
+        one.release()
+    codes = [one.call.code().name for one in held]
+    assert (codes.count("RESOURCE_EXHAUSTED"), codes.count("OK")) == (more, server.MOST_CALLS)
+    assert read(client, key)[:1] == b"1"
+
+
+def test_a_request_in_pieces_can_not_keep_its_thread(client, monkeypatch):
+    monkeypatch.setattr(stream, "SECONDS", 0.2)
+    key = allocate(client, 8)
+    held = Held(client, key)
+    with pytest.raises(grpc.RpcError) as e:
+        held.call.result(10)
+    assert e.value.code() == grpc.StatusCode.CANCELLED
+    held.release()
+    assert read(client, key)[:1] == b"1"
+
+
+def test_bytes_that_are_no_message(server, client):
+    """A request that protobuf can't read."""
+    call = client.channel.unary_unary("/mmio.Mmio/read")
+    with pytest.raises(grpc.RpcError) as e:
+        call(b"\xff\xff\xff")
+    assert e.value.code().name == "INTERNAL"
+    assert get(client, mapping(client, DEVICE, 0x1000), IDENT) == 0x424C4D31
+    assert client.registers.get_mmio(mmio_pb2.GetMmioRequest()).mmio_id == "0x0+0x0"

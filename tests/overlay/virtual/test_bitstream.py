@@ -1,0 +1,82 @@
+"""The files of a simulation overlay."""
+
+import json
+import re
+
+import pytest
+
+from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.hwh import hwh_text
+from bitloom.overlay.virtual.bitstream import OverlayError, read_simulation_overlay, write_simulation_overlay
+from tests.overlay.platform.manifest import loop_manifest
+
+VERILOG = "module bitloom_top; endmodule\n"
+
+
+def test_the_same_content_gets_the_same_names(tmp_path):
+    first = write_simulation_overlay(tmp_path / "a", loop_manifest(), VERILOG)
+    second = write_simulation_overlay(tmp_path / "b", loop_manifest(), VERILOG)
+    assert first.name == second.name
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == [
+        f"{first.stem}.{suffix}" for suffix in ("bit", "hwh", "manifest.json", "v")
+    ]
+
+
+def test_other_content_gets_another_stem(tmp_path):
+    other = {**loop_manifest(), "digest": "f" * 64}
+    written = [
+        write_simulation_overlay(tmp_path, loop_manifest(), VERILOG),
+        write_simulation_overlay(tmp_path, loop_manifest(), VERILOG + "// changed\n"),
+        write_simulation_overlay(tmp_path, other, VERILOG),
+        write_simulation_overlay(tmp_path, loop_manifest(), VERILOG, arch="zynq"),
+    ]
+    assert len({path.stem for path in written}) == 4
+    hwhs = {path.with_suffix(".hwh").read_text() for path in written}
+    assert len(hwhs) == len({path.read_bytes() for path in written}) == 3  # the .bit follows the .hwh
+
+
+def test_the_bit_says_what_it_is_and_configures_nothing(tmp_path):
+    embedded = pytest.importorskip("pynq.pl_server.embedded_device")
+    path = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)
+    header = embedded.parse_bit_header(path.read_bytes())
+    assert header["design"] == "loop SIMULATION ONLY"
+    assert len(header["data"]) % 4 == 0
+    assert bytes.fromhex("AA995566") not in path.read_bytes()  # the synchronisation word
+
+
+def test_reads_back(tmp_path):
+    files = read_simulation_overlay(write_simulation_overlay(tmp_path, loop_manifest(), VERILOG))
+    assert files.verilog == VERILOG
+    assert files.manifest == json.loads(json.dumps(loop_manifest()))
+
+
+def test_refuses_a_real_bitstream(tmp_path):
+    (tmp_path / "real.bit").write_bytes(b"\0\x09" + bytes(500))
+    with pytest.raises(OverlayError, match=r"^real\.bit: a virtual board loads only simulation overlays"):
+        read_simulation_overlay(tmp_path / "real.bit")
+
+
+def test_refuses_an_hwh_of_another_design(tmp_path):
+    path = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)
+    path.with_suffix(".hwh").write_text("<EDKSYSTEM/>")
+    with pytest.raises(OverlayError, match=re.escape(f"{path.stem}.hwh is not the one that it was written with")):
+        read_simulation_overlay(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arch": "versal"}, "block design loop: arch must be zynq or zynqmp, got 'versal'"),
+        ({"stream_bits": 16}, "block design loop: stream_bits must be 32 or 64, got 16"),
+        ({"vlnv": "a:b:c"}, "block design loop: vlnv must be vendor:library:name:1.0, got 'a:b:c'"),
+    ],
+)
+def test_block_design_rules(change, message):
+    arguments = {"name": "loop", "vlnv": "a:b:c:1.0", "digest": "0", "stream_bits": 32, "registers": ()}
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        BlockDesign(**{**arguments, **change})
+
+
+def test_the_hwh_is_escaped():
+    assert "IDENT &amp; more &lt;" in hwh_text(BlockDesign.from_manifest(loop_manifest()))

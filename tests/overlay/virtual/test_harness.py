@@ -1,0 +1,323 @@
+"""The harness itself: counts, stalls, registers, protocol rules, watchdog, on a hand-written device."""
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout
+from bitloom.overlay.virtual.sim.model import RegisterError
+from tests.overlay.conftest import loop_verilog
+
+IDENT, CONTROL, STATUS, IRQ_ENABLE, IRQ_STATUS = 0x000, 0x020, 0x024, 0x040, 0x044
+CYCLES, WORDS_IN, WORDS_OUT, ADDEND = 0x050, 0x058, 0x05C, 0x100
+REGISTERS = [{"name": "IDENT", "offset": IDENT}, {"name": "WORDS_OUT", "offset": WORDS_OUT}]
+
+
+def numbers(count, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**32, count, dtype=np.uint32)
+
+
+def test_every_word_comes_back_in_order_with_its_last(loop):
+    simulation = loop()
+    data = numbers(100)
+    flags = np.arange(100) % 7 == 3
+    simulation.send(data, flags)
+    simulation.run(words=100)
+    words, lasts = simulation.received()
+    assert (words == data + np.uint32(1)).all()
+    assert (lasts == flags).all()
+
+
+def test_one_word_a_cycle_and_two_cycles_of_latency(loop):
+    simulation = loop()
+    before = simulation.cycles
+    simulation.send(numbers(1000))
+    simulation.run(words=1000)
+    assert simulation.cycles - before == 1001
+    state = simulation.state()
+    assert (state["words_taken"], state["words_given"], state["sink_queued"]) == (1000, 1000, 1000)
+
+
+def test_the_hardware_counts_the_same_cycles_and_words(loop):
+    simulation = loop()
+    simulation.stall(source=0.3, sink=0.6, seed=5)
+    first, at_first = simulation.read_register(CYCLES), simulation.cycles
+    simulation.send(numbers(300))
+    simulation.receive(300)
+    second, at_second = simulation.read_register(CYCLES), simulation.cycles
+    assert second - first == at_second - at_first
+    assert simulation.read_register(WORDS_IN) == simulation.read_register(WORDS_OUT) == 300
+
+
+def test_64_bit_stream_words_are_low_half_first(loop):
+    simulation = loop(stream_bits=64)
+    data = numbers(40)
+    simulation.send(data, last=True)
+    out = simulation.receive(40)
+    wide = data.astype(np.uint64)
+    expected = (wide[0::2] | wide[1::2] << np.uint64(32)) + np.uint64(1)
+    assert (out.view(np.uint64) == expected).all()
+    assert simulation.state()["lasts_given"] == 1
+
+
+def test_64_bit_stream_takes_no_half_word(loop):
+    simulation = loop(stream_bits=64)
+    with pytest.raises(
+        ValueError, match=r"^send: the number of words must be a multiple of 2 on a 64-bit stream, got 3$"
+    ):
+        simulation.send([1, 2, 3])
+
+
+@pytest.mark.parametrize("kind", ["none", "combinational_ready"])
+@pytest.mark.parametrize(("source", "sink"), [(0.5, 0.0), (0.0, 0.5), (0.4, 0.7), (0.95, 0.95)])
+def test_same_data_with_every_stall(loop, kind, source, sink):
+    data, flags = numbers(200, seed=1), numbers(200, seed=2) % 5 == 0
+    for seed in range(5):
+        simulation = loop(kind)
+        simulation.stall(source=source, sink=sink, seed=seed)
+        simulation.send(data, flags)
+        simulation.run(words=200)
+        words, lasts = simulation.received()
+        assert (words == data + np.uint32(1)).all()
+        assert (lasts == flags).all()
+
+
+def test_stalls_happen_as_often_as_told_and_follow_the_seed(loop):
+    def cycles(seed):
+        simulation = loop()
+        simulation.stall(source=0.25, sink=0.5, seed=seed)
+        simulation.send(numbers(4000))
+        simulation.run(words=4000)
+        state = simulation.state()
+        return state["cycle"], state["source_stalls"], state["sink_stalls"]
+
+    assert cycles(1) == cycles(1) != cycles(2)
+    total, source_stalls, sink_stalls = cycles(3)
+    assert 7700 < total < 9000  # half of the cycles are refused
+    assert sink_stalls > 3000
+    assert source_stalls > 500
+
+
+def test_sink_stalls_do_not_change_source_stalls(loop):
+    def source_stalls(sink):
+        simulation = loop()
+        simulation.stall(source=0.5, sink=sink, seed=9)
+        simulation.send(numbers(500))
+        simulation.run(words=500)
+        return simulation.state()["source_stalls"]
+
+    assert source_stalls(0.0) == source_stalls(0.2)
+
+
+def test_the_sink_takes_no_more_than_its_credit(loop):
+    simulation = loop()
+    simulation.open_sink(10)
+    simulation.send(numbers(30), numbers(30) * 0 + (np.arange(30) == 14))
+    assert simulation.run(sink_closed=True) == "sink_closed"
+    simulation.run(50)
+    assert simulation.received()[0].size == 10
+    simulation.open_sink(100, close_on_last=True)
+    simulation.run(sink_closed=True)
+    words, lasts = simulation.received()
+    assert words.size == 5
+    assert lasts.tolist() == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("cycles", [0, 123, 200_000, 450_001])
+def test_run_without_condition_is_exact(loop, cycles):
+    simulation = loop()
+    before = simulation.cycles
+    assert simulation.run(cycles) == "cycles"
+    assert simulation.cycles - before == cycles
+
+
+def test_long_streams_in_small_pieces(loop):
+    simulation = loop()
+    total = 3_000_000
+    simulation.send(np.arange(total))
+    done = 0
+    while done < total:
+        words = simulation.receive(250_000)
+        simulation.run(300)  # more arrives than is taken
+        assert (words == np.arange(done + 1, done + 250_001)).all()
+        done += words.size
+
+
+def test_registers(loop):
+    simulation = loop()
+    assert simulation.read_register(IDENT) == 0x424C4D31
+    simulation.write_register(ADDEND, 7)
+    assert simulation.read_register(ADDEND, response_delay=5) == 7
+    simulation.send([1, 2, 3])
+    assert simulation.receive(3).tolist() == [8, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("address_delay", "data_delay", "response_delay"), [(0, 4, 0), (4, 0, 0), (1, 0, 9), (0, 0, 3)]
+)
+def test_write_orders(loop, address_delay, data_delay, response_delay):
+    simulation = loop()
+    delays = {"address_delay": address_delay, "data_delay": data_delay, "response_delay": response_delay}
+    simulation.write_register(ADDEND, 0xCAFE, **delays)
+    assert simulation.read_register(ADDEND) == 0xCAFE
+
+
+def test_a_partial_write_is_refused(loop):
+    simulation = loop()
+    assert simulation.try_write(ADDEND, 5, strobes=1) == "SLVERR"
+    assert simulation.read_register(ADDEND) == 1
+    with pytest.raises(RegisterError, match=r"^write of register 0x100: answered SLVERR$"):
+        simulation.write_register(ADDEND, 5, strobes=3)
+
+
+def test_a_register_offset_has_12_bits(loop):
+    with pytest.raises(ValueError, match=r"^register: offset must be 0\.\.0xFFF \(12 address bits\), got 0x1000$"):
+        loop().read_register(0x1000)
+
+
+def test_interrupt_stops_a_run(loop):
+    simulation = loop()
+    simulation.write_register(IRQ_ENABLE, 1)
+    simulation.send(numbers(20), last=True)
+    assert simulation.run(interrupt=True) == "interrupt"
+    assert simulation.interrupt
+    simulation.write_register(IRQ_STATUS, 1)
+    assert not simulation.interrupt
+
+
+def test_reset_starts_anew(loop):
+    simulation = loop()
+    simulation.open_sink(0)
+    simulation.send(numbers(5))
+    simulation.run(20)
+    simulation.write_register(ADDEND, 3)
+    simulation.reset()
+    simulation.open_sink()
+    assert simulation.read_register(ADDEND) == 1
+    assert simulation.run(20) == "cycles"
+    assert simulation.received()[0].size == 0
+
+
+STREAM_FAULTS = {
+    "drops_valid": r"^m_axis: tvalid must stay high until tready, it fell \(cycle \d+\)$",
+    "changes_data": r"^m_axis: tdata must not change while it waits for tready, it went from 0x4 to 0x5 ",
+    "changes_last": r"^m_axis: tlast must not change while it waits for tready, it went from 0 to 1 ",
+    "fatal": r"^(\$stop|Verilog \$stop) at .*bitloom_top\.v:\d+ \(cycle \d+\)$",
+}
+
+
+@pytest.mark.parametrize("fault", sorted(STREAM_FAULTS))
+def test_a_stream_fault_is_caught(loop, fault):
+    simulation = loop(fault)
+    simulation.stall(sink=0.5, seed=1)
+    simulation.send(np.arange(50))
+    with pytest.raises(ProtocolError, match=STREAM_FAULTS[fault]):
+        simulation.receive(50)
+    with pytest.raises(ProtocolError):  # and the simulation stays over
+        simulation.run(1)
+
+
+def test_a_fault_that_never_meets_a_stall_goes_unseen_with_the_checks_off(loop):
+    simulation = loop("changes_data")
+    simulation.check(False)
+    simulation.stall(sink=0.5, seed=1)
+    simulation.send(np.arange(50))
+    assert (simulation.receive(50) != np.arange(50) + 1).any()
+
+
+def test_valid_that_waits_for_ready_is_caught_by_the_probe(loop):
+    simulation = loop("depends_on_ready")
+    simulation.check(probe_ready=True)
+    simulation.send(np.arange(5))
+    with pytest.raises(ProtocolError, match=r"^m_axis: tvalid must not depend on tready of the same cycle "):
+        simulation.receive(5)
+
+
+def test_the_probe_changes_nothing_on_a_sound_design(loop):
+    simulation = loop()
+    simulation.check(probe_ready=True)
+    simulation.stall(source=0.3, sink=0.5)
+    simulation.send(np.arange(50))
+    assert (simulation.receive(50) == np.arange(50) + 1).all()
+
+
+def test_register_answers_are_checked(loop):
+    simulation = loop("read_data_changes")
+    assert simulation.read_register(IDENT) == 0x424C4D31
+    with pytest.raises(ProtocolError, match=r"^s_axi: rdata must not change while it waits for rready"):
+        simulation.read_register(IDENT, response_delay=3)
+    simulation = loop("bvalid_falls")
+    with pytest.raises(ProtocolError, match=r"^s_axi: bvalid must stay high until bready, it fell"):
+        simulation.write_register(ADDEND, 1, response_delay=3)
+
+
+def test_a_register_that_never_answers_times_out(loop):
+    with pytest.raises(SimulationTimeout, match=r"^read of register 0x000: no answer for 10000 cycles"):
+        loop("no_read_answer", registers=REGISTERS).read_register(IDENT)
+
+
+def test_a_soft_reset_may_take_back_what_is_offered(loop):
+    simulation = loop()
+    simulation.open_sink(0)
+    simulation.send(numbers(1))
+    simulation.run(10)
+    assert simulation.state()["m_axis_tvalid"] == 1
+    simulation.write_register(CONTROL, 2)
+    assert simulation.state()["m_axis_tvalid"] == 0
+
+
+def test_timeout_names_registers_and_streams(loop):
+    simulation = loop("hangs", registers=REGISTERS, timeout_cycles=1000)
+    simulation.send(numbers(20))
+    with pytest.raises(SimulationTimeout, match=r"^words: no progress for 1000 cycles") as caught:
+        simulation.receive(20)
+    text = str(caught.value)
+    assert "IDENT                  0x424C4D31" in text
+    assert "WORDS_OUT              0x00000005" in text
+    state = caught.value.state
+    assert state["registers"]["WORDS_OUT"] == 5
+    assert state["words_given"] == 5
+    assert state["m_axis_tvalid"] == 0
+    assert state["source_queued"] == 20 - state["words_taken"] > 0
+    assert state["cycle"] - state["progress_cycle"] >= 1000
+
+
+def test_a_limit_in_cycles(loop):
+    simulation = loop()
+    simulation.stall(sink=1.0)
+    simulation.send(numbers(3))
+    with pytest.raises(SimulationTimeout, match=r"^words: not reached for 77 cycles"):
+        simulation.receive(3, max_cycles=77)
+
+
+def test_a_device_that_offers_words_during_reset_is_caught():
+    line = "assign m_axis_tvalid = valid &"
+    assert line in loop_verilog()
+    with pytest.raises(ProtocolError, match=r"^m_axis: tvalid must be low during reset \(cycle 8\)$"):
+        Simulation.build(loop_verilog().replace(line, "assign m_axis_tvalid = rst | valid &"))
+
+
+def test_two_models_live_side_by_side(loop):
+    narrow, wide, hanging = loop(), loop(stream_bits=64), loop("hangs")
+    for simulation in (narrow, wide, hanging):
+        simulation.send(np.arange(4))
+    for simulation in (narrow, wide, hanging):
+        assert simulation.receive(4)[0] == 1
+
+
+def test_waveform(loop, tmp_path):
+    simulation = loop(trace=True)
+    simulation.open_waveform(tmp_path / "loop.vcd")
+    simulation.send(np.arange(10))
+    simulation.receive(10)
+    simulation.close_waveform()
+    text = (tmp_path / "loop.vcd").read_text()
+    assert "m_axis_tdata" in text
+    assert text.count("\n#") > 20
+    with pytest.raises(RuntimeError, match=r"must be built with trace=True"):
+        loop().open_waveform(tmp_path / "no.vcd")
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5])
+def test_a_stall_is_a_probability(loop, value):
+    with pytest.raises(ValueError, match=rf"^stall: sink must be a probability 0\.\.1, got {value}$"):
+        loop().stall(sink=value)

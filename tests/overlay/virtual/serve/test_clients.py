@@ -67,8 +67,8 @@ def test_connections_that_say_nothing(server, bit):
 VANISHES = textwrap.dedent("""
     import sys, time
     import grpc
-    from tests.overlay.serve.calls import *
-    from tests.overlay.serve.conftest import Client
+    from tests.overlay.virtual.serve.calls import *
+    from tests.overlay.virtual.serve.conftest import Client
     from types import SimpleNamespace
 
     client = Client(SimpleNamespace(host="127.0.0.1", port=int(sys.argv[1])))

@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.program import Program
 from .flow import Deadlock, simulate, spill
 from .integer_rows import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
-from .plan import NpuPlan, Plan, Work, plan
+from .plan import Dataflow, NpuPlan, Plan, plan
 from .raster_rows import MODULAR
 from .streamed_weights import Layer, Placement, Stream, place
 from .tables import FLAGS, Tables
@@ -30,22 +30,22 @@ from .tables import FLAGS, Tables
 def compile_model(
     model: Model,
     manifest: Manifest,
-    order: str = "auto",
-    work: Work = "output",
+    map_order: str = "auto",
+    dataflow: Dataflow = "output_stationary",
     *,
     mapping: Sequence[int] | None = None,
     chunk: int = 1,
 ) -> Program:
-    """``model`` as a program for the design of ``manifest``. order: "pull", "raster" or "auto"
+    """``model`` as a program for the design of ``manifest``. map_order: "pull", "raster" or "auto"
     (hls_gen.compiler.schedule).
 
-    work : order of work of the layers.  mapping : NPU of each weighted layer.  chunk : tuples of a chunk between
-    neighbours (hls_gen.compiler.plan).
+    dataflow : of the layers (hls_gen.compiler.plan).  mapping : NPU of each weighted layer.  chunk : tuples of a chunk
+    between neighbours (hls_gen.compiler.plan).
 
     ValueError, in one line with the need and what there is, where it doesn't fit.
     """
     network, count = model.network, len(manifest.npus)
-    made = plan(model, [npu.parameters for npu in manifest.npus], order, work, mapping=mapping, chunk=chunk)
+    made = plan(model, [npu.parameters for npu in manifest.npus], map_order, dataflow, mapping=mapping, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     placement = None
     if manifest.npus[0].parameters.get("stream_weights"):

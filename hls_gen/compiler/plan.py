@@ -5,6 +5,7 @@ model --golden.lowering--> passes --golden.schedule--> orders --this--> table ro
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -98,25 +99,41 @@ class Plan:
     """NPU of each layer."""
     ideal: list[tuple[str, int]] = field(default_factory=list)
     """Name and beats of each layer."""
-    work: list[str] = field(default_factory=list)
-    """Order of work of each layer."""
+    dataflow: list[str] = field(default_factory=list)
+    """Dataflow of each layer."""
 
 
-WORK = ("output", "input", "auto")
-Work = str | Mapping[str, str]
-"""Order of work: one for all layers, or by layer name ("output" for those not named).
+DATAFLOWS = ("output_stationary", "input_stationary", "auto")
+Dataflow = str | Mapping[str, str]
+"""Dataflow: one for all layers, or by layer name ("output_stationary" for those not named).
 
-"output" (spec B9): a window is passed once for each group of kgp kernels. "input" (A10): a word is used by all groups
-before the next, so that nothing is read again; needs as many accumulators as groups. "auto": "input" where there are
-several groups and accumulators for two windows.
+"output_stationary" (spec B9): sums stay in the PEs, and a window is passed once for each group of kgp kernels.
+"input_stationary" (A10): a word stays until all groups have used it, so that nothing is read again; needs as many
+accumulators as groups. "auto": "input_stationary" where there are several groups and accumulators for two windows.
 """
+
+OLD_DATAFLOWS = {"output": "output_stationary", "input": "input_stationary"}
+"""Names that files written by bitloom 0.1 have."""
+
+
+def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
+    """(map order, dataflow) of a file's JSON data, by their present names or by those of bitloom 0.1.
+
+    KeyError where there are neither.
+    """
+    if "map_order" in data:
+        return data["map_order"], data["dataflow"]
+    old = data["work"]
+    if isinstance(old, str):
+        return data["order"], OLD_DATAFLOWS.get(old, old)
+    return data["order"], {name: OLD_DATAFLOWS.get(value, value) for name, value in old.items()}
 
 
 def plan(
     model: Model,
     geometries: Sequence[Geometry],
-    order: str = "auto",
-    work: Work = "output",
+    map_order: str = "auto",
+    dataflow: Dataflow = "output_stationary",
     *,
     mapping: Sequence[int] | None = None,
     chunk: int = 1,
@@ -124,7 +141,7 @@ def plan(
     """What ``model`` needs of a chain of NPUs with these geometries (kind, feature_bits, weight_bits, kfp, kgp, pfp,
     ol, planes, shift_bits, accumulate, accumulators, binariser_bits, raster, pool, inlets, outlets, buffer_words).
 
-    order : of the maps, "pull", "raster" or "auto" (hls_gen.compiler.schedule).
+    map_order : "pull", "raster" or "auto" (hls_gen.compiler.schedule).
     mapping : NPU of each weighted layer, whose kind it is computed by; by default hls_gen.compiler.mapping.assign's.
     chunk : tuples of a chunk between neighbours, >= 1, fewer where a buffer holds fewer (spec D4). A map of one tuple,
         as dense layers have it, goes word by word, so that its reader begins while it is still being made.
@@ -133,14 +150,15 @@ def plan(
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
     lowered, mapping = mapped(model, geometries, mapping)
-    made, layout, code = _begin(lowered, geometries, order)
+    made, layout, code = _begin(lowered, geometries, map_order)
     made.mapping = list(mapping)
     parts, passes, source = iter(made.schedule.tables), lowered.passes, "host"
     for number, p in enumerate(passes):
         npu = made.npus[mapping[number]]
         is_last = number == len(passes) - 1
-        inner = _inner_groups(p, npu.geometry, work if isinstance(work, str) else work.get(p.name, "output"))
-        made.work.append("input" if inner > 1 else "output")
+        chosen = dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
+        inner = _inner_groups(p, npu.geometry, chosen)
+        made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
         if isinstance(p, Pass):
             _check_accumulation(p, npu.geometry["accumulate"])
         if source == "ring":
@@ -165,9 +183,9 @@ def _chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> 
     return min(tuples, buffer // words) * words if words <= buffer else buffer
 
 
-def _begin(lowered: Lowered, geometries: Sequence[Geometry], order: str) -> tuple[Plan, Layout, Ints]:
+def _begin(lowered: Lowered, geometries: Sequence[Geometry], map_order: str) -> tuple[Plan, Layout, Ints]:
     """A plan without layers; layout and codes of the input's words."""
-    geometry, orders = geometries[0], _orders(lowered.passes, order, geometries)
+    geometry, orders = geometries[0], _orders(lowered.passes, map_order, geometries)
     kfp, binariser_bits = int(geometry["kfp"]), int(geometry["binariser_bits"])
     limits = np.zeros((0, 0), np.int64)
     if isinstance(lowered.passes[0], IntegerPass):
@@ -201,10 +219,10 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
     return integer.input_words(lowered.source, layout, order, bits), limits
 
 
-def _orders(passes: Sequence[Pass | IntegerPass], order: str, geometries: Sequence[Geometry]) -> Schedule:
+def _orders(passes: Sequence[Pass | IntegerPass], map_order: str, geometries: Sequence[Geometry]) -> Schedule:
     """Orders of all maps; where all NPUs have counters, ``auto`` weighs no tables that are not needed."""
     counters = all(g.get("raster", False) for g in geometries)
-    return (raster_schedule if counters else schedule)(_stages(passes), order)
+    return (raster_schedule if counters else schedule)(_stages(passes), map_order)
 
 
 def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
@@ -295,14 +313,16 @@ def _convolution(
     return len(tables.index) * p.visits * words * groups
 
 
-def _inner_groups(p: Pass | IntegerPass, geometry: Geometry, work: str) -> int:
-    """Kernel groups that use a word in turn: all of them in order of work "input", else 1."""
-    if work not in WORK:
-        raise ValueError(f"{p.name}: order of work must be one of {', '.join(WORK)}, got {work!r}")
+def _inner_groups(p: Pass | IntegerPass, geometry: Geometry, dataflow: str) -> int:
+    """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
+    if dataflow not in DATAFLOWS:
+        raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
     groups, accumulators = -(-p.out_channels // int(geometry["kgp"])), int(geometry["accumulators"])
-    if work == "input" and groups > accumulators:
-        raise ValueError(f"{p.name}: order of work input needs accumulators >= {groups}, the NPU has {accumulators}")
-    return groups if work == "input" or (work == "auto" and 2 * groups <= accumulators) else 1
+    if dataflow == "input_stationary" and groups > accumulators:
+        raise ValueError(
+            f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"
+        )
+    return groups if dataflow == "input_stationary" or (dataflow == "auto" and 2 * groups <= accumulators) else 1
 
 
 def _check_accumulation(p: Pass, npu: str) -> None:

@@ -31,11 +31,11 @@ def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
     return out
 
 
-def raster_schedule(chain: Sequence[Stage], order: str) -> Schedule:
+def raster_schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
     """As hls_gen.compiler.schedule for an NPU with counters: ``auto`` weighs no tables where there are none."""
-    found = schedule(chain, order)
-    if order != "auto":
+    found = schedule(chain, map_order)
+    if map_order != "auto":
         return found
     best = min(found.compared, key=lambda s: s.memory_bits - sum(
         t.bits(t.capacity(t.stage.kind == "conv")).total for t in s.tables if Raster.of(t)))  # fmt: skip
-    return Schedule(order=best.order, tables=best.tables, compared=found.compared)
+    return Schedule(map_order=best.map_order, tables=best.tables, compared=found.compared)

@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.npu import Design, Npu, least_acc_bits
 
 from .flow import smooth
-from .plan import NpuPlan, Plan, Work, plan
+from .plan import Dataflow, NpuPlan, Plan, plan
 
 GEOMETRY = (
     "kind",
@@ -36,14 +36,14 @@ FLOW_FRAMES = 4
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
-def fit(
+def size_memories(
     name: str,
     models: Sequence[Model],
     foldings: Npu | Sequence[Npu],
     *,
     stream_bits: int = 32,
-    order: str = "auto",
-    work: Work = "output",
+    map_order: str = "auto",
+    dataflow: Dataflow = "output_stationary",
     mapping: Sequence[int] | None = None,
     spill_words: int | None = None,
     stream_weights: bool = False,
@@ -62,7 +62,7 @@ def fit(
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     npus = (foldings,) if isinstance(foldings, Npu) else tuple(foldings)
     geometries = [geometry(npu) for npu in npus]
-    plans: list[Plan] = [plan(m, geometries, order, work, mapping=mapping) for m in models]
+    plans: list[Plan] = [plan(m, geometries, map_order, dataflow, mapping=mapping) for m in models]
     if stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]

@@ -54,7 +54,7 @@ class Tables:
 
         words : of a tuple.  visits : beats of each word at a tap, one after another, with a kernel row each.
         reread : a window is passed several times, so its tuples must stay until it ends.
-        inner : kernel rows of a word, used one after another (order of work "input").
+        inner : kernel rows of a word, used one after another (dataflow input_stationary).
         """
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds = _taps(tables, visits)

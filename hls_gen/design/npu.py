@@ -57,8 +57,8 @@ class Npu:
     collect : 0, or bits of a register in each PE that takes the products of a window before they are reduced at once: a
         multiple of kfp. Binary only, with one accumulator, no planes and no shift_bits.
     acc_bits : width of the accumulators, 4..32.
-    accumulators : of each PE: 1, registers, for the order of work ``output``; or a power of two of them in a small
-        memory, which also allows ``input``: at least the kernel groups of a layer, twice as many for overlap.
+    accumulators : of each PE: 1, registers, for dataflow output_stationary; or a power of two of them in a small
+        memory, which also allows input_stationary: at least the kernel groups of a layer, twice as many for overlap.
     planes : 0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary
         only.
     shift_bits : 0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.plan import Work
+from bitloom.hls_gen.compiler.plan import Dataflow, read_choices
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
@@ -32,7 +32,7 @@ SOURCES = "vivado"
 
 @dataclass(frozen=True)
 class Build:
-    """A finished build. programs : network name -> file.  order, work : with which they were compiled.
+    """A finished build. programs : network name -> file.  map_order, dataflow : with which they were compiled.
 
     command : words of the command line that made it, () if none did.  sources : folder for Vivado, or None.
     """
@@ -42,8 +42,8 @@ class Build:
     digest: str
     bit: Path
     programs: dict[str, Path]
-    order: str = "auto"
-    work: Work = "output"
+    map_order: str = "auto"
+    dataflow: Dataflow = "output_stationary"
     command: tuple[str, ...] = ()
     sources: Path | None = None
 
@@ -59,8 +59,8 @@ def build(
     design: Design,
     models: Sequence[Model],
     *,
-    order: str = "auto",
-    work: Work = "output",
+    map_order: str = "auto",
+    dataflow: Dataflow = "output_stationary",
     mapping: Sequence[int] | None = None,
     arch: str | None = None,
     board: Board | None = None,
@@ -69,7 +69,7 @@ def build(
 ) -> Build:
     """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
 
-    order, work, mapping : of the maps, of the layers' beats, of the layers to NPUs (hls_gen.compiler.plan).
+    map_order, dataflow, mapping : of the maps, of the layers, of layers to NPUs (hls_gen.compiler.plan).
     arch, board, clock_mhz : as for BlockDesign. With a board there are also sources for its bitstream.
     command : words of the command line, to be kept.
 
@@ -79,7 +79,7 @@ def build(
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, arch=arch, clock_mhz=clock_mhz, board=board)
-    programs = {m.network.name: compile_model(m, manifest, order, work, mapping=mapping) for m in models}
+    programs = {m.network.name: compile_model(m, manifest, map_order, dataflow, mapping=mapping) for m in models}
     _clear(folder)
     (folder / "rtl").mkdir(parents=True)
     for name, text in made.modules.items():
@@ -100,11 +100,11 @@ def build(
     description = {
         "format": FORMAT, "version": 1, "design": design.to_dict(), "digest": manifest.digest, "bit": bit.name,
         "programs": {name: path.name for name, path in files.items()},
-        "order": order, "work": work if isinstance(work, str) else dict(work), "command": list(command),
-        "sources": SOURCES if board else None,
+        "map_order": map_order, "dataflow": dataflow if isinstance(dataflow, str) else dict(dataflow), "command":
+        list(command), "sources": SOURCES if board else None,
     }  # fmt: skip
     (folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
-    return Build(folder, design, manifest.digest, bit, files, order, work, tuple(command), sources)
+    return Build(folder, design, manifest.digest, bit, files, map_order, dataflow, tuple(command), sources)
 
 
 def load(folder: Path | str) -> Build:
@@ -119,7 +119,7 @@ def load(folder: Path | str) -> Build:
         programs = {name: path.parent / file for name, file in data["programs"].items()}
         sources = path.parent / data["sources"] if data.get("sources") else None
         design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
-        how = data["order"], data["work"], tuple(data["command"])
+        how = *read_choices(data), tuple(data["command"])
         return Build(path.parent, design, data["digest"], bit, programs, *how, sources)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None

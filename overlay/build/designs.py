@@ -8,7 +8,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
@@ -33,15 +33,15 @@ def stage(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
 class Reference:
     """A design that figures are given for.
 
-    network : name for networks.load.  npus, stream_bits, order, work, mapping : as for fit.  equal : all NPUs have
-    the same memories.  also : further networks that run on the same design.
+    network : name for networks.load.  npus, stream_bits, map_order, dataflow, mapping : as for size_memories.  equal :
+    all NPUs have the same memories.  also : further networks that run on the same design.
     """
 
     network: str
     npus: tuple[Npu, ...]
     stream_bits: int = 32
-    order: str = "auto"
-    work: Mapping[str, str] = field(default_factory=dict)
+    map_order: str = "auto"
+    dataflow: Mapping[str, str] = field(default_factory=dict)
     mapping: tuple[int, ...] | None = None
     equal: bool = False
     also: tuple[str, ...] = ()
@@ -52,8 +52,8 @@ class Reference:
 
     def design(self, name: str, models: list[Model], stream_weights: bool = False) -> Design:
         """The design, with memories as large as the models need."""
-        return fit(
-            name, models, self.npus, stream_bits=self.stream_bits, order=self.order, work=self.work,
+        return size_memories(
+            name, models, self.npus, stream_bits=self.stream_bits, map_order=self.map_order, dataflow=self.dataflow,
             mapping=self.mapping, equal=self.equal, stream_weights=stream_weights,
         )  # fmt: skip
 
@@ -63,15 +63,15 @@ REFERENCES: dict[str, Reference] = {
     "digits-cnn-pipeline": Reference(
         network="digits-cnn",
         npus=pipeline([stage(7, 16, 4, planes=6), stage(16, 16, 4, pool=8), stage(32, 8, 2), stage(32, 2)]),
-        order="pull",
+        map_order="pull",
     ),
-    "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), order="pull"),
-    "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), order="pull"),
-    "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), order="pull"),
+    "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), map_order="pull"),
+    "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), map_order="pull"),
+    "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), map_order="pull"),
     "bnn-int8-ends": Reference(
         network="bnn-int8-ends",
         npus=cascade([ENDS_FIRST, ENDS_MIDDLE, replace(INTEGER, kgp=2, pool=False)]),
-        order="pull",
+        map_order="pull",
     ),
     "bnn-int8-ends-ring2": Reference(
         network="bnn-int8-ends",
@@ -79,7 +79,7 @@ REFERENCES: dict[str, Reference] = {
             replace(ENDS_FIRST, inlets=("host", "ring"), outlets=("ring", "host")),
             replace(ENDS_MIDDLE, inlets=("ring", "loop"), outlets=("ring", "loop")),
         ),
-        order="pull",
+        map_order="pull",
         mapping=(0, 1, 1, 1, 1, 0),
     ),
     "cnv-w1a1": Reference(
@@ -98,8 +98,8 @@ REFERENCES: dict[str, Reference] = {
             ]
         ),
         stream_bits=64,
-        order="pull",
-        work={"conv_5": "input", "dense_7": "input"},
+        map_order="pull",
+        dataflow={"conv_5": "input_stationary", "dense_7": "input_stationary"},
     ),
     "cnv-w1a1-max": Reference(
         network="cnv-w1a1",
@@ -109,7 +109,7 @@ REFERENCES: dict[str, Reference] = {
             stage(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
         ),
         stream_bits=64,
-        order="pull",
+        map_order="pull",
         mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2),
     ),
     "cnv-w1a1-z020": Reference(
@@ -128,13 +128,13 @@ REFERENCES: dict[str, Reference] = {
             ]
         ),
         stream_bits=64,
-        order="pull",
+        map_order="pull",
     ),
     "cnv-w1a1-ring3": Reference(
         network="cnv-w1a1",
         npus=ring([Npu(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
         stream_bits=64,
-        order="pull",
+        map_order="pull",
         equal=True,
         also=("digits-cnn",),
     ),
@@ -142,14 +142,14 @@ REFERENCES: dict[str, Reference] = {
         network="cnv-w1a1",
         npus=(Npu(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
         stream_bits=64,
-        order="raster",
+        map_order="raster",
         also=("lfc-w1a1", "digits-cnn", "digits-or"),
     ),
     "lfc-w1a1": Reference(
         network="lfc-w1a1",
         npus=pipeline([stage(49, 32, 2), stage(64, 32, 2, accumulators=64), stage(64, 32, 2), stage(2, 10)]),
         stream_bits=64,
-        work={"dense_1": "input"},
+        dataflow={"dense_1": "input_stationary"},
     ),
 }
 
@@ -166,16 +166,16 @@ def chosen(
     name: str | None = None,
     parameters: Mapping[str, int] | None = None,
     stream_bits: str | None = None,
-    order: str | None = None,
+    map_order: str | None = None,
     one_npu: bool = False,
 ) -> Reference:
     """The design for ``model`` that a command was asked for: the reference of that name, or of the model's; with
     ``parameters`` of an NPU, or where there is no reference, one NPU with these instead of its default ones."""
     found = reference(name) if name else REFERENCES.get(model.network.name)
     if found is None or parameters or one_npu:
-        order = order or "auto"
+        map_order = map_order or "auto"
         found = Reference(network=model.network.name, npus=(replace(folding(model), **(parameters or {})),))
-    return replace(found, stream_bits=int(stream_bits or found.stream_bits), order=order or found.order)
+    return replace(found, stream_bits=int(stream_bits or found.stream_bits), map_order=map_order or found.map_order)
 
 
 def folding(model: Model) -> Npu:

@@ -29,12 +29,15 @@ SHARE = 0.01
 @click.option("--ol", type=int, help="Results that leave the array in a cycle.")
 @click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
-@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
+@click.option(
+    "--map-order", "--order", "map_order", type=click.Choice(["auto", "pull", "raster"]),
+    help="Order of maps.  [default: the design's]",
+)  # fmt: skip
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option
 @one_line_errors
 def area_command(
-    source: str, stream_bits: str | None, order: str | None, paths: int, as_json: bool, **folding: int | None
+    source: str, stream_bits: str | None, map_order: str | None, paths: int, as_json: bool, **folding: int | None
 ) -> None:
     """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
 
@@ -44,7 +47,7 @@ def area_command(
     """
     given = {key: value for key, value in folding.items() if value is not None}
     with working("synthesis (minutes for a large design)"):
-        made = area(_design(source, given, stream_bits, order))
+        made = area(_design(source, given, stream_bits, map_order))
     if as_json:
         dump(made.to_dict())
         return
@@ -59,15 +62,15 @@ def area_command(
         grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest)
 
 
-def _design(source: str, folding: dict[str, int], stream_bits: str | None, order: str | None) -> Design:
+def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_order: str | None) -> Design:
     """The design of a build's folder, or one that fits a network."""
     if Path(source).is_dir():
-        if folding or stream_bits or order:
+        if folding or stream_bits or map_order:
             raise ValueError(f"{source}: a build has its folding, give no options of it")
         return builds.load(source).design
     name = reference(source).network if source in REFERENCES else source
     model = networks.find(name)
-    made = chosen(model, source if source in REFERENCES else None, folding, stream_bits, order)
+    made = chosen(model, source if source in REFERENCES else None, folding, stream_bits, map_order)
     models = made.models() if source in REFERENCES else [model]
     return made.design(model.network.name, models)
 

@@ -8,7 +8,7 @@ import click
 from bitloom.golden import zoo as networks
 from bitloom.overlay.build.designs import REFERENCES, folding, reference
 from bitloom.overlay.study import designs as benches
-from bitloom.overlay.study.orders import TOTALS, orders
+from bitloom.overlay.study.map_orders import TOTALS, orders
 
 from .bench_conv import cpu, gpu
 from .show import bar, dump, grid, json_option, one_line_errors, working

@@ -37,7 +37,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option("--order", type=click.Choice(["auto", "pull", "raster"]), help="Order of maps.  [default: the design's]")
+@click.option(
+    "--map-order", "--order", "map_order", type=click.Choice(["auto", "pull", "raster"]),
+    help="Order of maps.  [default: the design's]",
+)  # fmt: skip
 @click.option(
     "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
 )
@@ -52,7 +55,7 @@ def build_command(
     foldings: Path | None,
     stream_bits: str | None,
     stream_weights: bool,
-    order: str | None,
+    map_order: str | None,
     arch: str | None,
     board_name: str | None,
     clock_mhz: float,
@@ -72,16 +75,16 @@ def build_command(
     reference: Reference | Candidate
     with working("generating Verilog and compiling the network"):
         if foldings is not None:
-            others = {"design": design_name, "stream-bits": stream_bits, "order": order, **given}
+            others = {"design": design_name, "stream-bits": stream_bits, "order": map_order, **given}
             _refuse([k for k, v in others.items() if v] + ["stream-weights"] * stream_weights)
             reference = Candidate.load(foldings, subject.model)
             design = reference.design(subject.model, subject.name)
         else:
-            reference = chosen(subject.model, subject.design, given, stream_bits, order, one_npu=stream_weights)
+            reference = chosen(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
             design = reference.design(subject.name, subject.models, stream_weights=stream_weights)
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
-            order=reference.order, work=dict(reference.work), mapping=reference.mapping,
+            map_order=reference.map_order, dataflow=dict(reference.dataflow), mapping=reference.mapping,
             arch=arch, board=target, clock_mhz=clock_mhz, command=_words(click.get_current_context()),
         )  # fmt: skip
     facts = _facts(subject, design, made, target)

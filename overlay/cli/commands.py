@@ -12,7 +12,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import DIGITS
 from bitloom.overlay.build.run import Run, random_images, run
@@ -22,11 +22,11 @@ from .area import area_command
 from .bench import bench, orders_command
 from .build import build_command
 from .crosscheck import crosscheck_command
+from .dataflows import dataflows_command
 from .explore import explore_command
 from .report import report_command
 from .serve import serve_command
 from .show import bar, dump, json_option, one_line_errors, table, working
-from .work import work_command
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -45,7 +45,7 @@ bitloom.add_command(build_command)
 bitloom.add_command(crosscheck_command)
 bitloom.add_command(explore_command)
 bitloom.add_command(report_command)
-bitloom.add_command(work_command)
+bitloom.add_command(dataflows_command)
 bitloom.add_command(orders_command)
 bitloom.add_command(serve_command)
 
@@ -69,7 +69,7 @@ def demo(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None
     data = digits.load_digits()
     images, labels = data.test_images[:frames], data.test_labels[:frames]
     with working("generating Verilog and compiling the network"):
-        made = builds.build(out, fit("digits", [model], DIGITS), [model])
+        made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
     done = _run(made, model, images, stall=stall, seed=seed)
     report = done.report(labels)
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")

@@ -34,7 +34,10 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate.")
 @click.option("--latency", type=float, help="Latency at most, in cycles.")
 @click.option("--stream-bits", type=click.Choice(["32", "64"]), default="64", help="Width of the streams.")
-@click.option("--order", type=click.Choice(["pull", "raster"]), default="pull", help="Order of the maps.")
+@click.option(
+    "--map-order", "--order", "map_order", type=click.Choice(["pull", "raster"]), default="pull",
+    help="Order of the maps.",
+)  # fmt: skip
 @click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
 @click.option(
     "--halvings",
@@ -61,7 +64,7 @@ def explore_command(
     clock_mhz: float,
     latency: float | None,
     stream_bits: str,
-    order: str,
+    map_order: str,
     points: int,
     halvings: int,
     jobs: int,
@@ -87,8 +90,8 @@ def explore_command(
     model = networks.find(network)
     name = model.network.name
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(model, budget, stream_bits=int(stream_bits), order=order, points=points, halvings=halvings,
-                        workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
+        found = explore(model, budget, stream_bits=int(stream_bits), map_order=map_order, points=points,
+                        halvings=halvings, workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, budget.lut)
     if save is not None:
@@ -146,9 +149,9 @@ def _show_npus(best: Row) -> None:
                   npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
         rows.append([str(n), layers, *(f"{v:,}" if isinstance(v, int) else v for v in values)])
     grid("the chosen design", header, rows)
-    orders = [layer for layer, order in best.candidate.work.items() if order == "input"]
+    orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
     if orders:
-        click.echo(f"order of work input: {', '.join(orders)}; output in all others")
+        click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")
 
 
 def _row(name: str, row: Row, dsp: bool) -> list[str]:

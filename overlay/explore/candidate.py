@@ -1,4 +1,4 @@
-"""A candidate: foldings, mapping and orders of work for a network; the design that it makes, and its figures."""
+"""A candidate: foldings, mapping and dataflows for a network; the design that it makes, and its figures."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import GEOMETRY, fit, geometry
+from bitloom.hls_gen.compiler.plan import plan, read_choices
+from bitloom.hls_gen.compiler.sizing import GEOMETRY, geometry, size_memories
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.overlay.area.netlist import Resources
 
@@ -28,20 +28,20 @@ class Candidate:
     """What fit makes a design of.
 
     npus : foldings; of their memories, only CAPACITIES count, as what they must hold at least.
-    mapping : the NPU of each layer.  work : order of work by layer name, "output" for those not named.
+    mapping : the NPU of each layer.  dataflow : by layer name, output_stationary for those not named.
     """
 
     network: str
     npus: tuple[Npu, ...]
     mapping: tuple[int, ...]
     stream_bits: int = 64
-    order: str = "pull"
-    work: Mapping[str, str] = field(default_factory=dict)
+    map_order: str = "pull"
+    dataflow: Mapping[str, str] = field(default_factory=dict)
 
     def design(self, model: Model, name: str = "explored") -> Design:
         """The design for ``model``; ValueError where the engine can't compute it."""
-        made = fit(name, [model], self.npus, stream_bits=self.stream_bits, order=self.order, work=dict(self.work),
-                   mapping=self.mapping)  # fmt: skip
+        made = size_memories(name, [model], self.npus, stream_bits=self.stream_bits, map_order=self.map_order,
+                   dataflow=dict(self.dataflow), mapping=self.mapping)  # fmt: skip
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)
@@ -53,7 +53,8 @@ class Candidate:
         keys = (*GEOMETRY, *CAPACITIES, "kernel_ram")
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
-                "order": self.order, "work": dict(self.work), "mapping": list(self.mapping), "npus": npus}  # fmt: skip
+                "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
+                "npus": npus}  # fmt: skip
 
     @classmethod
     def load(cls, path: Path, model: Model) -> "Candidate":
@@ -75,8 +76,9 @@ class Candidate:
         for given in data["npus"]:
             ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
             npus.append(Npu(**{"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given, **ways}))
+        map_order, dataflow = read_choices(data)
         return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
-                   stream_bits=data["stream_bits"], order=data["order"], work=data["work"])  # fmt: skip
+                   stream_bits=data["stream_bits"], map_order=map_order, dataflow=dataflow)  # fmt: skip
 
 
 def _has(npu: Npu, key: str) -> bool:
@@ -106,7 +108,8 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
     """The flow model's result for ``design``, which ``candidate`` makes; Deadlock where it can't finish."""
     npus: Sequence[Mapping[str, Any]] = [asdict(npu) for npu in design.npus]
     made = plan(
-        model, [geometry(n) for n in design.npus], candidate.order, dict(candidate.work), mapping=candidate.mapping
+        model, [geometry(n) for n in design.npus], candidate.map_order, dict(candidate.dataflow),
+        mapping=candidate.mapping
     )
     return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
 

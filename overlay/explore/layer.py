@@ -32,7 +32,7 @@ SMALL_MAP = 16
 
 @dataclass(frozen=True)
 class Tabled:
-    """What one order of work needs: tuples that are held, tuples in all, rows of the tables."""
+    """What one dataflow needs: tuples that are held, tuples in all, rows of the tables."""
 
     hold: int
     tuples: int
@@ -103,14 +103,14 @@ class Layer:
         """Kernel groups."""
         return -(-self.kernels // npu.kgp)
 
-    def cycles(self, npu: Npu, work: str) -> int:
+    def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame, if words come and go in time."""
         beats, groups = self.words(npu), self.groups(npu)
         steps = -(-npu.kgp // npu.ol) * self.levels
         taps, count = self._counts
         if npu.accumulators == 1:
             steps = max(steps, -(-(steps + array_latency(npu) + 1) // CREDITS))
-        if work == "input":
+        if dataflow == "input_stationary":
             return int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
         return int((np.maximum(taps * beats, steps) * count).sum()) * groups
 
@@ -119,10 +119,10 @@ class Layer:
         rest = self.kernels - (self.groups(npu) - 1) * npu.kgp
         return ((self.groups(npu) - 1) * -(-npu.kgp // npu.ol) + -(-rest // npu.ol)) * self.levels
 
-    def depths(self, npu: Npu, work: str, room: int) -> dict[str, int]:
+    def depths(self, npu: Npu, dataflow: str, room: int) -> dict[str, int]:
         """Memory depths of an NPU that computes it alone. room : tuples in front of the NPU beyond those it holds."""
         words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
-        made = self.reading[work == "output" and groups > 1]
+        made = self.reading[dataflow == "output_stationary" and groups > 1]
         acc = max(self.value_bits, least_acc_bits(npu))
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
         found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
@@ -158,10 +158,10 @@ def geared(words: int, source: int, target: int) -> int:
     return -(-words // (target // source)) if source <= target else words * -(-source // target)
 
 
-def layers(model: Model, order: str = "pull") -> list[Layer]:
+def layers(model: Model, map_order: str = "pull") -> list[Layer]:
     """The weighted layers of ``model``. ValueError where no engine can compute it."""
     kind = "integer" if needs_integer(model) else "binary"
-    made = plan(model, [geometry(_any(kind))], order)
+    made = plan(model, [geometry(_any(kind))], map_order)
     tables, out = iter(made.schedule.tables), list[Layer]()
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):

@@ -1,8 +1,8 @@
-"""Refinement for latency: other orders of work in late layers, and more lanes there, as long as the budget holds.
+"""Refinement for latency: other dataflows in late layers, and more lanes there, as long as the budget holds.
 
-A dense layer in order "input" works while its input trickles in, one in order "output" lets the layer after it begin
-early; late layers are small, and a few more lanes there cost little. Each step takes the change that gains most in the
-flow model; there is no end but that nothing gains, the latency is reached, or STEPS are done.
+An input-stationary dense layer works while its input trickles in, an output-stationary one lets the layer after it
+begin early; late layers are small, and a few more lanes there cost little. Each step takes the change that gains most
+in the flow model; there is no end but that nothing gains, the latency is reached, or STEPS are done.
 """
 
 from collections.abc import Iterator
@@ -43,24 +43,25 @@ def refine(
 
 
 def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
-    """Candidates that differ in one thing: a late layer's order of work, or a late NPU's KGP."""
-    own = layers(model, candidate.order)
+    """Candidates that differ in one thing: a late layer's dataflow, or a late NPU's KGP."""
+    own = layers(model, candidate.map_order)
     for n, npu in enumerate(candidate.npus):
         mine = [layer for layer, k in zip(own, candidate.mapping) if k == n]
         if len(mine) == 1 and not mine[0].planes and npu.kind == "binary":
             layer = mine[0]
             groups = layer.groups(npu)
-            if layer.name in candidate.work:
-                work = {k: v for k, v in candidate.work.items() if k != layer.name}
-                yield _with(candidate, n, replace(npu, accumulators=1), work)
+            if layer.name in candidate.dataflow:
+                dataflow = {k: v for k, v in candidate.dataflow.items() if k != layer.name}
+                yield _with(candidate, n, replace(npu, accumulators=1), dataflow)
             elif 1 < groups <= MOST_ACCUMULATORS:
                 count = min(MOST_ACCUMULATORS, 1 << (2 * groups - 1).bit_length())
-                yield _with(candidate, n, replace(npu, accumulators=count), {**candidate.work, layer.name: "input"})
+                yield _with(candidate, n, replace(npu, accumulators=count), {**candidate.dataflow, layer.name:
+                "input_stationary"})
         if n and 2 * npu.kgp <= max(layer.kernels for layer in mine):
-            yield _with(candidate, n, replace(npu, kgp=2 * npu.kgp), candidate.work)
+            yield _with(candidate, n, replace(npu, kgp=2 * npu.kgp), candidate.dataflow)
 
 
-def _with(candidate: Candidate, n: int, npu: object, work: object) -> Candidate:
+def _with(candidate: Candidate, n: int, npu: object, dataflow: object) -> Candidate:
     npus = list(candidate.npus)
     npus[n] = npu  # type: ignore[call-overload]
-    return replace(candidate, npus=tuple(npus), work=work)
+    return replace(candidate, npus=tuple(npus), dataflow=dataflow)

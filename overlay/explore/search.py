@@ -74,7 +74,7 @@ def explore(
     budget: Budget,
     *,
     stream_bits: int = 64,
-    order: str = "pull",
+    map_order: str = "pull",
     points: int = POINTS,
     halvings: int = HALVINGS,
     workers: Workers | None = None,
@@ -87,8 +87,8 @@ def explore(
     PRICES, which takes most of the time.
     """
     workers = workers or Workers()
-    made = layers(model, order)
-    search = Search(model, made, budget, stream_bits, order)
+    made = layers(model, map_order)
+    search = Search(model, made, budget, stream_bits, map_order)
     sweep = [
         (interval, price)
         for k, interval in enumerate(search.intervals(points))
@@ -176,8 +176,8 @@ def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None
 class Search:
     """The search's data, and what is done for one interval; can be sent to another process."""
 
-    def __init__(self, model: Model, made: Sequence[Layer], budget: Budget, stream_bits: int, order: str):
-        self.model, self.budget, self.order, self.stream_bits = model, budget, order, stream_bits
+    def __init__(self, model: Model, made: Sequence[Layer], budget: Budget, stream_bits: int, map_order: str):
+        self.model, self.budget, self.map_order, self.stream_bits = model, budget, map_order, stream_bits
         self.chain = Chain(made, stream_bits, feature_bits(model, made))
         self._macs = sum(layer.macs for layer in made)
         self._seen: dict[tuple[Run, ...], tuple[Candidate, Figures] | None] = {}
@@ -229,7 +229,7 @@ class Search:
 
     def _figures(self, runs: tuple[Run, ...]) -> tuple[Candidate, Figures] | None:
         if runs not in self._seen:
-            candidate = of_runs(self.model.network.name, runs, self.stream_bits, self.order)
+            candidate = of_runs(self.model.network.name, runs, self.stream_bits, self.map_order)
             found = figures(self.model, candidate)
             self._seen[runs] = None if found is None else (candidate, found)
         return self._seen[runs]
@@ -250,10 +250,10 @@ def _between(low: Price, high: Price) -> Price:
     return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
-def of_runs(name: str, runs: Sequence[Run], stream_bits: int, order: str) -> Candidate:
+def of_runs(name: str, runs: Sequence[Run], stream_bits: int, map_order: str) -> Candidate:
     """The candidate of a chain."""
     mapping = [k for k, run in enumerate(runs) for _ in range(run.first, run.last + 1)]
-    return Candidate(name, tuple(run.npu for run in runs), tuple(mapping), stream_bits, order)
+    return Candidate(name, tuple(run.npu for run in runs), tuple(mapping), stream_bits, map_order)
 
 
 def feature_bits(model: Model, made: Sequence[Layer]) -> int:

@@ -64,7 +64,7 @@ def find(design: str, folder: Path | str = FOLDER) -> Place:
     chosen = reference(design)
     models = chosen.models()
     made = builds.build(Path(folder) / design, chosen.design(design, models), models,
-                        order=chosen.order, work=chosen.work, mapping=chosen.mapping)  # fmt: skip
+                        map_order=chosen.map_order, dataflow=chosen.dataflow, mapping=chosen.mapping)  # fmt: skip
     return Place(design, str(made.bit), activate())
 
 

@@ -97,7 +97,7 @@ def visits(axes: "Axes", table: StageTables, windows: int) -> None:
     axes.plot(taps[~new], index[~new], "o", markersize=3, color=GOOD, label="old: read again")
     for end in taps[table.last[taps]][:-1]:
         axes.axvline(end + 0.5, color=LIGHT["line"], linewidth=0.7)
-    axes.set(title=f"{table.stage.name}, {table.order} order", xlabel="tap; lines part windows",
+    axes.set(title=f"{table.stage.name}, {table.map_order} order", xlabel="tap; lines part windows",
              ylabel="tuple, in order of arrival")  # fmt: skip
     axes.legend(loc="upper left", fontsize=8)
 

@@ -21,7 +21,7 @@ from bitloom.golden.layers.accumulate import Accumulator
 from bitloom.golden.network import Model
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.golden.zoo.digits_or import with_or
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.array.convolver import processing_element
@@ -86,7 +86,7 @@ def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress |
 
 
 def _build(folder: Path, chosen: list[Model], folding: Npu) -> builds.Build:
-    return builds.build(folder, fit("digits", chosen, folding), chosen)
+    return builds.build(folder, size_memories("digits", chosen, folding), chosen)
 
 
 def processing_elements() -> Iterator[Npu]:

@@ -15,7 +15,7 @@ import numpy as np
 from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import check
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import folding
@@ -97,7 +97,7 @@ def hardware_trace(model: Model, images: np.ndarray, stages: Sequence[check.Stag
     the network.
     """
     cut = [cut_off(model, stage.last) for stage in stages]
-    design = fit("crosscheck", cut, NPUS.get(model.network.name) or folding(model))
+    design = size_memories("crosscheck", cut, NPUS.get(model.network.name) or folding(model))
     build = builds.build(folder, design, cut)
     return [run(build, shorter, images).outputs for shorter in cut]
 

@@ -56,7 +56,8 @@ def measure(
         raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
     models = design.models()
     hardware = design.design(name, models)
-    build = builds.build(folder / name, hardware, models, order=design.order, work=design.work, mapping=design.mapping)
+    choices = {"map_order": design.map_order, "dataflow": design.dataflow, "mapping": design.mapping}
+    build = builds.build(folder / name, hardware, models, **choices)
     lengths = sorted({1, frames // 2, frames})
     total = sum(lengths) + frames * len(models[1:])
     done = 0

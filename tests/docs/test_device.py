@@ -8,7 +8,7 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, cascade
 from bitloom.hls_gen.rtl.generate import generate
@@ -105,7 +105,7 @@ def test_ports():
 
 def test_keys_of_the_files(tmp_path):
     model = networks.load("digits-cnn")
-    made = generate(fit("digits", [model], DIGITS))
+    made = generate(size_memories("digits", [model], DIGITS))
     for key in made.manifest:
         assert f'"{key}":' in section("Manifest"), key
     compile_model(model, Manifest.from_dict(made.manifest)).save(tmp_path / "digits.npz")

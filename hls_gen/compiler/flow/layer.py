@@ -53,7 +53,7 @@ class Layer:
     """A weighted layer with its activation and its pool.
 
     groups : kernel groups for each of which a window is passed anew.  inner : groups that use a word in turn, in one
-    pass (order of work "input").
+    pass (dataflow input_stationary).
     steps, last_steps : cycles in which the results of a kernel group leave, and of a window's last one; levels counted.
     pool : how the pool unit reads the results; None where nothing is pooled.
     raw : accumulators go to the host; the last layer only.

@@ -18,7 +18,7 @@ ORDERS = ("pull", "raster")
 class Schedule:
     """Orders and tables of a chain of stages; tables[i].output_order is tables[i + 1].input_order."""
 
-    order: str
+    map_order: str
     """"pull" or "raster"."""
     tables: tuple[StageTables, ...]
     compared: tuple["Schedule", ...] = field(default=(), repr=False)
@@ -50,11 +50,11 @@ class Schedule:
         return self.tuple_memory_bits + self.table_bits
 
 
-def schedule(chain: Network | Sequence[Stage], order: str = "auto") -> Schedule:
+def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Schedule:
     """Schedule of a network's stages, or of ``chain`` itself.
 
-    order : "pull" (B2): the last map is wanted row-major; each earlier map in the order in which its reader visits it
-        first. "raster": every map row-major. "auto": the one with fewer ``memory_bits``, pull if equal (B7).
+    map_order : "pull" (B2): the last map is wanted row-major; each earlier map in the order in which its reader visits
+        it first. "raster": every map row-major. "auto": the one with fewer ``memory_bits``, pull if equal (B7).
 
     In both orders a position that no window reads (stride larger than the kernel, borders) is neither sent nor
     computed, and neither is what only such positions need: in a chain the orders shrink all the way to the input.
@@ -62,19 +62,19 @@ def schedule(chain: Network | Sequence[Stage], order: str = "auto") -> Schedule:
     """
     chain = stages(chain) if isinstance(chain, Network) else tuple(chain)
     check(chain)
-    if order == "auto":
+    if map_order == "auto":
         compared = tuple(schedule(chain, o) for o in ORDERS)
         best = min(compared, key=lambda s: s.memory_bits)
-        return Schedule(order=best.order, tables=best.tables, compared=compared)
-    if order not in ORDERS:
-        raise ValueError(f"schedule: order must be one of {', '.join(ORDERS)}, auto, got {order!r}")
+        return Schedule(map_order=best.map_order, tables=best.tables, compared=compared)
+    if map_order not in ORDERS:
+        raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
     rows, columns = chain[-1].output_size
     wanted = frozen(np.arange(rows * columns))
     tables: list[StageTables] = []
     for stage in reversed(chain):
-        tables.insert(0, stage_tables(stage, wanted, order))
+        tables.insert(0, stage_tables(stage, wanted, map_order))
         wanted = tables[0].input_order
-    return Schedule(order=order, tables=tuple(tables))
+    return Schedule(map_order=map_order, tables=tuple(tables))
 
 
 def check(chain: Sequence[Stage]) -> None:
@@ -90,14 +90,14 @@ def check(chain: Sequence[Stage]) -> None:
             )
 
 
-def stage_tables(stage: Stage, output_order: Ints, order: str) -> StageTables:
-    """Tables of a stage that makes its outputs in ``output_order``, reading its map in ``order``."""
+def stage_tables(stage: Stage, output_order: Ints, map_order: str) -> StageTables:
+    """Tables of a stage that makes its outputs in ``output_order``, reading its map in ``map_order``."""
     visits = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
     window, tap = np.nonzero(visits >= 0)
     position = visits[window, tap]  # (valid taps)
     first = np.full(stage.height * stage.width, -1)
     first[position[::-1]] = np.arange(len(position))[::-1]  # the last write stays: the first visit
-    if order == "pull":
+    if map_order == "pull":
         input_order = position[first[position] == np.arange(len(position))]
     else:
         input_order = np.flatnonzero(first >= 0)
@@ -105,7 +105,7 @@ def stage_tables(stage: Stage, output_order: Ints, order: str) -> StageTables:
     rank[input_order] = np.arange(len(input_order))
     return StageTables(
         stage=stage,
-        order=order,
+        map_order=map_order,
         input_order=frozen(input_order),
         output_order=output_order,
         window=frozen(window),

@@ -113,7 +113,7 @@ class Raster:
         """The counters that run through the same taps as ``tables``; None if they can't."""
         stage, window = tables.stage, tables.stage.window
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
-        if tables.order != "raster" or outputs is None or kept is None:
+        if tables.map_order != "raster" or outputs is None or kept is None:
             return None
         y, x = (Axis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
                 for k in range(2))  # fmt: skip

@@ -79,7 +79,7 @@ class StageTables:
     """
 
     stage: Stage
-    order: str
+    map_order: str
     """"pull" or "raster"."""
     input_order: Ints
     """(tuples read) row-major positions of the input map, in the order wanted."""
@@ -159,8 +159,8 @@ class StageTables:
     def capacity(self, reread: bool) -> int:
         """Smallest legal capacity in tuples (B6): largest distance from newest stored to read, plus one.
 
-        reread : a window is passed several times (more than one group of kernels in order "output"), so its taps
-            are read again when its last tuple is in.
+        reread : a window is passed several times (more than one group of kernels where the dataflow is
+            output_stationary), so its taps are read again when its last tuple is in.
 
         B7 gives 335 and 190 tuples for the first convolution of B20, without re-reading. 335 is pull order; 190 is pull
         order of that convolution alone (row-major outputs, inputs by first visit). Row-major inputs need 132.

@@ -11,7 +11,7 @@ same window.
 from collections.abc import Callable
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, fit
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 
 
@@ -39,7 +39,7 @@ def accumulator(
         b.on(valid, (total, total_next))
         b.on(valid & last, (held, total_next))
         if w != acc:
-            b.output("result", acc, fit(held, acc))
+            b.output("result", acc, resize(held, acc))
         return
     slot, drain = b.input("slot", npu.slot_bits), b.input("drain_slot", npu.slot_bits)
     total, result = b.wire("total", w), b.output("result", acc)
@@ -51,4 +51,4 @@ def accumulator(
     b.instance(store, "sums", **ports, read_row=slot, read_data=total)
     b.instance(store, "sums_out", **ports, read_row=drain, read_data=held)
     if w != acc:
-        result.assign(fit(held, acc))
+        result.assign(resize(held, acc))

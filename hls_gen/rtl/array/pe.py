@@ -27,7 +27,17 @@ from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, fit, nonzero, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    any_of,
+    bits,
+    choose,
+    nonzero,
+    resize,
+    sign_extend,
+    width,
+)
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .accumulator import accumulator
@@ -143,7 +153,7 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
     if not extra_stage(npu):
         return chunks[0]
     count = b.reg("count", bits_for(lanes), init=None)
-    b.on(None, (count, reduce(lambda a, c: a + c, [fit(c, bits_for(lanes)) for c in chunks])))
+    b.on(None, (count, reduce(lambda a, c: a + c, [resize(c, bits_for(lanes)) for c in chunks])))
     return count
 
 
@@ -157,4 +167,4 @@ def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Sign
     for k in range(npu.shift_bits):
         wide = min(width(value) + (1 << k), w)
         value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), times(value, 1 << k, wide), value, wide))
-    return b.wire("term", w, fit(value, w) ^ Repeat(negative, w)), negative
+    return b.wire("term", w, resize(value, w) ^ Repeat(negative, w)), negative

@@ -22,7 +22,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, fit, nonzero
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .pe import CHUNK
@@ -51,10 +51,10 @@ def pe_collect(library: Library, npu: Npu) -> Block:
     if npu.accumulate == "or":
         held = b.reg("held", init=None)
         b.on(last, (held, nonzero(collected)))
-        b.output("result", acc, fit(held, acc))
+        b.output("result", acc, resize(held, acc))
         return b
     counts = _counts(b, library, collected, npu.collect)
-    count = b.wire("count", acc, reduce(lambda a, c: a + c, [fit(c, acc) for c in counts]))
+    count = b.wire("count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
     if by_or is not None:
         some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
         count = choose(by_or, some, count, acc)

@@ -30,7 +30,7 @@ from functools import reduce
 from veriloggen import Cat, SystemTask
 
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, fit
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, resize
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
 
 from .carry_save import Bit, Columns, add, compress, matches_by_threes
@@ -106,7 +106,7 @@ def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> 
 def times(value: Signal, shift: int, w: int) -> Signal:
     """value * 2^shift modulo 2^w."""
     kept = bits(value, 0, min(width_of(value), w - shift))
-    return fit(Cat(kept, const(0, shift)) if shift else kept, w)
+    return resize(Cat(kept, const(0, shift)) if shift else kept, w)
 
 
 def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:

@@ -11,7 +11,7 @@ inside.
 from veriloggen import Cat
 
 from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, fit, product
+from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, product, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 LATENCY = 4
@@ -43,7 +43,7 @@ def divide(library: Library, npu: Npu) -> Block:
     divided = b.reg("divided", init=None)
     b.on(
         None,
-        (numerator, Cat(size, const(0, 1)) + fit(count, w + 1)),
+        (numerator, Cat(size, const(0, 1)) + resize(count, w + 1)),
         (factor, reciprocal),
         (negative, sign),
         (plain, bits(total, 0, out)),

@@ -60,7 +60,7 @@ def width(e: Signal) -> int:
     raise TypeError(f"width of {type(e).__name__} is unknown")
 
 
-def fit(e: Signal | int, w: int) -> Signal:
+def resize(e: Signal | int, w: int) -> Signal:
     """``e`` in exactly ``w`` bits: padded with zeros, or (variables and constants only) cut."""
     if isinstance(e, int):
         return const(e, w)
@@ -96,18 +96,18 @@ def sign_extend(v: Signal, w: int) -> Signal:
 
 def add(a: Signal | int, b: Signal | int, w: int) -> Signal:
     """a + b modulo 2^w."""
-    return fit(a, w) + fit(b, w)
+    return resize(a, w) + resize(b, w)
 
 
 def sub(a: Signal | int, b: Signal | int, w: int) -> Signal:
     """a - b modulo 2^w."""
-    return fit(a, w) - fit(b, w)
+    return resize(a, w) - resize(b, w)
 
 
 def eq(a: Signal, b: Signal | int) -> Signal:
     """1 where a equals b."""
     w = width(a) if isinstance(b, int) else max(width(a), width(b))
-    return fit(a, w) == fit(b, w)
+    return resize(a, w) == resize(b, w)
 
 
 def product(a: Signal, b: Signal) -> Signal:
@@ -140,7 +140,7 @@ def _balanced(operator: Callable[[Signal, Signal], Signal], terms: tuple[Signal,
 
 def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Signal:
     """condition ? yes : no, in w bits."""
-    return Mux(condition, fit(yes, w), fit(no, w))
+    return Mux(condition, resize(yes, w), resize(no, w))
 
 
 def signed_at_least(a: Signal, b: Signal, flip: Callable[[Signal], Signal] | None = None) -> Signal:
@@ -181,7 +181,7 @@ class Block:
         """Named wire; ``value`` of at most w bits."""
         wire = self.m.Wire(name, None if w == 1 else w)
         if value is not None:
-            wire.assign(fit(value, w))
+            wire.assign(resize(value, w))
         return wire
 
     def reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
@@ -198,7 +198,7 @@ class Block:
 
     def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
         """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""
-        statements = [target(fit(value, width(target))) for target, value in targets]
+        statements = [target(resize(value, width(target))) for target, value in targets]
         if condition is None:
             self._seq(*statements)
         else:

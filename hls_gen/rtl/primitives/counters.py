@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, add, all_of, bits, choose, const, eq, fit, nonzero, sub, width
+from .block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero, resize, sub, width
 from .memory import Library, ram
 
 WIDTH = 32
@@ -38,7 +38,7 @@ def counters(
         mine = b.wire(f"turn_of_{k}", 1, eq(turn, k))
         value = b.reg(f"small_{k}", small_bits)
         one = b.wire(f"pulse_{k}", 1, pulse)
-        b.on(None, (value, choose(mine, 0, value, small_bits) + fit(one, small_bits)))
+        b.on(None, (value, choose(mine, 0, value, small_bits) + resize(one, small_bits)))
         b.on(clear, (value, 0))
         parts.append(value)
         offsets.append(place)

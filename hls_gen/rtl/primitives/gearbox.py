@@ -11,7 +11,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, add, any_of, bits, choose, const, eq, fit
+from .block import Block, Signal, add, any_of, bits, choose, const, eq, resize
 
 
 def gearbox(in_width: int, out_width: int, side: int = 0) -> Block:
@@ -62,7 +62,7 @@ def collector(in_width: int, out_width: int, count: int, side: int = 0) -> Block
         b.on(take & eq(place, k) if count > 1 else take, (slot, bits(data, 0, w)))
         slots.append(slot)
     used = Cat(*reversed(slots)) if count > 1 else slots[0]
-    out_data.assign(fit(used, out_width))
+    out_data.assign(resize(used, out_width))
     b.on(take, (out_last, last), *([(out_side, in_side)] if side else []))
     return b
 

@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.npu import MEMORY_BITS, Fields, Memory, Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.array.popcount import Body
 
-from .block import Block, Signal, all_of, bits, eq, fit
+from .block import Block, Signal, all_of, bits, eq, resize
 from .block import width as width_of
 
 
@@ -51,7 +51,7 @@ class LoadBus:
             "load_data": self.data,
         }
         ports = block.m.io_variable
-        return {name: fit(signal, width_of(ports[name])) for name, signal in whole.items() if name in ports}
+        return {name: resize(signal, width_of(ports[name])) for name, signal in whole.items() if name in ports}
 
 
 def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
@@ -127,7 +127,7 @@ class Library:
                 "write": hit,
                 "write_row": bits(bus.row, 0, address),
                 "write_data": bits(bus.data, 0, bank_width),
-                "read_row": fit(row, address),
+                "read_row": resize(row, address),
                 "read_data": data,
             }
             if read is not None:

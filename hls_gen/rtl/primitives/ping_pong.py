@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.sequencer.kind import layer_counter
 
-from .block import Block, add, all_of, any_of, choose, eq, fit
+from .block import Block, add, all_of, any_of, choose, eq, resize
 from .memory import Library, LoadBus, ram
 
 LUT_RAM_WORDS = 64
@@ -43,7 +43,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     loaded, map_end = b.reg("loaded"), b.wire("map_end")
     begin = b.wire("begin_map", 1, any_of(~loaded, map_end))
     upcoming = layer_counter(b, "map_upcoming", last_chunk, begin)
-    row = library.loadable(b, memory, bus, fit(upcoming, bits_for(memory.depth - 1)))
+    row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
     chunk_last_word = b.reg("chunk_last_word", place, init=None)
     b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
 

@@ -23,9 +23,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
     bits,
     choose,
     const,
-    fit,
     nonzero,
     product,
+    resize,
     sign_extend,
     signed_at_least,
     sub,
@@ -105,7 +105,7 @@ def _lane(
     half_shift = b.reg(f"half_shift_{k}", SHIFT_BITS, init=None)
     less = b.wire(f"shift_less_{k}", SHIFT_BITS, sub(made_shift, 1, SHIFT_BITS))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
-    down = b.wire(f"down_{k}", wide, fit(bits(made, wide - 1, 1), wide))
+    down = b.wire(f"down_{k}", wide, resize(bits(made, wide - 1, 1), wide))
     b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, made), (half_shift, made_shift))
 
     rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", SHIFT_BITS, init=None)

@@ -22,8 +22,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     choose,
     const,
     eq,
-    fit,
     nonzero,
+    resize,
     sub,
     width,
 )
@@ -68,7 +68,7 @@ def results(library: Library, npu: Npu) -> Block:
     layer_end = b.wire("layer_end")
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
-    nxt = library.loadable(b, rows, bus, fit(upcoming, bits_for(rows.depth - 1)))
+    nxt = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
     now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.fields}
     b.on(begin, (loaded, 1), *[(now[name], nxt[name]) for name in now])
 

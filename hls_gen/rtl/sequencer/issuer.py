@@ -21,8 +21,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     choose,
     const,
     eq,
-    fit,
     nonzero,
+    resize,
     sub,
     width,
 )
@@ -127,7 +127,7 @@ def _counts(
         count,
         choose(all_of(issue.busy, held["skip"], held["claim"]), add(held["words_minus_1"], 1, count), 0, count),
     )
-    claimed = fit(issue.used & held["claim"], count) + skipped
+    claimed = resize(issue.used & held["claim"], count) + skipped
     if npu.raster:
         given, ahead = claims(b, tap, ring)
         claimed = claimed + ahead
@@ -137,7 +137,7 @@ def _counts(
         b.on(None, (value, add(value, write, count) - claimed))
     ended = b.wire("ended", count, choose(done & held["layer_end"], held["tail"], 0, count))
     returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
-    b.on(None, (returned, given + ended), (free, free - fit(write, count) + returned))
+    b.on(None, (returned, given + ended), (free, free - resize(write, count) + returned))
 
 
 def _tuple_memory(b: Block, library: Library, npu: Npu, kind: Kind, issue: Issue, writer: Writer, ring: int) -> None:

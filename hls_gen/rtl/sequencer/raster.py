@@ -22,8 +22,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     bits,
     choose,
     eq,
-    fit,
     nonzero,
+    resize,
     sub,
     width,
 )
@@ -164,7 +164,7 @@ def claims(b: Block, tap: dict[str, Signal], ring: int) -> tuple[Signal, Signal]
     claimed = b.wire(
         "claimed_words",
         count,
-        choose(step & tap["claim"], add(tap["words_minus_1"], 1, count) + fit(tap["gap_words"], count), 0, count),
+        choose(step & tap["claim"], add(tap["words_minus_1"], 1, count) + resize(tap["gap_words"], count), 0, count),
     )
     left = b.wire("hold_left", count, sub(hold, claimed, count))
     negative = bits(left, count - 1, 1)

@@ -9,7 +9,7 @@ them (dense layers). With ``by_counters``, in an NPU with ``raster``, hls_gen/rt
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, const, eq, fit, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, const, eq, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.shell.streamed_weights import layer_begins
 
@@ -29,7 +29,7 @@ def tap_source(
     begin = b.wire("begin_layer", 1, any_of(~have, step & layer_end))
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
     b.output("layer", 8, upcoming)
-    nxt = library.loadable(b, reading, bus, fit(upcoming, bits_for(reading.depth - 1)))
+    nxt = library.loadable(b, reading, bus, resize(upcoming, bits_for(reading.depth - 1)))
     begin_only = ("flags_base", "old_base", "jump_base", "start_row", "hold", *BEGIN_ONLY)
     keep = [name for name, _ in reading.fields if name not in begin_only]
     now = {name: b.reg(f"layer_{name}", widths[name], init=None) for name in keep}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import INLETS, Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, fit, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, resize, sub
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
 from .kind import Kind, layer_counter
@@ -35,7 +35,7 @@ def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_
     final = b.wire("write_final", 1, take & eq(left, 1))
     advance = b.wire("writer_advance", 1, any_of(~loaded, final))
     upcoming = layer_counter(b, "writer_upcoming", last_layer, advance)
-    part = library.loadable(b, memory, bus, fit(upcoming, bits_for(memory.depth - 1)))
+    part = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
     b.on(take, (left, sub(left, 1, left_bits)))
     b.on(advance, (left, part["words"]), (loaded, 1))
     can = b.wire("can_write", 1, loaded & has_free)

@@ -9,7 +9,17 @@ cycle. A network whose input is binary already sends its bits as 0 and 1 with th
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, add, any_of, bits, choose, eq, fit, sign_extend, signed_at_least
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    add,
+    any_of,
+    bits,
+    choose,
+    eq,
+    resize,
+    sign_extend,
+    signed_at_least,
+)
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.results.step import join
 
@@ -42,5 +52,5 @@ def binariser(library: Library, npu: Npu) -> Block:
         wide = b.wire(f"wide_{k}", w + 1, sign_extend(feature, w + 1))
         limit = b.wire(f"limit_{k}", w + 1, bits(limits, k * (w + 1), w + 1))
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(wide, limit)))
-    b.on(take, (out_data, fit(join(verdicts), npu.kfp)))
+    b.on(take, (out_data, resize(join(verdicts), npu.kfp)))
     return b

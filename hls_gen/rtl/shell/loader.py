@@ -25,8 +25,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     choose,
     const,
     eq,
-    fit,
     nonzero,
+    resize,
     sub,
 )
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -134,10 +134,10 @@ def loader(library: Library, design: Design) -> Block:
     # judgement: one cycle for sums, one for the verdict
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
     frame_ok = b.reg("frame_ok", init=None)
-    end = b.wire("end_row", 33, fit(header[1], 33) + fit(header[2], 33))
+    end = b.wire("end_row", 33, resize(header[1], 33) + resize(header[2], 33))
     b.on(
         None,
-        (end_ok, all_of(nonzero(header[2]), end <= fit(depth, 33))),
+        (end_ok, all_of(nonzero(header[2]), end <= resize(depth, 33))),
         (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
         (frame_ok, eq(header[2], network["frame_words"])),
     )

@@ -14,7 +14,7 @@ from typing import Any
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.npu import Design
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, const, eq, fit, nonzero
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, const, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -189,14 +189,14 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         **{f"DIGEST_{k}": const(int(digest[8 * k : 8 * k + 8], 16), 32) for k in range(4)},
         "GEOMETRY": const(len(design.npus) | design.stream_bits << 8, 32),
         "SCRATCH": scratch,
-        "CONTROL": fit(start, 32),
-        "STATUS": fit(Cat(status["loader_state"], const(0, 1), status["loaded"], error, status["idle"]), 32),
-        "ERROR_CODE": fit(faults["error_code"], 32),
+        "CONTROL": resize(start, 32),
+        "STATUS": resize(Cat(status["loader_state"], const(0, 1), status["loaded"], error, status["idle"]), 32),
+        "ERROR_CODE": resize(faults["error_code"], 32),
         "ERROR_HEADER": faults["error_header"],
         "ERROR_ADDRESS": faults["error_address"],
         "ERROR_LENGTH": faults["error_length"],
-        "IRQ_ENABLE": fit(enable, 32),
-        "IRQ_STATUS": fit(pending, 32),
+        "IRQ_ENABLE": resize(enable, 32),
+        "IRQ_STATUS": resize(pending, 32),
     }
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
@@ -204,7 +204,7 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         for name in npu.pulses:
             register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
             counted[register] = computing & b.input(f"npu{n}_{name}")
-        values[f"NPU{n}_STATE"] = fit(b.input(f"npu{n}_state", npu.state_bits), 32)
+        values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), 32)
     chosen = [
         Repeat(_decoded(b, f"reads_{name.lower()}", eq(bus.read_address, v[name].offset)), 32) & value
         for name, value in values.items()

@@ -15,7 +15,7 @@ earliest. A layer's last row is written at the end of the cycle in which it is c
 later at the earliest.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, fit, nonzero, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, nonzero, resize, sub
 
 COUNT = 9
 """Bits of the counts: ``ahead`` has 8, so that at most 256 layers are unfinished."""
@@ -35,7 +35,7 @@ def unfinished_layers(b: Block, *, ahead: Signal, completes: Signal, restart: Si
         b.on(~whole & down, (count, sub(count, 1, COUNT)))
         b.on(restart, (count, 0))
     b.output("weights_there", 1, nonzero(waiting))
-    return b.wire("weights_room", 1, unfinished <= fit(ahead, COUNT))
+    return b.wire("weights_room", 1, unfinished <= resize(ahead, COUNT))
 
 
 def layer_begins(b: Block, tap: dict[str, Signal], streamed: Signal) -> None:

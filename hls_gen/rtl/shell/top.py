@@ -9,7 +9,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.array.popcount import Body
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, fit, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, resize, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import chain, collector, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -75,7 +75,7 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
             shared = own if own in made or port not in made else port
             if shared not in made:
                 made[shared] = b.wire(shared, width(variable))
-            out[port] = fit(made[shared], width(variable))
+            out[port] = resize(made[shared], width(variable))
         b.instance(block, name, **{**out, "rst": rst})
         return out
 

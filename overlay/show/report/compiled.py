@@ -29,5 +29,5 @@ def compiled(build: Build, model: Model) -> Compiled:
                          f"got the model {digest[:16]}: build again")  # fmt: skip
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     geometries = [npu.parameters for npu in manifest.npus]
-    made = plan(model, geometries, build.order, build.work, mapping=program.mapping)
+    made = plan(model, geometries, build.map_order, build.dataflow, mapping=program.mapping)
     return Compiled(build, model, program, manifest, made)

@@ -19,7 +19,7 @@ class LayerWork:
     operations, beats : see above.  words : of KFP features, of the map that it reads.  word_bytes : of one.
     tuple_words : words of a tuple.  groups : kernel groups.
     lanes_in : part of the lanes of a word that carry a feature.  lanes_out : part of the PEs that have a kernel.
-    work : order of work.
+    dataflow : of the layer.
     """
 
     name: str
@@ -32,7 +32,7 @@ class LayerWork:
     groups: int
     lanes_in: float
     lanes_out: float
-    work: str
+    dataflow: str
 
     @property
     def busy(self) -> float:
@@ -64,7 +64,7 @@ def layers(made: Compiled) -> list[LayerWork]:
                 groups=groups,
                 lanes_in=lanes / (tuple_words * npu.kfp),
                 lanes_out=p.out_channels / (groups * npu.kgp),
-                work=plan.work[i],
+                dataflow=plan.dataflow[i],
             )
         )
     return out

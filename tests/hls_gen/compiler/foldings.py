@@ -7,7 +7,7 @@ import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.generate import manifest
@@ -39,7 +39,7 @@ def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) 
 
     Its tuple memories are even smaller than hardware makes them: no powers of two.
     """
-    design = design_manifest(fit("small", [model], npu, stream_bits=stream_bits, order=order))
+    design = design_manifest(size_memories("small", [model], npu, stream_bits=stream_bits, map_order=order))
     parameters = design.npus[0].parameters
     depths = plan(model, [parameters], order).npus[0].depths()
     parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})

@@ -14,7 +14,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.compiler.sizing import geometry, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 from bitloom.hls_gen.design.packets import packets
@@ -106,9 +106,9 @@ def test_a_pipeline(name, order):
     chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
-    design = fit("chain", [model], pipeline(chain), order=order)
+    design = size_memories("chain", [model], pipeline(chain), map_order=order)
     for chunk in (1, 3, 1000):
-        check(model, design, order=order, chunk=chunk)
+        check(model, design, map_order=order, chunk=chunk)
 
 
 def runs(layers: int, count: int) -> list[list[int]]:
@@ -126,7 +126,7 @@ def test_a_cascade_with_runs(name, stream_bits):
     """Every way to cut the layers into runs; NPUs behind the last run have nothing to do."""
     model = MODELS[name]
     for mapping in runs(layers_of(model), 3):
-        design = fit("cascade", [model], cascade(npus(3)), mapping=mapping, stream_bits=stream_bits)
+        design = size_memories("cascade", [model], cascade(npus(3)), mapping=mapping, stream_bits=stream_bits)
         check(model, design, 2, mapping=mapping, chunk=2)
 
 
@@ -134,7 +134,7 @@ def test_a_cascade_with_runs(name, stream_bits):
 def test_a_cascade_by_work(name):
     """The compiler chooses the runs."""
     model = MODELS[name]
-    design = fit("cascade", [model], cascade(npus(2)))
+    design = size_memories("cascade", [model], cascade(npus(2)))
     check(model, design)
     assert plan_of(model, design).mapping == sorted(plan_of(model, design).mapping)
 
@@ -145,9 +145,9 @@ def test_a_cascade_by_work(name):
 def test_a_closed_ring(name, count, order):
     """Layer i on NPU i mod N, with the spill store that ``fit`` makes; results come from whichever NPU is last."""
     model = MODELS[name]
-    design = fit("ring", [model], ring(npus(count)), order=order)
+    design = size_memories("ring", [model], ring(npus(count)), map_order=order)
     for chunk in (1, 4):
-        check(model, design, order=order, chunk=chunk)
+        check(model, design, map_order=order, chunk=chunk)
     assert plan_of(model, design, order).mapping == [i % count for i in range(layers_of(model))]
 
 
@@ -161,7 +161,7 @@ def test_rings_of_many_sizes(count):
                     ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)
             for kgp in draw.integers(1, 12, count)
         ]  # fmt: skip
-        design = fit("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
+        design = size_memories("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
         check(model, design, 2, chunk=int(draw.integers(1, 9)))
 
 
@@ -169,7 +169,7 @@ def test_two_networks_on_one_design():
     """The design holds both, and the second program leaves nothing of the first that matters."""
     names = ("deep", "small_cnn", "fan_in_1")
     for join in (cascade, ring):
-        design = fit("both", [MODELS[name] for name in names], join(npus(3)))
+        design = size_memories("both", [MODELS[name] for name in names], join(npus(3)))
         for name in names:
             check(MODELS[name], design, chunk=3)
 
@@ -191,7 +191,7 @@ def test_chunks_hold_whole_tuples(buffer_words, chunk, sizes):
         Dense(name="dense", out_channels=2),
     )  # fmt: skip
     one = Npu(kgp=1, pfp=1, ol=1, buffer_words=buffer_words)
-    design = fit("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]))
+    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]))
     units = check(model, design, 2, chunk=chunk).units
     assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
     with value_error("net: chunk must be >= 1 tuples, got 0"):
@@ -205,7 +205,7 @@ def test_a_spill_store_that_is_too_small_blocks():
         for layer in (Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}"))
     ]  # fmt: skip
     model = bits_model(*layers)
-    design = fit("ring", [model], ring([Npu(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
+    design = size_memories("ring", [model], ring([Npu(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)
     made = Manifest.from_dict(manifest(design, "0" * 64))
     program = compile_model(model, made)
@@ -218,7 +218,7 @@ def test_packets_go_to_their_npus():
     """NPU after NPU, of each the network row last; one without layers gets rows by which it waits."""
     model = MODELS["dense_33_31"]
     chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
-    design = fit("cascade", [model], chain, mapping=[0, 1])
+    design = size_memories("cascade", [model], chain, mapping=[0, 1])
     made = Manifest.from_dict(manifest(design, "0" * 64))
     sent = [(h.npu, m.name) for h, m, _ in packets(made, compile_model(model, made, mapping=[0, 1]).parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
@@ -231,7 +231,7 @@ def test_packets_go_to_their_npus():
 @pytest.mark.parametrize("n", [0, 1])
 def test_what_does_not_fit_names_the_npu(n):
     model = MODELS["small_cnn"]
-    design = fit("two", [model], cascade(npus(2)))
+    design = size_memories("two", [model], cascade(npus(2)))
     made = plan_of(model, design).npus[n]
     for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
         given = Manifest.from_dict(manifest(design, "0" * 64))
@@ -245,4 +245,4 @@ def test_what_does_not_fit_names_the_npu(n):
 def test_a_pool_needs_a_pool_unit():
     model = MODELS["levels"]
     with value_error("conv_1: a pool needs an NPU with a pool unit, got one without"):
-        fit("chain", [model], pipeline([replace(NPUS[0], pool=False), NPUS[1]]))
+        size_memories("chain", [model], pipeline([replace(NPUS[0], pool=False), NPUS[1]]))

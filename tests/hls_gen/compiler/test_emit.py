@@ -131,7 +131,7 @@ def test_what_the_program_says():
 def test_packets_come_in_the_order_of_use():
     """The network row is last: only then may a frame come (device.md, "Packets")."""
     model = CASES["small_cnn"]
-    design = fitted(model, order="raster")
+    design = fitted(model, map_order="raster")
     names = [memory.name for _, memory, _ in packets(design, compile_model(model, design, "raster").parameters)]
     assert names == [
         "inputs", "layers", "flags", "olds", "jumps", "pool_inputs", "pool_layers", "pool_flags", "pool_olds",

@@ -28,6 +28,8 @@ from tests.cases import case_map
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import overlay
 
+DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
+
 BINARY = Npu(
     acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
     pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
@@ -97,14 +99,14 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
     order = "raster" if npus[0]["raster"] else data.draw(st.sampled_from(["pull", "raster"]))
-    work = data.draw(st.sampled_from(["output", "auto"])) if npus[0]["accumulators"] > 1 else "output"
+    dataflow = data.draw(DATAFLOWS) if npus[0]["accumulators"] > 1 else "output_stationary"
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, npus[0]["acc_bits"]) if integer else random_model(network, seed)
     try:
-        program = compile_model(model, manifest, order, work, chunk=chunk)
+        program = compile_model(model, manifest, order, dataflow, chunk=chunk)
     except ValueError:  # does not fit this design
         return False
-    made = plan(model, npus, order, work, chunk=chunk)
+    made = plan(model, npus, order, dataflow, chunk=chunk)
     check(made, manifest, bit, program, random_images(network, max(BATCHES), seed))
     return True
 

@@ -12,7 +12,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import pe_latency, system, unit
 from bitloom.hls_gen.compiler.flow.streams import LUT_RAM_WORDS
 from bitloom.hls_gen.compiler.flow.system import CREDITS
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.convolver import LATENCY, processing_element
 from bitloom.hls_gen.rtl.pool import pool, pool_integer
@@ -30,7 +30,7 @@ FOLDINGS = {"digits-cnn": DIGITS, "cifar-quick-int8": INTEGER}
 def of_reference(name: str, order: str) -> System:
     """A reference network on one NPU whose memories are as large as it needs."""
     model = networks.load(name)
-    design = fit(name, [model], FOLDINGS[name], order=order)
+    design = size_memories(name, [model], FOLDINGS[name], map_order=order)
     npus = [asdict(npu) for npu in design.npus]
     return system(plan(model, npus, order), npus, stream_bits=design.stream_bits)
 

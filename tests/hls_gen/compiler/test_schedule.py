@@ -265,7 +265,7 @@ def test_b20_ideal_cycles():
 
 def test_auto_takes_less_memory_and_shows_both():
     s = schedule(B20)
-    assert s.order == "raster"
+    assert s.map_order == "raster"
     assert [c.order for c in s.compared] == ["pull", "raster"]
     assert s.memory_bits == min(c.memory_bits for c in s.compared) == s.tuple_memory_bits + s.table_bits
     assert schedule([Stage(name="dense", kind="conv", height=3, width=4, window=Window(kernel=(3, 4)))]).order == "pull"

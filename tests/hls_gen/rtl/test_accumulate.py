@@ -22,7 +22,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.array.convolver import processing_element
@@ -318,8 +318,8 @@ def check_network(name: str, folder: Path, data: st.DataObject) -> None:
     npu, seed = DESIGNS[name], data.draw(st.integers(0, 2**32 - 1))
     model = model_of(data.draw(networks(npu)), seed)
     images = random_images(model, 3, np.random.default_rng(seed))
-    work = data.draw(st.sampled_from(["output", "auto"]))
-    program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])), work)
+    dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
+    program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])), dataflow)
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))
@@ -372,7 +372,7 @@ def dense_model(accumulate: str) -> Model:
 ])  # fmt: skip
 def test_an_npu_that_cannot(layer, npu, needs):
     with value_error(f"dense: accumulate {needs}"):
-        fit("design", [dense_model(layer)], npu)
+        size_memories("design", [dense_model(layer)], npu)
 
 
 def test_a_window_that_does_not_fit_the_register():
@@ -384,5 +384,5 @@ def test_a_window_that_does_not_fit_the_register():
     manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
     with value_error("net: collect must be >= 36, design small has 33"):
         compile_model(model, manifest)
-    assert fit("fitted", [model], small.npus[0]).npus[0].collect == 36
-    assert fit("fitted", [model], Npu(kfp=3)).npus[0].collect == 0
+    assert size_memories("fitted", [model], small.npus[0]).npus[0].collect == 36
+    assert size_memories("fitted", [model], Npu(kfp=3)).npus[0].collect == 0

@@ -10,7 +10,7 @@ import veriloggen
 from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.array.pe import pe
 from bitloom.hls_gen.rtl.generate import generate
@@ -213,7 +213,7 @@ def test_pe(lanes, lut):
 @pytest.mark.slow
 def test_digits():
     """The design of the demo: at most 8 levels anywhere."""
-    made = area(fit("digits", [networks.load("digits-cnn")], DIGITS))
+    made = area(size_memories("digits", [networks.load("digits-cnn")], DIGITS))
     assert made.levels <= 8
     assert made.total.lut <= 5000
 
@@ -237,7 +237,7 @@ def test_targets_differ_in_popcounts_only(tmp_path):
 @pytest.fixture
 def tiny_build(tmp_path: Path) -> builds.Build:
     model = networks.load("digits-cnn")
-    return builds.build(tmp_path / "build", fit("digits", [model], TINY), [model])
+    return builds.build(tmp_path / "build", size_memories("digits", [model], TINY), [model])
 
 
 def test_a_build_has_both(tiny_build: builds.Build):
@@ -280,7 +280,7 @@ def test_table(asked):
     assert result.exit_code == 0, result.output
     for word in ("1,234", "unit.count", "unit.sum", "0.5", "3 levels", "flattened"):
         assert word in result.stdout
-    assert asked == [fit("digits-cnn", [networks.load("digits-cnn")], DIGITS)]
+    assert asked == [size_memories("digits-cnn", [networks.load("digits-cnn")], DIGITS)]
 
 
 def test_json_and_folding(asked):

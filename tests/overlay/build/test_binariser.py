@@ -11,7 +11,7 @@ from bitloom.golden.layers.conv import Conv, Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import Build, build
 from bitloom.overlay.build.run import run
@@ -44,7 +44,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
     models = list(MODELS.values())
-    return build(tmp_path_factory.mktemp("binariser") / "build", fit("binariser", models, FOLDING), models)
+    return build(tmp_path_factory.mktemp("binariser") / "build", size_memories("binariser", models, FOLDING), models)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -64,7 +64,7 @@ def test_what_the_binariser_cannot_take_is_told(tmp_path: Path) -> None:
     wide = random_model(network("wide", unsigned(9), True), 0)
     with value_error("entry: the binariser makes one bit of integers of 9 bits in two's complement, "
                      "got 1 levels of unsigned 9 bit (0..511)"):  # fmt: skip
-        fit("binariser", [wide], FOLDING)
+        size_memories("binariser", [wide], FOLDING)
 
 
 def test_images_are_checked(made: Build) -> None:

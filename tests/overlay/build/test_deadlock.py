@@ -17,7 +17,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate, spill
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, ring
 from bitloom.hls_gen.rtl.generate import generate
@@ -47,7 +47,7 @@ DEEP = model()
 def design(spill_words: int) -> Design:
     """Two NPUs with tuple memories that hold less than half of a map, and short buffers."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = fit("deep", [DEEP], ring([npu, npu]), order="raster", spill_words=200)
+    made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster", spill_words=200)
     npus = tuple(replace(n, tuple_words=64) for n in made.npus)
     return replace(made, npus=npus, spill_words=spill_words)
 
@@ -108,7 +108,7 @@ def test_the_least_store_is_enough(tmp_path):
 def test_fit_gives_a_store_in_which_nobody_waits():
     """Also where tuple memories are as fit makes them."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = fit("deep", [DEEP], ring([npu, npu]), order="raster")
+    made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster")
     parameters = [asdict(n) for n in made.npus]
     whole = system(plan(DEEP, parameters, "raster"), parameters)
     best = simulate(replace(whole, spill_words=None)).cycles_per_frame

@@ -9,7 +9,7 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import DIGITS
 from bitloom.overlay.build.run import run
@@ -24,7 +24,7 @@ def model() -> Model:
 @pytest.fixture(scope="module")
 def made(model: Model, tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
     folder = tmp_path_factory.mktemp("demo") / "build"
-    return builds.build(folder, fit("digits", [model], DIGITS), [model])
+    return builds.build(folder, size_memories("digits", [model], DIGITS), [model])
 
 
 def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, made: builds.Build) -> None:
@@ -96,7 +96,7 @@ def test_a_broken_build_is_told(tmp_path: Path) -> None:
 def test_a_network_that_does_not_fit_is_told(model: Model, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    design = fit("digits", [model], DIGITS)
+    design = size_memories("digits", [model], DIGITS)
     small = replace(design, npus=(replace(design.npus[0], kernel_rows=80),))
     with value_error("digits-cnn: kernel_rows must be >= 81, design digits has 80"):
         builds.build(tmp_path, small, [model])

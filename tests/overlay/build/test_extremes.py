@@ -19,7 +19,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import manifest
@@ -104,7 +104,7 @@ def models(name: str) -> list[Model]:
 @pytest.mark.parametrize("name", EXTREMES)
 def test_sums_at_both_ends_are_bit_exact(name: str, tmp_path: Path) -> None:
     folding, acc_bits, _ = EXTREMES[name]
-    design = fit(name, models(name), folding)
+    design = size_memories(name, models(name), folding)
     assert design.npus[0].acc_bits == acc_bits
     made = builds.build(tmp_path / "build", design, models(name))
     for model in models(name):
@@ -119,7 +119,7 @@ def test_sums_at_both_ends_are_bit_exact(name: str, tmp_path: Path) -> None:
 def test_one_bit_less_is_refused(name: str, key: str) -> None:
     folding, acc_bits, extremes = EXTREMES[name]
     model = extremes[key].model(key)
-    design = fit("narrow", [model], folding)
+    design = size_memories("narrow", [model], folding)
     narrow = replace(design, npus=(replace(design.npus[0], acc_bits=acc_bits - 1),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits}, design narrow has {acc_bits - 1}"):
         compile_model(model, Manifest.from_dict(manifest(narrow, "0" * 64), "narrow"))
@@ -130,7 +130,7 @@ def test_one_product_more_is_refused(name: str, key: str) -> None:
     folding, acc_bits, extremes = EXTREMES[name]
     extreme = extremes[key]
     model = extreme.model(key, extreme.too_many or extreme.products + 1)
-    wide = fit("wide", [model], folding)
+    wide = size_memories("wide", [model], folding)
     same = replace(wide, npus=(replace(wide.npus[0], acc_bits=acc_bits),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits + 1}, design wide has {acc_bits}"):
         compile_model(model, Manifest.from_dict(manifest(same, "0" * 64), "wide"))
@@ -153,7 +153,7 @@ def averaged(width: int) -> Model:
 
 def test_the_largest_averages_are_bit_exact(tmp_path: Path) -> None:
     chosen = [averaged(width) for width in (81, 127)]
-    made = builds.build(tmp_path / "build", fit("averages", chosen, INTEGER), chosen)
+    made = builds.build(tmp_path / "build", size_memories("averages", chosen, INTEGER), chosen)
     for model in chosen:
         x = np.random.default_rng(0).choice([-128, 127], (8, *model.network.input.shape))
         x[0], x[1], x[2, ..., 0], x[2, ..., 1] = -128, 127, -128, 127
@@ -162,4 +162,4 @@ def test_the_largest_averages_are_bit_exact(tmp_path: Path) -> None:
 
 def test_a_larger_average_is_refused() -> None:
     with value_error("pool_1: an average must have at most 127 taps, got 128"):
-        fit("averages", [averaged(128)], INTEGER)
+        size_memories("averages", [averaged(128)], INTEGER)

@@ -20,6 +20,8 @@ from bitloom.overlay.virtual.sim import lint
 from tests.networks import mixed_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
+DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
+
 BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=1024, pool_words=256, taps=8192, olds=8192,
     jumps=4096, pool_taps=1 << 14, pool_olds=1 << 14, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
@@ -97,13 +99,13 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     mapping = data.draw(mappings(design))
     kinds, poolable = [design.npus[n].kind for n in mapping], [design.npus[n].pool for n in mapping]
     network, seed = data.draw(mixed_networks(kinds, poolable)), data.draw(st.integers(0, 2**32 - 1))
-    order, work = data.draw(st.sampled_from(["raster", "pull"])), data.draw(st.sampled_from(["output", "auto"]))
+    order, dataflow = data.draw(st.sampled_from(["raster", "pull"])), data.draw(DATAFLOWS)
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, 32)
     npus = [asdict(npu) for npu in design.npus]
-    made = plan(model, npus, order, work, mapping=mapping, chunk=chunk)
+    made = plan(model, npus, order, dataflow, mapping=mapping, chunk=chunk)
     try:
-        program = compile_model(model, manifest, order, work, mapping=mapping, chunk=chunk)
+        program = compile_model(model, manifest, order, dataflow, mapping=mapping, chunk=chunk)
     except ValueError as e:
         return "stuck" if "spill_words" in str(e) else "unfit"
     images = random_images(network, FRAMES, seed)

@@ -20,6 +20,8 @@ from bitloom.hls_gen.design.npu import Design, Npu
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import outputs, overlay
 
+DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
+
 ROOMY = Npu(
     acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
     pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
@@ -75,8 +77,8 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
         need = plan(model, [geometry(npu)], "raster").npus[0].depths()
         assume(all(need[name] <= getattr(npu, name) for name in need))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
-    work = data.draw(st.sampled_from(["output", "auto"])) if npu.accumulators > 1 else "output"
-    program = compile_model(model, manifest, order, work)
+    dataflow = data.draw(DATAFLOWS) if npu.accumulators > 1 else "output_stationary"
+    program = compile_model(model, manifest, order, dataflow)
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))

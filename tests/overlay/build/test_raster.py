@@ -11,7 +11,7 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.compiler.sizing import geometry, size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.build import build
@@ -46,7 +46,7 @@ def test_a_layer_of_224_by_224_without_a_table(encoding, tmp_path):
     (made,) = plan(large, [geometry(folding)], "raster").npus
     assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
     assert [row["by_counters"] for row in made.pool.layers] == [1]
-    design = fit("large", [large], folding)  # auto: raster, since it needs no tables
+    design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
     assert (npu.taps, npu.olds, npu.jumps, npu.pool_taps, npu.pool_olds) == (2, 2, 2, 2, 2)
     assert npu.tuple_words == 1024  # 2 rows and 3 tuples behind the newest, 226 before it

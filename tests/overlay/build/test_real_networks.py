@@ -79,7 +79,7 @@ def predicted(name: str, frames: int) -> tuple[Result, Design]:
     models = reference.models()
     design = reference.design(name, models)
     npus = [asdict(npu) for npu in design.npus]
-    made = plan(models[0], npus, reference.order, reference.work, mapping=reference.mapping)
+    made = plan(models[0], npus, reference.map_order, reference.dataflow, mapping=reference.mapping)
     return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames), design
 
 
@@ -158,7 +158,7 @@ def test_cnv_with_seeded_weights(stall: float, folder: Path) -> None:
     build, reference = measured("cnv-w1a1", folder)[1], REFERENCES["cnv-w1a1"]
     model = bnn_pynq.seeded(bnn_pynq.cnv())
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    program = compile_model(model, manifest, reference.order, reference.work)
+    program = compile_model(model, manifest, reference.map_order, reference.dataflow)
     path = folder / f"seeded_{stall}.program.npz"
     program.save(path)
     seeded = replace(build, programs={model.network.name: path})

@@ -23,7 +23,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.compiler.sizing import geometry, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.design.packets import HEADER_WORDS, Header, packets
@@ -41,6 +41,8 @@ from tests.networks import networks, random_images, random_model
 
 from .test_random_networks import ROOMY
 
+DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
+
 
 def words_of(counters: dict[str, int]) -> int:
     """Every cycle is one of these."""
@@ -57,7 +59,7 @@ def model() -> Model:
 
 @pytest.fixture(scope="module", params=[32, 64])
 def made(model: Model, request, tmp_path_factory) -> builds.Build:
-    design = fit("digits", [model], DIGITS, stream_bits=request.param, stream_weights=True)
+    design = size_memories("digits", [model], DIGITS, stream_bits=request.param, stream_weights=True)
     return builds.build(tmp_path_factory.mktemp("digits") / "build", design, [model])
 
 
@@ -121,7 +123,7 @@ def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
     model, images = five()
     rows = rows_of(model, INTEGER)
     depth = {"two": max(a + b for a, b in pairwise(rows)), "one": max(rows)}[request.param]
-    design = fit("five", [model], INTEGER, stream_weights=True)
+    design = size_memories("five", [model], INTEGER, stream_weights=True)
     design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
     return builds.build(tmp_path_factory.mktemp("five") / "build", design, [model]), model, images
 
@@ -151,7 +153,7 @@ class Board:
     def __init__(self, folder: Path):
         self.model, self.images = five()
         rows = rows_of(self.model, INTEGER)
-        design = fit("five", [self.model], INTEGER, stream_weights=True)
+        design = size_memories("five", [self.model], INTEGER, stream_weights=True)
         depth = max(a + b for a, b in pairwise(rows))
         design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
         made = generate(design)
@@ -292,10 +294,10 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         network = data.draw(networks(input_bits=npu.planes or 8))
         seed = data.draw(st.integers(0, 2**32 - 1))
         model, images = random_model(network, seed), random_images(network, 5, seed)
-        order, work = data.draw(st.sampled_from(["pull", "raster"])), data.draw(st.sampled_from(["output", "auto"]))
-        rows = [len(part) for part in plan(model, [manifest.npus[0].parameters], order, work).npus[0].kernels]
+        order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
+        rows = [len(part) for part in plan(model, [manifest.npus[0].parameters], order, dataflow).npus[0].kernels]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
-        program = compile_model(model, shallow(manifest, depth), order, work)
+        program = compile_model(model, shallow(manifest, depth), order, dataflow)
         assert (len(program.weights) == 0) == (depth >= sum(rows))
         board = activate()
         board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])),

@@ -61,7 +61,7 @@ def builds_all(model: Model, found: Explored) -> None:
         design = candidate.design(model)
         assert figures(model, candidate, design) == row.figures
         manifest = Manifest.from_dict(generate(design).manifest, design.name)
-        compile_model(model, manifest, candidate.order, candidate.work, mapping=candidate.mapping)
+        compile_model(model, manifest, candidate.map_order, candidate.dataflow, mapping=candidate.mapping)
 
 
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
@@ -98,7 +98,8 @@ def test_what_it_returns_simulates(
 def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
     """Hardware equals golden, and its latency is what the flow model says."""
     c = row.candidate
-    made = builds.build(folder, c.design(model), [model], order=c.order, work=dict(c.work), mapping=c.mapping)
+    choices = {"map_order": c.map_order, "dataflow": dict(c.dataflow), "mapping": c.mapping}
+    made = builds.build(folder, c.design(model), [model], **choices)
     assert run(made, model, images).bit_exact_frames == len(images)
     alone = run(made, model, images[:1])
     assert alone.counters["cycles"] == row.figures.latency

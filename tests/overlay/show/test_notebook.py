@@ -86,7 +86,7 @@ def test_the_design_is_built_as_the_reference_says(monkeypatch):
     assert (folder, design.name, [m.network.name for m in models]) == (
         Path("here/cnv-w1a1-max"), "cnv-w1a1-max", ["cnv-w1a1"],
     )  # fmt: skip
-    assert options == {"order": "pull", "work": reference.work, "mapping": reference.mapping}
+    assert options == {"map_order": "pull", "dataflow": reference.dataflow, "mapping": reference.mapping}
 
 
 def test_no_warning_without_a_board(monkeypatch, recwarn):

@@ -78,7 +78,8 @@ def bitstream(design: str, build: Path, folder: Path) -> None:
     """Put a bitstream of a reference design into ``folder``, as it comes from Vivado, but for simulation."""
     chosen = reference(design)
     models = chosen.models()
-    made = builds.build(build, chosen.design(design, models), models, order=chosen.order, mapping=chosen.mapping)
+    choices = {"map_order": chosen.map_order, "mapping": chosen.mapping}
+    made = builds.build(build, chosen.design(design, models), models, **choices)
     for path in build.glob(f"{made.bit.stem}.*"):
         shutil.copy(path, folder)
 

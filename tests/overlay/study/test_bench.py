@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bitloom.overlay.study.orders import orders
 from click.testing import CliRunner, Result
 
 from bitloom.golden import file
@@ -16,7 +17,6 @@ from bitloom.overlay.build.designs import REFERENCES, Reference, reference
 from bitloom.overlay.cli.commands import bitloom
 from bitloom.overlay.study import designs as benches
 from bitloom.overlay.study.designs import Figures, measure
-from bitloom.overlay.study.orders import orders
 from tests.cases import integer_cases
 from tests.errors import value_error
 
@@ -31,7 +31,7 @@ IDEAL = 220_512
 
 def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> Figures:
     design = reference(name)
-    return measure(name, replace(design, order=order or design.order), frames, folder)[0]
+    return measure(name, replace(design, map_order=order or design.map_order), frames, folder)[0]
 
 
 def check(figures: Figures, cycles: int, latency: int) -> None:

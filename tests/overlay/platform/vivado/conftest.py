@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
@@ -25,7 +25,7 @@ PROGRAM = "digits-cnn.program.npz"
 def generated(stream_bits: int) -> Verilog:
     """The Verilog for synthesis of a small design."""
     npu = Npu(kfp=8, kgp=4, ol=1, pfp=1, planes=6)
-    design = fit("digits-cnn", [networks.load("digits-cnn")], npu, stream_bits=stream_bits)
+    design = size_memories("digits-cnn", [networks.load("digits-cnn")], npu, stream_bits=stream_bits)
     return generate(design, target="synthesis", checked=False)
 
 

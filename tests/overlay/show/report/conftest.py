@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.designs import DIGITS, reference
 from bitloom.overlay.show.report import page as pages
@@ -29,11 +29,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
         if name not in done:
             model, folder = networks.load("digits-cnn"), tmp_path_factory.mktemp("report") / name
             if name == "streamed":
-                found = build(folder, fit("digits", [model], DIGITS, stream_weights=True), [model])
+                found = build(folder, size_memories("digits", [model], DIGITS, stream_weights=True), [model])
             else:
                 chosen = reference(name)
                 design = chosen.design("digits-cnn", [model])
-                found = build(folder, design, [model], order=chosen.order, work=chosen.work, mapping=chosen.mapping)
+                found = build(folder, design, [model], map_order=chosen.map_order, dataflow=chosen.dataflow,
+                mapping=chosen.mapping)
             done[name] = compiled(found, model)
         return done[name]
 

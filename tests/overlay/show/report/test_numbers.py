@@ -10,7 +10,7 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.build import build, load
 from bitloom.overlay.build.designs import DIGITS
@@ -217,12 +217,12 @@ def test_commands(made: Made) -> None:
 
 
 def test_order_and_work_are_those_of_the_build(tmp_path: Path) -> None:
-    model, work = networks.load("digits-cnn"), {"conv_3": "input"}
-    design = fit("d", [model], replace(DIGITS, accumulators=8), order="raster", work=work)
-    build(tmp_path / "b", design, [model], order="raster", work=work)
+    model, work = networks.load("digits-cnn"), {"conv_3": "input_stationary"}
+    design = size_memories("d", [model], replace(DIGITS, accumulators=8), map_order="raster", dataflow=work)
+    build(tmp_path / "b", design, [model], map_order="raster", dataflow=work)
     found = compiled(load(tmp_path / "b"), model)
     assert found.plan.schedule.order == "raster"
-    assert found.plan.work == ["output", "output", "input", "output"]
+    assert found.plan.dataflow == ["output_stationary", "output_stationary", "input_stationary", "output_stationary"]
 
 
 # what doesn't belong together

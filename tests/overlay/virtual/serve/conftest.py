@@ -8,7 +8,7 @@ pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pyn
 from pynq.remote import buffer_pb2_grpc, gpio_pb2_grpc, mmio_pb2_grpc, remote_device_pb2_grpc
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import DIGITS
 from bitloom.overlay.virtual.bitstream import write_simulation_overlay
@@ -27,7 +27,7 @@ def bit(tmp_path_factory):
 def digits(tmp_path_factory):
     """A build of digits-cnn, the one of ``bitloom demo``."""
     model = networks.load("digits-cnn")
-    return builds.build(tmp_path_factory.mktemp("digits"), fit("digits", [model], DIGITS), [model])
+    return builds.build(tmp_path_factory.mktemp("digits"), size_memories("digits", [model], DIGITS), [model])
 
 
 @pytest.fixture

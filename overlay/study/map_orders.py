@@ -24,7 +24,7 @@ def orders(model: Model, folding: Npu) -> dict[str, Any]:
     ValueError where the engine of ``folding`` can't compute the network.
     """
     chosen = plan(model, [geometry(folding)], "auto").schedule
-    both = {s.order: s for s in chosen.compared}
+    both = {s.map_order: s for s in chosen.compared}
     layers = [
         {
             "name": table.stage.name, "tuple_bits": table.stage.tuple_bits,
@@ -33,7 +33,7 @@ def orders(model: Model, folding: Npu) -> dict[str, Any]:
         for index, table in enumerate(chosen.tables)
     ]  # fmt: skip
     totals = {order: {key: getattr(s, key) for key in TOTALS} for order, s in both.items()}
-    return {"network": model.network.name, "auto": chosen.order, "layers": layers, "totals": totals}
+    return {"network": model.network.name, "auto": chosen.map_order, "layers": layers, "totals": totals}
 
 
 def _layer(chosen: Schedule, index: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""The two orders of work, layer by layer (spec B9, A10): what order "input" saves of tuple memory, and of cycles.
+"""The two dataflows, layer by layer (spec B9, A10): what input_stationary saves of tuple memory, and of cycles.
 
-One design with enough accumulators runs the network several times, each time with another program: every layer in order
-"output", then one layer after the other in order "input". So all cycles are of the same hardware.
+One design with enough accumulators runs the network several times, each time with another program: every layer
+output_stationary, then one layer after the other input_stationary. So all cycles are of the same hardware.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import fit, geometry
+from bitloom.hls_gen.compiler.sizing import geometry, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.generate import generate
@@ -27,14 +27,20 @@ from bitloom.overlay.virtual.board import activate
 Progress = Callable[[int, int], None]
 
 
-def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Progress | None = None) -> dict[str, Any]:
-    """Cycles a frame with all layers in order "output", and for each layer with several kernel groups its words of
-    tuple memory and the cycles a frame with that layer in order "input".
+BOTH = ("output_stationary", "input_stationary")
+
+
+def dataflows(
+    model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Cycles a frame with all layers output_stationary, and for each layer with several kernel groups its words of
+    tuple memory and the cycles a frame with that layer input_stationary.
 
     Cycles are those of a batch of ``frames`` random images, divided. ValueError where the engine can't compute the
     network; RuntimeError if hardware and golden differ.
     """
-    groups = {p.name: -(-p.out_channels // folding.kgp) for p in _plan(model, folding, "output").lowered.passes}
+    passes = _plan(model, folding, "output_stationary").lowered.passes
+    groups = {p.name: -(-p.out_channels // folding.kgp) for p in passes}
     several = [name for name, count in groups.items() if count > 1]
     accumulators = 1 << (2 * max(groups.values()) - 1).bit_length() if several else 2
     roomy = replace(folding, accumulators=accumulators)
@@ -44,13 +50,13 @@ def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Pr
     bit = write_simulation_overlay(folder, made.manifest, made.text)
     images = random_images(model.network, frames, 0)
     golden = packed.forward(model, images)
-    choices: list[Mapping[str, str]] = [{}, *({name: "input"} for name in several)]
+    choices: list[Mapping[str, str]] = [{}, *({name: "input_stationary"} for name in several)]
     cycles = []
     board = activate()
     try:
         with Accelerator(bit) as accelerator:
             for number, choice in enumerate(choices):
-                accelerator.load(compile_model(model, manifest, work=choice))
+                accelerator.load(compile_model(model, manifest, dataflow=choice))
                 accelerator.clear_counters()
                 if not np.array_equal(accelerator.predict(images, frames), golden):
                     raise RuntimeError(f"{model.network.name}: every frame must equal golden with {dict(choice)}")
@@ -63,28 +69,33 @@ def work(model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Pr
         {
             "name": name,
             "groups": groups[name],
-            **{f"tuple_words_{order}": _words(model, roomy, name, order) for order in ("output", "input")},
+            **{f"tuple_words_{dataflow}": _words(model, roomy, name, dataflow) for dataflow in BOTH},
             "cycles_gained": cycles[0] - after,
         }
         for name, after in zip(several, cycles[1:])
     ]
-    return {"network": model.network.name, "accumulators": accumulators, "cycles_output": cycles[0], "layers": layers}
+    return {
+        "network": model.network.name,
+        "accumulators": accumulators,
+        "cycles_output_stationary": cycles[0],
+        "layers": layers,
+    }
 
 
-def _plan(model: Model, folding: Npu, order: str) -> Any:
-    return plan(model, [geometry(folding)], work=order)
+def _plan(model: Model, folding: Npu, dataflow: str) -> Any:
+    return plan(model, [geometry(folding)], dataflow=dataflow)
 
 
 def _enough(model: Model, folding: Npu) -> Design:
-    """A design that fits the network in both orders of work."""
-    both = [fit("work", [model], folding, work=order).npus[0] for order in ("output", "input")]
-    depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output").npus[0].depths()}
-    return Design(name="work", npus=(replace(both[0], **depths),))
+    """A design that fits the network in both dataflows."""
+    both = [size_memories("dataflows", [model], folding, dataflow=dataflow).npus[0] for dataflow in BOTH]
+    depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output_stationary").npus[0].depths()}
+    return Design(name="dataflows", npus=(replace(both[0], **depths),))
 
 
-def _words(model: Model, folding: Npu, name: str, order: str) -> int:
+def _words(model: Model, folding: Npu, name: str, dataflow: str) -> int:
     """Words that the tuples of layer ``name`` need in its tuple memory."""
-    made = _plan(model, folding, order)
+    made = _plan(model, folding, dataflow)
     number = [p.name for p in made.lowered.passes].index(name)
     row = made.npus[0].conv.layers[number]
     return int(row["hold"] * (row["words_minus_1"] + 1))

@@ -1,4 +1,4 @@
-"""Orders of work: "input" is exact, needs less tuple memory, and is refused where accumulators are missing."""
+"""Dataflows: input_stationary is exact, needs less tuple memory, and is refused where accumulators are missing."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +8,12 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.sizing import fit
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.designs import DIGITS
 from bitloom.overlay.build.run import random_images, run
-from bitloom.overlay.study.work import work
+from bitloom.overlay.study.dataflows import dataflows
 from tests.cases import cases, integer_cases
 from tests.errors import value_error
 
@@ -31,10 +31,11 @@ def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]
 
 
 @pytest.mark.parametrize("kind", ["binary", "integer"])
-def test_order_input_is_exact(kind: str, tmp_path: Path) -> None:
+def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
     models = named(cases(), CHOSEN) if kind == "binary" else named(integer_cases(), CHOSEN_INTEGER)
     folding = BINARY if kind == "binary" else INTEGER
-    made = build(tmp_path / "build", fit(kind, models, folding, work="input"), models, work="input")
+    design = size_memories(kind, models, folding, dataflow="input_stationary")
+    made = build(tmp_path / "build", design, models, dataflow="input_stationary")
     for model in models:
         done = run(made, model, random_images(model.network, 4, 1), stall=0.3, seed=2)
         assert done.bit_exact_frames == 4
@@ -42,25 +43,26 @@ def test_order_input_is_exact(kind: str, tmp_path: Path) -> None:
 
 
 def test_what_layers_gain_is_measured(tmp_path: Path) -> None:
-    found = work(networks.load("digits-cnn"), DIGITS, tmp_path, frames=2)
+    found = dataflows(networks.load("digits-cnn"), DIGITS, tmp_path, frames=2)
     layers = {layer["name"]: layer for layer in found["layers"]}
     assert {name: layer["groups"] for name, layer in layers.items()} == {"conv_2": 2, "conv_3": 4}
-    assert all(layer["tuple_words_input"] < layer["tuple_words_output"] for layer in layers.values())
+    for layer in layers.values():
+        assert layer["tuple_words_input_stationary"] < layer["tuple_words_output_stationary"]
     assert all(abs(layer["cycles_gained"]) < 20 for layer in layers.values())
 
 
 def test_without_accumulators_it_is_refused() -> None:
     model = networks.load("digits-cnn")
-    with value_error("conv_2: order of work input needs accumulators >= 2, the NPU has 1"):
-        fit("digits", [model], DIGITS, work={"conv_2": "input"})
-    with value_error("conv_1: order of work must be one of output, input, auto, got 'both'"):
-        fit("digits", [model], DIGITS, work="both")
+    with value_error("conv_2: dataflow input_stationary needs accumulators >= 2, the NPU has 1"):
+        size_memories("digits", [model], DIGITS, dataflow={"conv_2": "input_stationary"})
+    with value_error("conv_1: dataflow must be one of output_stationary, input_stationary, auto, got 'both'"):
+        size_memories("digits", [model], DIGITS, dataflow="both")
 
 
-def test_few_accumulators_are_enough_for_order_output(tmp_path: Path) -> None:
+def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:
     """Two accumulators a PE instead of registers: the same result and no more cycles than a few a layer."""
     model = networks.load("digits-cnn")
-    made = build(tmp_path / "build", fit("digits", [model], replace(DIGITS, accumulators=2)), [model])
+    made = build(tmp_path / "build", size_memories("digits", [model], replace(DIGITS, accumulators=2)), [model])
     done = run(made, model, random_images(model.network, 8, 1))
     assert done.bit_exact_frames == 8
     assert done.cycles_per_frame < 1.02 * np.float64(done.program.ideal_cycles)

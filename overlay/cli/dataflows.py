@@ -1,0 +1,41 @@
+"""The command dataflows: what input_stationary gains, layer by layer."""
+
+from pathlib import Path
+
+import click
+
+from bitloom.golden import zoo as networks
+from bitloom.overlay.build.designs import folding
+from bitloom.overlay.study.dataflows import dataflows
+
+from .show import bar, dump, grid, json_option, one_line_errors
+
+
+@click.command("dataflows")
+@click.argument("network")
+@click.option("--frames", type=click.IntRange(1), default=4, help="Random images to run for each dataflow.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("build/dataflows"), help="Build folder."
+)
+@json_option
+@one_line_errors
+def dataflows_command(network: str, frames: int, out: Path, as_json: bool) -> None:
+    """Show which layers of NETWORK gain from dataflow input_stationary: tuple memory and cycles, by simulation."""
+    model = networks.find(network)
+    with bar("dataflows", "programs") as update:
+        found = dataflows(model, folding(model), out / model.network.name, frames, update)
+    if as_json:
+        dump(found)
+        return
+    rows = [
+        [
+            layer["name"],
+            f"{layer['groups']}",
+            f"{layer['tuple_words_output']:,}",
+            f"{layer['tuple_words_input']:,}",
+            f"{layer['cycles_gained']:,.1f}",
+        ]
+        for layer in found["layers"]
+    ]
+    title = f"{found['network']}: {found['cycles_output_stationary']:,.1f} cycles a frame output_stationary"
+    grid(title, ["layer", "kernel groups", "tuple words: output", "input", "cycles gained by input"], rows)

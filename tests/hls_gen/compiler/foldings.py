@@ -29,19 +29,19 @@ def design_manifest(design: Design) -> Manifest:
     return Manifest.from_dict(manifest(design, "0" * 64), design.name)
 
 
-def fitted(model: Model, folding: str = "k3_g5", order: str = "auto") -> Manifest:
+def fitted(model: Model, folding: str = "k3_g5", map_order: str = "auto") -> Manifest:
     npu, stream_bits = FOLDINGS[folding]
-    return fit_one(model, npu, order, stream_bits)
+    return fit_one(model, npu, map_order, stream_bits)
 
 
-def fit_one(model: Model, npu: Npu, order: str = "auto", stream_bits: int = 32) -> Manifest:
+def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 32) -> Manifest:
     """The manifest of a design whose memories are as small as they may be.
 
     Its tuple memories are even smaller than hardware makes them: no powers of two.
     """
-    design = design_manifest(size_memories("small", [model], npu, stream_bits=stream_bits, map_order=order))
+    design = design_manifest(size_memories("small", [model], npu, stream_bits=stream_bits, map_order=map_order))
     parameters = design.npus[0].parameters
-    depths = plan(model, [parameters], order).npus[0].depths()
+    depths = plan(model, [parameters], map_order).npus[0].depths()
     parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})
     return design
 
@@ -50,10 +50,10 @@ def geometry(folding: str) -> dict[str, Any]:
     return asdict(FOLDINGS[folding][0])
 
 
-def wanted_order(positions: np.ndarray, order: str) -> list[int]:
+def wanted_order(positions: np.ndarray, map_order: str) -> list[int]:
     """(windows, taps) positions -> those that are read, as they are first, or row-major."""
     seen: dict[int, None] = {}
     for position in positions.ravel().tolist():
         if position >= 0:
             seen[position] = None
-    return list(seen) if order == "pull" else sorted(seen)
+    return list(seen) if map_order == "pull" else sorted(seen)

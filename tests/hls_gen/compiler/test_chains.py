@@ -72,43 +72,43 @@ def check(
     design: Design,
     frames: int = 3,
     *,
-    order: str = "auto",
+    map_order: str = "auto",
     mapping: list[int] | None = None,
     chunk: int = 1,
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
     made = Manifest.from_dict(manifest(design, "0" * 64))
-    program = compile_model(model, made, order, mapping=mapping, chunk=chunk)
+    program = compile_model(model, made, map_order, mapping=mapping, chunk=chunk)
     device = Device(made, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
     words = device.run(program.pack_images(images))
     assert words.shape == (frames, program.result_words)
     np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
     beats = [0] * len(design.npus)
-    for n, (_, count) in zip(plan_of(model, design, order, mapping).mapping, program.layers, strict=True):
+    for n, (_, count) in zip(plan_of(model, design, map_order, mapping).mapping, program.layers, strict=True):
         beats[n] += count
     assert [unit.beats for unit in device.units] == [frames * count for count in beats]
     assert [unit.idle for unit in device.units] == [count == 0 for count in beats]
     return device
 
 
-def plan_of(model: Model, design: Design, order: str = "auto", mapping: list[int] | None = None):
-    return plan(model, [geometry(npu) for npu in design.npus], order, mapping=mapping)
+def plan_of(model: Model, design: Design, map_order: str = "auto", mapping: list[int] | None = None):
+    return plan(model, [geometry(npu) for npu in design.npus], map_order, mapping=mapping)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_pipeline(name, order):
+def test_a_pipeline(name, map_order):
     """An NPU for each layer, with a pool unit only where there is a pool; chunks of one tuple and of as many as fit."""
     model = MODELS[name]
     count = layers_of(model)
-    passes = plan(model, [geometry(replace(NPUS[0]))], order).lowered.passes
+    passes = plan(model, [geometry(replace(NPUS[0]))], map_order).lowered.passes
     chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
-    design = size_memories("chain", [model], pipeline(chain), map_order=order)
+    design = size_memories("chain", [model], pipeline(chain), map_order=map_order)
     for chunk in (1, 3, 1000):
-        check(model, design, map_order=order, chunk=chunk)
+        check(model, design, map_order=map_order, chunk=chunk)
 
 
 def runs(layers: int, count: int) -> list[list[int]]:
@@ -139,16 +139,16 @@ def test_a_cascade_by_work(name):
     assert plan_of(model, design).mapping == sorted(plan_of(model, design).mapping)
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("name", SEVERAL)
-def test_a_closed_ring(name, count, order):
+def test_a_closed_ring(name, count, map_order):
     """Layer i on NPU i mod N, with the spill store that ``fit`` makes; results come from whichever NPU is last."""
     model = MODELS[name]
-    design = size_memories("ring", [model], ring(npus(count)), map_order=order)
+    design = size_memories("ring", [model], ring(npus(count)), map_order=map_order)
     for chunk in (1, 4):
-        check(model, design, map_order=order, chunk=chunk)
-    assert plan_of(model, design, order).mapping == [i % count for i in range(layers_of(model))]
+        check(model, design, map_order=map_order, chunk=chunk)
+    assert plan_of(model, design, map_order).mapping == [i % count for i in range(layers_of(model))]
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -28,8 +28,8 @@ from .foldings import CASES, FOLDINGS, ORDERS, design_manifest, fit_one, fitted,
 from .interpreter import Deadlock, Device
 
 
-def check(model: Model, images: np.ndarray, design: Manifest, order: str) -> None:
-    program = compile_model(model, design, order)
+def check(model: Model, images: np.ndarray, design: Manifest, map_order: str) -> None:
+    program = compile_model(model, design, map_order)
     device = Device(design, program.parameters)
     words = device.run(program.pack_images(images))
     assert words.shape == (len(images), program.result_words)
@@ -37,12 +37,12 @@ def check(model: Model, images: np.ndarray, design: Manifest, order: str) -> Non
     assert device.beats == len(images) * program.ideal_cycles
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("folding", FOLDINGS)
 @pytest.mark.parametrize("name", CASES)
-def test_the_packets_compute_the_case(name, folding, order):
+def test_the_packets_compute_the_case(name, folding, map_order):
     model = CASES[name]
-    check(model, random_images(model, 2, np.random.default_rng(3)), fitted(model, folding, order), order)
+    check(model, random_images(model, 2, np.random.default_rng(3)), fitted(model, folding, map_order), map_order)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,11 +54,11 @@ def test_the_packets_compute_random_networks(data):
     )  # fmt: skip
     if npu.kfp > 2 and data.draw(st.booleans()):
         npu = replace(npu, planes=min(8, npu.kfp - 1))
-    network, order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
+    network, map_order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
-    design = fit_one(model, npu, order, data.draw(st.sampled_from([32, 64])))
-    if sum(beats for _, beats in plan(model, [design.npus[0].parameters], order).ideal) * npu.kgp < 60_000:
-        check(model, drawn.random_images(network, 2, 6), design, order)
+    design = fit_one(model, npu, map_order, data.draw(st.sampled_from([32, 64])))
+    if sum(beats for _, beats in plan(model, [design.npus[0].parameters], map_order).ideal) * npu.kgp < 60_000:
+        check(model, drawn.random_images(network, 2, 6), design, map_order)
 
 
 def two_layers(channels: int, encoding: Encoding = BIPOLAR, weight: Encoding = BIPOLAR, out: int = 9) -> Model:
@@ -93,12 +93,12 @@ def test_memories_that_are_full_to_the_last_row(out, kgp):
     check(model, random_images(model, 1, np.random.default_rng(1)), design, "auto")
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_interpreter_notices_a_wrong_hold(order):
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_the_interpreter_notices_a_wrong_hold(map_order):
     """A tuple given back one tuple too early is overwritten; two too late, and a word never comes."""
     model = CASES["conv_padding"]
-    design = fitted(model, "k3_g5", order)
-    program, images = compile_model(model, design, order), random_images(model, 2, np.random.default_rng(3))
+    design = fitted(model, "k3_g5", map_order)
+    program, images = compile_model(model, design, map_order), random_images(model, 2, np.random.default_rng(3))
     payloads = program.pack_images(images)
     early, late = Device(design, program.parameters), Device(design, program.parameters)
     early.units[0].row("layers", 0)["hold"] -= 1
@@ -139,15 +139,15 @@ def test_packets_come_in_the_order_of_use():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("folding", FOLDINGS)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(3), TERNARY, signed(8), signed(5), unsigned(4)], ids=str)
-def test_frame_source(encoding, folding, order):
+def test_frame_source(encoding, folding, map_order):
     """Each image bit exactly where a direct loop puts it; constants; nothing else."""
     model, (npu, stream) = two_layers(13, encoding), FOLDINGS[folding]
     bits, channels, positions = encoding.bits, 13, model.network.layers[0].window(None).positions(4, 5)
     words: list[list[int]] = []  # of lanes
-    for position in wanted_order(positions, order):
+    for position in wanted_order(positions, map_order):
         stored = [[(position * channels + c) * bits + b for b in range(bits)] for c in range(channels)]
         if encoding.kind == "bipolar":
             words += split([bit for value in stored for bit in value], npu.kfp)
@@ -169,7 +169,7 @@ def test_frame_source(encoding, folding, order):
     for i in range(0, len(words), together):
         beat = [lane for word in words[i : i + together] for lane in word]
         payload += beat + [-1] * (-len(beat) % stream)
-    program = compile_model(model, fitted(model, folding, order), order)
+    program = compile_model(model, fitted(model, folding, map_order), map_order)
     assert program.frame_words == len(words)
     np.testing.assert_array_equal(program.frame_source, payload)
     image = random_images(model, 1, np.random.default_rng(2))

@@ -27,8 +27,8 @@ def conv(kernel: tuple[int, int], stride: tuple[int, int] = (1, 1), **more: obje
 ACT = Threshold(name="act")
 
 
-def planned(model: Model, order: str = "pull", folding: str = "k3_g5") -> Plan:
-    return plan(model, [geometry(folding)], order)
+def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Plan:
+    return plan(model, [geometry(folding)], map_order)
 
 
 def test_depths_of_a_small_network():
@@ -56,11 +56,11 @@ def test_depths_of_a_small_network():
     assert made.ideal == [("conv", 16 * 2)]
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("name", CASES)
-def test_counts_agree(name, order):
+def test_counts_agree(name, map_order):
     """Every table has an entry for each tap, and says where each layer's part begins."""
-    made = planned(CASES[name], order)
+    made = planned(CASES[name], map_order)
     for tables in (made.npus[0].conv, made.npus[0].pool):
         for number, row in enumerate(tables.layers):
             flags = tables.flags[number] if not row["direct"] and number < len(tables.flags) else np.zeros((0, 4))
@@ -78,7 +78,7 @@ def test_counts_agree(name, order):
 
 
 @pytest.mark.parametrize(
-    ("layers", "order", "conv_taps", "pool_taps"),
+    ("layers", "map_order", "conv_taps", "pool_taps"),
     [
         ([Dense(name="dense", out_channels=3)], "pull", 24, None),
         ([conv((1, 1)), ACT], "raster", 1, 1),
@@ -95,9 +95,9 @@ def test_counts_agree(name, order):
         ([conv((4, 6)), ACT, MaxPool(name="pool", kernel=(2, 2), stride=(1, 1), padding=(1, 1, 0, 0))], "pull", 24, 1),
     ],
 )
-def test_direct_where_no_table_is_needed(layers, order, conv_taps, pool_taps):
+def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps):
     """conv_taps, pool_taps: of a window in direct mode, None: by tables."""
-    made = planned(model_of(*layers), order)
+    made = planned(model_of(*layers), map_order)
     for tables, taps in ((made.npus[0].conv, conv_taps), (made.npus[0].pool, pool_taps)):
         for row, flags in zip(tables.layers, tables.flags):
             assert row["direct"] == (taps is not None)
@@ -155,15 +155,15 @@ def test_thresholds_by_a_direct_loop(folding):
     assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_the_chain_of_orders(order):
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_the_chain_of_orders(map_order):
     """What is sent, and what each map needs: the reader's first visits, or row by row."""
     layers = [conv((3, 2), (1, 2), padding=(1, 0, 0, 0)), ACT, Dense(name="dense", out_channels=2)]
-    made = planned(model_of(*layers), order)
+    made = planned(model_of(*layers), map_order)
     window = layers[0].window(None)
     rows, columns = window.output_size(4, 6)
     assert made.schedule.tables[1].input_order.tolist() == list(range(rows * columns))
-    assert made.schedule.input_order.tolist() == wanted_order(window.positions(4, 6), order)
+    assert made.schedule.input_order.tolist() == wanted_order(window.positions(4, 6), map_order)
 
 
 def test_bases_of_layers_without_rows_are_0():
@@ -186,5 +186,5 @@ def test_shifts_must_reach_the_highest_plane():
 
 
 def test_unknown_orders_are_refused():
-    with value_error("schedule: order must be one of pull, raster, auto, got 'random'"):
+    with value_error("schedule: map_order must be one of pull, raster, auto, got 'random'"):
         plan(model_of(conv((2, 2))), [geometry("k3_g5")], "random")

@@ -42,9 +42,9 @@ def bits(text: str) -> list[bool]:
     return [c == "1" for c in text.replace(" ", "")]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_tiny_tables_that_do_not_depend_on_the_order(order):
-    (t,) = schedule([TINY], order).tables
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_tiny_tables_that_do_not_depend_on_the_order(map_order):
+    (t,) = schedule([TINY], map_order).tables
     assert t.window.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 4, 4, 5, 5]
     assert t.tap.tolist() == [1, 3, 0, 1, 2, 3, 0, 1, 2, 3, 1, 0, 1, 0, 1]
     assert t.last.tolist() == bits("01 0001 0001 1 01 01")
@@ -107,7 +107,7 @@ def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
     return taps
 
 
-def naive_orders(chain: list[Stage], order: str) -> list[list[int]]:
+def naive_orders(chain: list[Stage], map_order: str) -> list[list[int]]:
     """Per map, input first: the positions in the order in which a demand-driven evaluation makes them."""
     made: list[list[int]] = [[] for _ in range(len(chain) + 1)]
 
@@ -121,7 +121,7 @@ def naive_orders(chain: list[Stage], order: str) -> list[list[int]]:
     rows, columns = chain[-1].output_size
     for position in range(rows * columns):
         need(len(chain), position)
-    return made if order == "pull" else [sorted(m) for m in made]
+    return made if map_order == "pull" else [sorted(m) for m in made]
 
 
 def naive_capacity(reading: list[list[int]], groups: int) -> int:
@@ -157,9 +157,9 @@ def chains(draw: st.DrawFn) -> list[Stage]:
 
 
 @given(chains(), st.sampled_from(ORDERS))
-def test_orders_equal_demand_driven_evaluation(chain, order):
-    s = schedule(chain, order)
-    orders = naive_orders(chain, order)
+def test_orders_equal_demand_driven_evaluation(chain, map_order):
+    s = schedule(chain, map_order)
+    orders = naive_orders(chain, map_order)
     assert s.input_order.tolist() == orders[0]
     assert s.output_order.tolist() == list(range(len(orders[-1])))
     for i, t in enumerate(s.tables):
@@ -168,8 +168,8 @@ def test_orders_equal_demand_driven_evaluation(chain, order):
 
 
 @given(chains(), st.sampled_from(ORDERS))
-def test_tables_equal_naive_tables(chain, order):
-    for t in schedule(chain, order).tables:
+def test_tables_equal_naive_tables(chain, map_order):
+    for t in schedule(chain, map_order).tables:
         taps = t.stage.window.taps
         wanted = t.input_order.tolist()
         visits = [naive_taps(t.stage, output) for output in t.output_order.tolist()]
@@ -193,20 +193,20 @@ def test_tables_equal_naive_tables(chain, order):
 
 
 @given(chains(), st.sampled_from(ORDERS))
-def test_every_tuple_sent_is_taken_in_order_and_read(chain, order):
-    for t in schedule(chain, order).tables:
+def test_every_tuple_sent_is_taken_in_order_and_read(chain, map_order):
+    for t in schedule(chain, map_order).tables:
         assert set(t.index.tolist()) == set(range(len(t.input_order)))
         assert t.advance.sum() == len(t.input_order)
         assert (t.index[t.new] == np.cumsum(t.advance)[t.new] - 1).all()
         assert (t.index <= np.cumsum(t.advance) - 1).all()
-        if order == "pull":
+        if map_order == "pull":
             assert t.index[t.new].tolist() == list(range(len(t.input_order)))
             assert (t.advance == t.new).all()
 
 
 @given(chains(), st.sampled_from(ORDERS))
-def test_capacity_is_the_smallest_that_works(chain, order):
-    for t in schedule(chain, order).tables:
+def test_capacity_is_the_smallest_that_works(chain, map_order):
+    for t in schedule(chain, map_order).tables:
         reading = [t.index[t.window == w].tolist() for w in range(len(t.output_order))]
         assert t.capacity(reread=False) == naive_capacity(reading, 1)
         assert t.capacity(reread=True) == naive_capacity(reading, 2)
@@ -220,11 +220,11 @@ def test_both_orders_keep_the_same_rows_and_columns(chain):
         assert kept.tolist() == [y * width + x for y in np.unique(kept // width) for x in np.unique(kept % width)]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_positions_that_nobody_reads_are_neither_sent_nor_computed(order):
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
     conv = Stage(name="conv", kind="conv", height=5, width=7, window=Window(kernel=(2, 1)))
     pool = Stage(name="pool", kind="pool", height=4, width=7, window=Window(kernel=(1, 1), stride=(2, 3)))
-    s = schedule([conv, pool], order)
+    s = schedule([conv, pool], map_order)
     assert s.tables[1].input_order.tolist() == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
     assert len(s.tables[0].index) == 12
     assert sorted(s.input_order) == [7 * y + x for y in (0, 1, 2, 3) for x in (0, 3, 6)]
@@ -233,9 +233,9 @@ def test_positions_that_nobody_reads_are_neither_sent_nor_computed(order):
 # Figures --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_b20_valid_taps(order):
-    tables = schedule(B20, order).tables
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_b20_valid_taps(map_order):
+    tables = schedule(B20, map_order).tables
     assert [len(t.index) for t in tables] == [23_716, 2_209, 5_476, 529, 1_156, 121, 16, 1]
     assert [len(t.input_order) for t in tables] == [1024, 1024, 256, 256, 64, 64, 16, 1]
 
@@ -266,9 +266,10 @@ def test_b20_ideal_cycles():
 def test_auto_takes_less_memory_and_shows_both():
     s = schedule(B20)
     assert s.map_order == "raster"
-    assert [c.order for c in s.compared] == ["pull", "raster"]
+    assert [c.map_order for c in s.compared] == ["pull", "raster"]
     assert s.memory_bits == min(c.memory_bits for c in s.compared) == s.tuple_memory_bits + s.table_bits
-    assert schedule([Stage(name="dense", kind="conv", height=3, width=4, window=Window(kernel=(3, 4)))]).order == "pull"
+    dense = Stage(name="dense", kind="conv", height=3, width=4, window=Window(kernel=(3, 4)))
+    assert schedule([dense]).map_order == "pull"
 
 
 def test_large_maps_are_scheduled_quickly():
@@ -326,7 +327,7 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     (t,) = schedule([TINY], "pull").tables
     with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
         t.image(4, reread=True)
-    with pytest.raises(ValueError, match=whole("schedule: order must be one of pull, raster, auto, got 'snake'")):
+    with pytest.raises(ValueError, match=whole("schedule: map_order must be one of pull, raster, auto, got 'snake'")):
         schedule([TINY], "snake")
     with pytest.raises(
         ValueError, match=whole("schedule: there must be at least one stage (conv, dense or pool), got none")

@@ -64,9 +64,9 @@ def random_model(case: Network, seed: int) -> tuple[Model, np.random.Generator]:
     return Model(case, arrays), rng
 
 
-def run(model: Model, images: np.ndarray, order: str, kernels_per_group: int, ahead: int) -> None:
+def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int, ahead: int) -> None:
     """Send the images through the tables stage by stage; every stage must equal the golden layer."""
-    s = schedule(model.network, order)
+    s = schedule(model.network, map_order)
     golden = model.trace(images)
     stream = images.reshape(len(images), -1, images.shape[3])[:, s.input_order].reshape(-1, images.shape[3])
     for layer, source, t, wanted in zip(model.network.layers, model.network.maps, s.tables, golden):
@@ -83,19 +83,19 @@ def run(model: Model, images: np.ndarray, order: str, kernels_per_group: int, ah
         )
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("kernels_per_group", [1, 2, 8])
 @pytest.mark.parametrize("ahead", [0, 3])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_equals_golden_layers_over_three_frames(case, order, kernels_per_group, ahead):
+def test_equals_golden_layers_over_three_frames(case, map_order, kernels_per_group, ahead):
     model, rng = random_model(case, 1)
-    run(model, rng.integers(-16, 16, (3, *case.input.shape)), order, kernels_per_group, ahead)
+    run(model, rng.integers(-16, 16, (3, *case.input.shape)), map_order, kernels_per_group, ahead)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_b20_runs_end_to_end(order):
+@pytest.mark.parametrize("map_order", ORDERS)
+def test_b20_runs_end_to_end(map_order):
     model, rng = random_model(B20, 2)
-    run(model, rng.integers(-16, 16, (1, *B20.input.shape)), order, 8, 0)
+    run(model, rng.integers(-16, 16, (1, *B20.input.shape)), map_order, 8, 0)
 
 
 @st.composite
@@ -133,9 +133,9 @@ def networks(draw: st.DrawFn) -> Network:
 @given(
     networks(), st.sampled_from(ORDERS), st.integers(1, 4), st.integers(0, 5), st.integers(1, 3), st.integers(0, 2**32)
 )
-def test_equals_golden_layers_for_any_network(case, order, kernels_per_group, ahead, frames, seed):
+def test_equals_golden_layers_for_any_network(case, map_order, kernels_per_group, ahead, frames, seed):
     model, rng = random_model(case, seed)
-    run(model, rng.integers(-16, 16, (frames, *case.input.shape)), order, kernels_per_group, ahead)
+    run(model, rng.integers(-16, 16, (frames, *case.input.shape)), map_order, kernels_per_group, ahead)
 
 
 def tuples_read(t: StageTables, groups: int, capacity: int, ahead: int = 0) -> list[int]:
@@ -153,8 +153,8 @@ def tuples_wanted(t: StageTables, groups: int) -> list[int]:
 
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3))
-def test_smallest_capacity_works_and_one_less_reads_wrong_tuples(case, order, groups):
-    for t in schedule(case, order).tables:
+def test_smallest_capacity_works_and_one_less_reads_wrong_tuples(case, map_order, groups):
+    for t in schedule(case, map_order).tables:
         least, wanted = t.capacity(groups > 1), tuples_wanted(t, groups)
         assert tuples_read(t, groups, least) == wanted
         if least > 1:
@@ -162,8 +162,8 @@ def test_smallest_capacity_works_and_one_less_reads_wrong_tuples(case, order, gr
 
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3), st.integers(0, 4))
-def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, order, groups, spare):
-    for t in schedule(case, order).tables:
+def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, map_order, groups, spare):
+    for t in schedule(case, map_order).tables:
         capacity, wanted = t.capacity(groups > 1) + spare, tuples_wanted(t, groups)
         assert tuples_read(t, groups, capacity, ahead=spare) == wanted
         if spare < len(t.input_order):
@@ -171,8 +171,8 @@ def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, order, gr
 
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3))
-def test_places_in_the_kernel_follow_from_marks_and_targets_alone(case, order, groups):
-    for t in schedule(case, order).tables:
+def test_places_in_the_kernel_follow_from_marks_and_targets_alone(case, map_order, groups):
+    for t in schedule(case, map_order).tables:
         image = t.image(t.capacity(groups > 1), groups > 1)
         got = [(r.window, r.group, r.tap, r.end) for r in reads(image, np.zeros((2 * image.tuples, 1)), groups)]
         wanted = [

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bitloom.overlay.study.orders import orders
 from click.testing import CliRunner, Result
 
 from bitloom.golden import file
@@ -17,6 +16,7 @@ from bitloom.overlay.build.designs import REFERENCES, Reference, reference
 from bitloom.overlay.cli.commands import bitloom
 from bitloom.overlay.study import designs as benches
 from bitloom.overlay.study.designs import Figures, measure
+from bitloom.overlay.study.map_orders import orders
 from tests.cases import integer_cases
 from tests.errors import value_error
 

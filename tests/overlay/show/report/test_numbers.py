@@ -221,7 +221,7 @@ def test_order_and_work_are_those_of_the_build(tmp_path: Path) -> None:
     design = size_memories("d", [model], replace(DIGITS, accumulators=8), map_order="raster", dataflow=work)
     build(tmp_path / "b", design, [model], map_order="raster", dataflow=work)
     found = compiled(load(tmp_path / "b"), model)
-    assert found.plan.schedule.order == "raster"
+    assert found.plan.schedule.map_order == "raster"
     assert found.plan.dataflow == ["output_stationary", "output_stationary", "input_stationary", "output_stationary"]
 
 

@@ -152,7 +152,7 @@ class Chain:
 
     def cycles(self, i: int, j: int, npu: Npu) -> int:
         """Cycles of layers i..j a frame."""
-        return sum(layer.cycles(npu, "output") for layer in self.layers[i : j + 1]) + (j - i) * BETWEEN
+        return sum(layer.cycles(npu, "output_stationary") for layer in self.layers[i : j + 1]) + (j - i) * BETWEEN
 
     def _foldings(self, i: int, j: int, npu: Npu, interval: int, reader: int) -> Iterator[Npu]:
         """KGP, OL and PFP for an NPU of layers i..j with this KFP, so that it keeps to the interval.
@@ -218,7 +218,7 @@ class Chain:
     def depths(self, i: int, j: int, npu: Npu) -> dict[str, int]:
         """Memories that layers i..j need together."""
         own = self.layers[i : j + 1]
-        each = [layer.depths(npu, "output", ROOM) for layer in own]
+        each = [layer.depths(npu, "output_stationary", ROOM) for layer in own]
         found = {key: max(d.get(key, 2) for d in each) for key in LARGEST}
         sums = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds")
         found |= {key: max(2, sum(d.get(key, 0) for d in each)) for key in sums}

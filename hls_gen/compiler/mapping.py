@@ -24,30 +24,30 @@ def mapped(
 ) -> tuple[Lowered, Sequence[int]]:
     """The passes of ``model``, each for the NPU that computes it, and these NPUs.
 
-    mapping : NPU of each weighted layer; by default ``assign``'s, where NPUs differ in kind by the layers' own kinds.
+    mapping : NPU of each weighted layer; by default ``assign``'s, where engines differ by the layers' own.
     ValueError where a layer finds no way to its NPU, or this one can't compute it.
     """
     names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
     if mapping is not None:
         check(geometries, names, mapping)
         return _lowered(model, [_engine([geometries[n]]) for n in mapping], geometries[0]), mapping
-    kinds = [str(geometries[0]["kind"])] * len(names)
-    if any(g["kind"] != kinds[0] for g in geometries):
+    kinds = [str(geometries[0]["engine"])] * len(names)
+    if any(g["engine"] != kinds[0] for g in geometries):
         kinds[1:] = engine_kinds(model.network)[1:]
-    engines = [_engine([g for g in geometries if g["kind"] == kind]) for kind in kinds]
+    engines = [_engine([g for g in geometries if g["engine"] == kind]) for kind in kinds]
     lowered = _lowered(model, engines, geometries[0])
     mapping = assign(geometries, names, _beats(lowered, geometries))
     for name, kind, n in zip(names, kinds, mapping):
-        if kind != geometries[n]["kind"]:
-            raise ValueError(f"{name}: kind of its NPU must be {kind}, got {geometries[n]['kind']} in NPU {n}")
+        if kind != geometries[n]["engine"]:
+            raise ValueError(f"{name}: engine of its NPU must be {kind}, got {geometries[n]['engine']} in NPU {n}")
     own = [_engine([geometries[n]]) for n in mapping]
     return lowered if own == engines else _lowered(model, own, geometries[0]), mapping
 
 
 def _engine(geometries: Sequence[Geometry]) -> Engine:
-    """The engine of NPUs of one kind, as wide as the widest."""
+    """The engine of NPUs that differ in width at most, as wide as the widest."""
     feature_bits, weight_bits = (max(int(g[key]) for g in geometries) for key in ("feature_bits", "weight_bits"))
-    return Engine(str(geometries[0]["kind"]), feature_bits, weight_bits)
+    return Engine(str(geometries[0]["engine"]), feature_bits, weight_bits)
 
 
 def _lowered(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Lowered:
@@ -64,13 +64,13 @@ def _lowered(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Low
 
 
 def _beats(lowered: Lowered, geometries: Sequence[Geometry]) -> list[list[float]]:
-    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on those of another kind."""
+    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on another engine."""
     out: list[list[float]] = []
     for p in lowered.passes:
         taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
         lanes, kind = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
         beats = [taps * -(-lanes // int(g["kfp"])) * -(-p.out_channels // int(g["kgp"])) for g in geometries]
-        out.append([count if g["kind"] == kind else inf for count, g in zip(beats, geometries)])
+        out.append([count if g["engine"] == kind else inf for count, g in zip(beats, geometries)])
     return out
 
 
@@ -102,7 +102,7 @@ def check(geometries: Sequence[Geometry], names: Sequence[str], mapping: Sequenc
 def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
     """An NPU for every layer.
 
-    beats : (layers, NPUs), cycles of each layer on each NPU; infinite where the NPU is of another kind.
+    beats : (layers, NPUs), cycles of each layer on each NPU; infinite where the NPU has another engine.
     In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
     so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
     ValueError where there is none.
@@ -137,6 +137,6 @@ def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[
     if final is None:
         raise ValueError(
             f"{names[-1]}: a chain of {len(geometries)} NPUs must have room for all {len(names)} layers, each NPU for "
-            "those of its kind, without loop for one, and end at one with outlet host"
+            "those of its engine, without loop for one, and end at one with outlet host"
         )
     return final[1]

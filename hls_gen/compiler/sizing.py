@@ -12,7 +12,7 @@ from .flow import smooth
 from .plan import Dataflow, NpuPlan, Plan, plan
 
 GEOMETRY = (
-    "kind",
+    "engine",
     "feature_bits",
     "weight_bits",
     "kfp",

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .npu import renamed
+
 FORMAT = "bitloom-manifest"
 VERSION = 1
 ACCESS = ("RO", "RW", "RW1C")
@@ -279,7 +281,7 @@ def _npu(entry: Any, where: str) -> Npu:
     reader.unique("memories: names", [m.name for m in memories])
     reader.unique("memories: ids", [m.id for m in memories])
     lanes = {key: reader.number(key, 1) for key in ("kfp", "kgp", "pfp", "ol")}
-    parameters = {key: value for key, value in entry.items() if key != "memories"}
+    parameters = {key: value for key, value in renamed(entry).items() if key != "memories"}
     return Npu(memories=tuple(memories), parameters=parameters, **lanes)
 
 

@@ -5,7 +5,7 @@ Folding is how parallel, memory depths are how large; both are free. The memory 
 by which the driver writes rows (docs/reference/device.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ class Memory:
 class Npu:
     """Parameters of one NPU.
 
-    kind : "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
+    engine : "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
         pool).
     feature_bits, weight_bits : 1 for binary; 2..8 for integer, two's complement.
     kfp : input lanes, channels that a PE takes in a cycle, >= 1 (spec B, KFP).
@@ -83,7 +83,7 @@ class Npu:
     stream_weights : weights may come down the stream while frames are computed (streamed_weights.py).
     """
 
-    kind: str = "binary"
+    engine: str = "binary"
     feature_bits: int = 1
     weight_bits: int = 1
     kfp: int = 8
@@ -123,7 +123,7 @@ class Npu:
     stream_weights: bool = False
 
     def __post_init__(self) -> None:
-        self._check_kind()
+        self._check_engine()
         self._check_ways()
         if self.kernel_ram not in ("auto", "block", "distributed"):
             raise ValueError(f"npu: kernel_ram must be auto, block or distributed, got {self.kernel_ram!r}")
@@ -173,25 +173,25 @@ class Npu:
             raise ValueError(f"npu: acc_bits must be >= {least} for {lanes}, got {self.acc_bits}")
         if self.planes == 1 or self.planes > 8 or (self.planes and self.kfp < self.planes + 1):
             raise ValueError(f"npu: planes must be 0 or 2..8 and below kfp = {self.kfp}, got {self.planes}")
-        if self.binariser_bits and not (self.kind == "binary" and 2 <= self.binariser_bits <= 9):
-            raise ValueError(f"npu: binariser_bits must be 0, or 2..9 for kind binary, got {self.binariser_bits}")
+        if self.binariser_bits and not (self.engine == "binary" and 2 <= self.binariser_bits <= 9):
+            raise ValueError(f"npu: binariser_bits must be 0, or 2..9 for engine binary, got {self.binariser_bits}")
         if self.shift_bits > 3:
             raise ValueError(f"npu: shift_bits must be 0..3, got {self.shift_bits}")
         if self.layers > 256:
             raise ValueError(f"npu: layers must be <= 256, got {self.layers}")
 
-    def _check_kind(self) -> None:
-        """Raise ValueError unless kind, feature_bits, weight_bits, planes and shift_bits go together."""
-        if self.kind not in ("binary", "integer"):
-            raise ValueError(f"npu: kind must be binary or integer, got {self.kind!r}")
-        low, high = (1, 1) if self.kind == "binary" else (2, 8)
+    def _check_engine(self) -> None:
+        """Raise ValueError unless engine, feature_bits, weight_bits, planes and shift_bits go together."""
+        if self.engine not in ("binary", "integer"):
+            raise ValueError(f"npu: engine must be binary or integer, got {self.engine!r}")
+        low, high = (1, 1) if self.engine == "binary" else (2, 8)
         for name in ("feature_bits", "weight_bits"):
             value = getattr(self, name)
             if not isinstance(value, int) or not low <= value <= high:
-                raise ValueError(f"npu: {name} must be {low}..{high} for kind {self.kind}, got {value!r}")
-        if self.kind == "integer" and (self.planes or self.shift_bits):
+                raise ValueError(f"npu: {name} must be {low}..{high} for engine {self.engine}, got {value!r}")
+        if self.engine == "integer" and (self.planes or self.shift_bits):
             raise ValueError(
-                f"npu: planes and shift_bits must be 0 for kind integer, got {self.planes} and {self.shift_bits}"
+                f"npu: planes and shift_bits must be 0 for engine integer, got {self.planes} and {self.shift_bits}"
             )
 
     def _check_ways(self) -> None:
@@ -209,17 +209,17 @@ class Npu:
         """Raise ValueError unless accumulate and collect go with the rest."""
         if self.accumulate not in ("popcount", "or", "both"):
             raise ValueError(f"npu: accumulate must be popcount, or or both, got {self.accumulate!r}")
-        if self.accumulate != "popcount" and self.kind == "integer":
-            raise ValueError(f"npu: accumulate must be popcount for kind integer, got {self.accumulate}")
+        if self.accumulate != "popcount" and self.engine == "integer":
+            raise ValueError(f"npu: accumulate must be popcount for engine integer, got {self.accumulate}")
         if self.accumulate == "or" and (self.planes or self.shift_bits):
             raise ValueError(
                 f"npu: planes and shift_bits must be 0 for accumulate or, got {self.planes} and {self.shift_bits}"
             )
         if self.collect % self.kfp:
             raise ValueError(f"npu: collect must be 0 or a multiple of kfp = {self.kfp}, got {self.collect}")
-        if self.collect and (self.kind, self.accumulators, self.planes, self.shift_bits) != ("binary", 1, 0, 0):
+        if self.collect and (self.engine, self.accumulators, self.planes, self.shift_bits) != ("binary", 1, 0, 0):
             raise ValueError(
-                f"npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got {self.kind}, "
+                f"npu: collect needs engine binary, accumulators 1, planes 0 and shift_bits 0, got {self.engine}, "
                 f"{self.accumulators}, {self.planes} and {self.shift_bits}"
             )
 
@@ -303,7 +303,7 @@ class Npu:
             ("old_base", bits_for(olds - 1)),
         ]
         if pool:
-            average: Fields = [("average", 1)] if self.kind == "integer" else []
+            average: Fields = [("average", 1)] if self.engine == "integer" else []
             return [("words", bits_for(self.input_words))], [
                 *reading,
                 *self._target,
@@ -316,12 +316,12 @@ class Npu:
             ("kernel_base", row),
             ("group_rows", row),
             ("groups_minus_1", bits_for(self.groups - 1)),
-            *([("tap_offset", self.acc_bits)] if self.kind == "binary" else []),
+            *([("tap_offset", self.acc_bits)] if self.engine == "binary" else []),
             *([("inner_groups_minus_1", self.slot_bits), ("tap_rows_minus_1", row)] if self.accumulators > 1 else []),
             *([("kernel_stream", 1)] if self.stream_weights else []),
         ]
         if self.raster:
-            reading += [*self._raster_fields(ring), *([("twice", 1)] if self.kind == "binary" else [])]
+            reading += [*self._raster_fields(ring), *([("twice", 1)] if self.engine == "binary" else [])]
             names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
             reading += [(name, row) for name in names]
         source: Fields = [("source", self.source_bits)] if self.source_bits else []
@@ -354,7 +354,7 @@ class Npu:
             ("threshold_base", bits_for(self.threshold_rows - 1)),
             *([("raw", 1)] if "host" in self.outlets else []),
             *([] if self.pool else self._target),
-            *([("double", 1)] if self.kind == "binary" else [("low", self.feature_bits), ("high", self.feature_bits)]),
+            *([("double", 1)] if self.engine == "binary" else [(k, self.feature_bits) for k in ("low", "high")]),
         ]
 
     @property
@@ -400,7 +400,7 @@ class Npu:
             ],
         )
         memory("results", self.layers, self.result_fields)
-        if self.kind == "binary":
+        if self.engine == "binary":
             memory("thresholds", self.threshold_rows, [("thresholds", self.ol * self.acc_bits)])
         else:
             parts = [("bias", self.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS)]
@@ -415,7 +415,7 @@ class Npu:
             memory("binariser", self.binariser_rows, [("thresholds", self.kfp * (self.binariser_bits + 1))])
         if "ring" in self.inlets:
             memory("chunks", self.layers, [("words_minus_1", bits_for(self.buffer_words - 1))])
-        if self.kind == "integer" and self.pool:
+        if self.engine == "integer" and self.pool:
             memory("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)])
         return made
 
@@ -424,11 +424,16 @@ class Npu:
         return next(m for m in self.memories() if m.name == name)
 
 
+def renamed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``."""
+    return {"engine" if key == "kind" else key: value for key, value in data.items()}
+
+
 def least_acc_bits(npu: Npu) -> int:
     """Width of an accumulator that holds what one beat adds."""
     if npu.accumulate == "or":
         return 4
-    signed = 1 if npu.kind == "binary" else npu.feature_bits + npu.weight_bits
+    signed = 1 if npu.engine == "binary" else npu.feature_bits + npu.weight_bits
     return max(4, bits_for(npu.collect or npu.kfp) + signed)
 
 
@@ -438,8 +443,8 @@ class Design:
 
     Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2); that of the last
     one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8). Neighbours of
-    one kind have features of the same width; between NPUs of different kind a feature is a bit: the sign of what an
-    integer NPU gives, and +1 or -1 to one that reads it.
+    one engine have features of the same width; between NPUs of different engines a feature is a bit: the sign of what
+    an integer NPU gives, and +1 or -1 to one that reads it.
     """
 
     name: str
@@ -464,10 +469,10 @@ class Design:
                     f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.inlets} in "
                     f"NPU {n} after {before.outlets}"
                 )
-            if joined and npu.kind == before.kind and npu.feature_bits != before.feature_bits:
+            if joined and npu.engine == before.engine and npu.feature_bits != before.feature_bits:
                 raise ValueError(
-                    f"{self.name}: NPU {n} must have the features of the NPU before, {before.kind} of "
-                    f"{before.feature_bits} bits, got {npu.kind} of {npu.feature_bits}"
+                    f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
+                    f"{before.feature_bits} bits, got {npu.engine} of {npu.feature_bits}"
                 )
             if npu.stream_weights and len(self.npus) > 1:
                 raise ValueError(f"{self.name}: stream_weights needs a design of one NPU, got {len(self.npus)}")
@@ -483,14 +488,14 @@ class Design:
         """Whether the last NPU leads to NPU 0."""
         return "ring" in self.npus[0].inlets
 
-    def changes_kind(self, n: int) -> bool:
-        """Whether the NPU after NPU n is of another kind, so that features are bits between them."""
-        return self.npus[n].kind != self.npus[(n + 1) % len(self.npus)].kind
+    def changes_engine(self, n: int) -> bool:
+        """Whether the NPU after NPU n has another engine, so that features are bits between them."""
+        return self.npus[n].engine != self.npus[(n + 1) % len(self.npus)].engine
 
     def next_word_bits(self, n: int) -> int:
         """Width of a word on the way from NPU n to the next one, which has that one's lanes."""
         after = self.npus[(n + 1) % len(self.npus)]
-        return after.kfp if self.changes_kind(n) else after.word_bits
+        return after.kfp if self.changes_engine(n) else after.word_bits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""
@@ -505,7 +510,7 @@ class Design:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Design":
         """Design of ``to_dict``'s data."""
-        npus = [{**n, "inlets": tuple(n["inlets"]), "outlets": tuple(n["outlets"])} for n in data["npus"]]
+        npus = [{**n, "inlets": tuple(n["inlets"]), "outlets": tuple(n["outlets"])} for n in map(renamed, data["npus"])]
         return cls(
             name=data["name"],
             stream_bits=data["stream_bits"],

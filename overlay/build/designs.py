@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn: conv_1 reads 5-bit pixels as 6 bit planes side by side."""
 
-INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
+INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
 """Spec B20's folding of the 8-bit engine."""
 
 

@@ -59,7 +59,7 @@ class Run:
     @property
     def xnor_operations(self) -> int:
         """Operations of all XNOR lanes, in all frames."""
-        lanes = [n.kfp * n.kgp if n.kind == "binary" else 0 for n in self.design.npus]
+        lanes = [n.kfp * n.kgp if n.engine == "binary" else 0 for n in self.design.npus]
         return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
 
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:

@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan, read_choices
 from bitloom.hls_gen.compiler.sizing import GEOMETRY, geometry, size_memories
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Design, Npu, renamed
 from bitloom.overlay.area.netlist import Resources
 
 from .estimate import estimate
@@ -73,7 +73,7 @@ class Candidate:
         if data.get("format") != "bitloom-foldings" or data.get("version") != 1:
             raise ValueError(f"foldings: format must be bitloom-foldings, version 1, got {data.get('format')!r}")
         npus = []
-        for given in data["npus"]:
+        for given in map(renamed, data["npus"]):
             ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
             npus.append(Npu(**{"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given, **ways}))
         map_order, dataflow = read_choices(data)

@@ -135,7 +135,7 @@ class Chain:
         kinds = {layer.any_match for layer in own}
         loop = ("loop",) if j > i else ()
         return Npu(
-            kind=own[0].kind,
+            engine=own[0].engine,
             feature_bits=self.feature_bits,
             weight_bits=max(layer.weight_bits for layer in own),
             shift_bits=0,

@@ -57,7 +57,7 @@ class Layer:
     """
 
     name: str
-    kind: str
+    engine: str
     channels: int
     planes: int
     kernels: int
@@ -160,25 +160,25 @@ def geared(words: int, source: int, target: int) -> int:
 
 def layers(model: Model, map_order: str = "pull") -> list[Layer]:
     """The weighted layers of ``model``. ValueError where no engine can compute it."""
-    kind = "integer" if needs_integer(model) else "binary"
-    made = plan(model, [geometry(_any(kind))], map_order)
+    engine = "integer" if needs_integer(model) else "binary"
+    made = plan(model, [geometry(_any(engine))], map_order)
     tables, out = iter(made.schedule.tables), list[Layer]()
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):
         conv = next(tables)
         pool = next(tables) if p.pool else None
-        out.append(_layer(p, conv, pool, kind, made.lowered.input_bits if kind == "binary" and not number else 0))
+        out.append(_layer(p, conv, pool, engine, made.lowered.input_bits if engine == "binary" and not number else 0))
     return out
 
 
-def _any(kind: str) -> Npu:
-    """An NPU that computes whatever its kind can."""
-    if kind == "integer":
-        return Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0)
+def _any(engine: str) -> Npu:
+    """An NPU that computes whatever its engine can."""
+    if engine == "integer":
+        return Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0)
     return Npu(accumulate="both", acc_bits=32)
 
 
-def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, kind: str, planes: int) -> Layer:
+def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, engine: str, planes: int) -> Layer:
     visits = p.visits
     places = int(p.weight.shape[1])
     low, high = p.value_range[0], p.value_range[1] + 1
@@ -188,7 +188,7 @@ def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, k
     taps = np.bincount(conv.window) * visits
     return Layer(
         name=p.name,
-        kind=kind,
+        engine=engine,
         channels=channels,
         planes=planes,
         kernels=p.out_channels,

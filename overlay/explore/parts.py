@@ -93,14 +93,14 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
     yield from _array(npu, n)
     banks = -(-own["kernels"].width // stream_bits)
     slot = npu.slot_bits if several else 0
-    yield Part("convolver", "convolver", {"one": 1, "acc": acc * (npu.kind == "binary"), "banks": banks, "slot": slot,
+    yield Part("convolver", "convolver", {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot,
                                           "code": npu.code_bits}, n)  # fmt: skip
     row = bits_for(npu.kernel_rows - 1)
     tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
     source = npu.word_bits * (len(npu.inlets) - 1)
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
-              "acc": acc * (npu.kind == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
+              "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
     yield Part("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
     queue = npu.kgp * acc * (npu.units > 1)
@@ -109,17 +109,17 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
     values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
               "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
-    yield Part(f"results_{npu.kind}", "results_unit", values, n)
+    yield Part(f"results_{npu.engine}", "results_unit", values, n)
     if not npu.pool:
         return
     ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
-    values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.kind == "integer"}
+    values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
     yield Part("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
-    integer, w = npu.kind == "integer", npu.pool_word_bits + side_bits(npu)
-    yield Part(f"pool_unit_{npu.kind}", "pool_unit_integer" if integer else "pool_unit", unit, n)
+    integer, w = npu.engine == "integer", npu.pool_word_bits + side_bits(npu)
+    yield Part(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
     words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS
     yield Part("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
     if integer:
@@ -130,7 +130,7 @@ def _array(npu: Npu, n: int) -> Iterator[Part]:
     """The PEs."""
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
-    if npu.kind == "integer":
+    if npu.engine == "integer":
         products = lanes * npu.feature_bits * npu.weight_bits
         features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
                     "several": several * acc, "choice": choice}  # fmt: skip

@@ -47,7 +47,7 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
     own = layers(model, candidate.map_order)
     for n, npu in enumerate(candidate.npus):
         mine = [layer for layer, k in zip(own, candidate.mapping) if k == n]
-        if len(mine) == 1 and not mine[0].planes and npu.kind == "binary":
+        if len(mine) == 1 and not mine[0].planes and npu.engine == "binary":
             layer = mine[0]
             groups = layer.groups(npu)
             if layer.name in candidate.dataflow:

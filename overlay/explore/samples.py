@@ -38,13 +38,13 @@ def _binary(rng: random.Random, first: bool) -> Npu:
 
 
 def _integer(rng: random.Random, bits: int) -> Npu:
-    npu = {"kind": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 4, 8]), "shift_bits": 0}
+    npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 4, 8]), "shift_bits": 0}
     return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8]), "accumulators": rng.choice([1, 1, 16])})
 
 
 def _common(rng: random.Random, given: dict) -> Npu:
     """The NPU with what is ``given``, and the rest."""
-    integer = given.get("kind") == "integer"
+    integer = given.get("engine") == "integer"
     kgp = rng.randint(1, max(1, min(24, (12 if integer else MOST_LANES) // given["kfp"])))
     ol = rng.choice([n for n in (1, 1, 2, 3, 4, 8) if n <= kgp])
     pool = rng.random() < 0.4

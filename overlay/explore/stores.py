@@ -49,11 +49,11 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     if npu.accumulators > 1:
         w = 1 if npu.accumulate == "or" else npu.acc_bits
         yield Store(SUMS, w, npu.accumulators, 0, 2 * npu.kgp)
-        if npu.kind == "binary":
+        if npu.engine == "binary":
             yield Store("offsets", npu.acc_bits, npu.accumulators, 0)
     if npu.pool:
         yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
-        integer = npu.kind == "integer"
+        integer = npu.engine == "integer"
         w = npu.pfp * sum_bits(npu) if integer else npu.pfp
         yield Store("pool_queue", w, 1 << npu.pool_index_bits, 0)
         words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS

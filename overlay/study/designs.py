@@ -115,7 +115,7 @@ def lanes(design: Design) -> Figures:
     return {
         "npus": len(design.npus),
         "lanes": sum(npu_lanes(n) for n in design.npus),
-        "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.kind == "binary"),
+        "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.engine == "binary"),
     }
 
 

@@ -24,7 +24,7 @@ SUM_TERMS = 4
 def system(plan: Plan, npus: Sequence[Parameters], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
     """The system of NPUs with these parameters that runs ``plan``."""
     made = tuple(layers(plan, npus))
-    kinds = [str(parameters["kind"]) for parameters in npus]
+    kinds = [str(parameters["engine"]) for parameters in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(kinds, (*kinds[1:], kinds[0]))]
     units = tuple(replace(unit(parameters), to_bits=bits) for parameters, bits in zip(npus, to_bits))
     return System(
@@ -34,7 +34,7 @@ def system(plan: Plan, npus: Sequence[Parameters], *, stream_bits: int = 32, spi
 
 def unit(parameters: Parameters) -> Unit:
     """Widths, capacities and latencies of an NPU by itself."""
-    kfp, integer = int(parameters["kfp"]), parameters["kind"] == "integer"
+    kfp, integer = int(parameters["kfp"]), parameters["engine"] == "integer"
     feature_bits, binariser = int(parameters["feature_bits"]), int(parameters["binariser_bits"])
     return Unit(
         kfp=kfp,
@@ -58,7 +58,7 @@ def unit(parameters: Parameters) -> Unit:
 def pe_latency(parameters: Parameters) -> int:
     """Cycles from a window's last word to the result of a PE (hls_gen/rtl/array/convolver.py)."""
     kfp, collect, planes = (int(parameters[name]) for name in ("kfp", "collect", "planes"))
-    if parameters["kind"] == "integer":
+    if parameters["engine"] == "integer":
         stages, terms = 1, -(-kfp // SUM_TERMS)
         while terms > 1:
             stages, terms = stages + 1, -(-terms // SUM_TERMS)

@@ -33,7 +33,7 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
     """
     if npu.collect:
         return pe_collect, pe_collect_latency(npu), 0
-    if npu.kind == "integer":
+    if npu.engine == "integer":
         make, latency = pe_integer, pe_integer_latency(npu)
     elif npu.accumulate == "or":
         make, latency = pe_or, PE_OR_LATENCY
@@ -59,7 +59,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")
     row = b.input("kernel_row", npu_row_bits(npu))
-    binary = npu.kind == "binary"
+    binary = npu.engine == "binary"
     offset = b.input("offset", npu.acc_bits) if binary else None
     features = b.input("features", npu.word_bits)
     result_valid = b.output("result_valid")

@@ -40,14 +40,14 @@ CREDITS = 2
 def results(library: Library, npu: Npu) -> Block:
     """The results unit of ``npu``."""
     b = Block(library.name("results_unit", npu))
-    rows, factors = npu.memory("results"), npu.memory("thresholds" if npu.kind == "binary" else "scales")
+    rows, factors = npu.memory("results"), npu.memory("thresholds" if npu.engine == "binary" else "scales")
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", 8)
     taken = b.input("taken")  # a window's last beat was issued
     room = b.output("room")
     arrived = b.input("result_valid")
     sums = b.input("results", npu.kgp * npu.acc_bits)
-    sums_offset = b.input("result_offset", npu.acc_bits) if npu.kind == "binary" else None
+    sums_offset = b.input("result_offset", npu.acc_bits) if npu.engine == "binary" else None
     acc, lanes, units = npu.acc_bits, npu.ol, bits_for(npu.units - 1)
 
     # # #

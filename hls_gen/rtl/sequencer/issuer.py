@@ -169,7 +169,7 @@ def _with_pool_beat(b: Block, npu: Npu, tap: dict[str, Signal], issue: Issue, ri
             flag = b.reg(f"at_{name}", width(tap[name]), init=None)
             b.on(step, (flag, tap[name]))
             b.output(name, width(tap[name]), flag)
-    if npu.kind == "integer":
+    if npu.engine == "integer":
         taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
         counted = b.wire("counted", COUNT_BITS, add(choose(issue.starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
         b.on(step & ~tap["skip"], (taps, counted))
@@ -188,7 +188,7 @@ def _with_array_beat(b: Block, npu: Npu, tap: dict[str, Signal], issue: Issue) -
     b.on(beat, (row, add(row, 1, width(row))))
     b.on(step, (row, tap["row"]))
     b.output("kernel_row", width(row), row)
-    if npu.kind == "binary":
+    if npu.engine == "binary":
         once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
         _offsets(b, npu.acc_bits, tap["offset"], step, once, issue.first_tap, word_first)
     if inner is not None:

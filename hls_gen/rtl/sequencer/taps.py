@@ -117,10 +117,10 @@ def tap_source(
     if kind.pool:
         if "target" in now:
             tap["target"] = now["target"]
-        if npu.kind == "integer":
+        if npu.engine == "integer":
             tap["average"] = now["average"]
     else:
-        if npu.kind == "binary":
+        if npu.engine == "binary":
             tap["offset"] = now["tap_offset"]
         if npu.accumulators > 1:
             tap["inner"] = now["inner_groups_minus_1"]

@@ -141,7 +141,7 @@ def _engine(
     inlets: dict[str, Stream],
 ) -> tuple[dict[str, Signal], dict[str, Signal]]:
     """From words to features and raw values: (ports of the sequencer, of the results unit)."""
-    binary = params.kind == "binary"
+    binary = params.engine == "binary"
     drain_slot = b.wire("drain_slot", params.slot_bits) if params.accumulators > 1 else None
     conv_room = b.wire("conv_room")
     conv = _wires(
@@ -205,7 +205,7 @@ def _pooled(
     features: Stream,
 ) -> tuple[dict[str, Signal], Stream]:
     """(ports of the pool's sequencer, its words)."""
-    binary, pool_room = params.kind == "binary", b.wire("pool_room")
+    binary, pool_room = params.engine == "binary", b.wire("pool_room")
     packed = chain(
         b,
         library.get(gearbox, params.ol * params.feature_bits, params.pool_word_bits),

@@ -83,9 +83,9 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
     host = {f"host_{k}": load[f"words_{k}"] for k in ("valid", "ready", "data")}
     engines = []
     for n, params in enumerate(design.npus):
-        integer = params.kind == "integer"
-        from_bits = integer and "ring" in params.inlets and design.changes_kind(n - 1)
-        to_bits = integer and "ring" in params.outlets and design.changes_kind(n)
+        integer = params.engine == "integer"
+        from_bits = integer and "ring" in params.inlets and design.changes_engine(n - 1)
+        to_bits = integer and "ring" in params.outlets and design.changes_engine(n)
         block = library.get(npu, library, params, design.next_word_bits(n), from_bits, to_bits)
         engines.append(place(block, f"npu_{n}", reset, f"npu{n}_", **(host if n == 0 else {})))
     _ring(b, library, design, engines, any_of(reset, ~load["run"]))

@@ -95,7 +95,7 @@ def _crosses(report: Report, here: int, there: int) -> bool:
 
 def _lanes(npu: Npu) -> str:
     pool = f", pool {npu.pfp}" if npu.pool else ""
-    return f"{npu.kfp} {TIMES} {npu.kgp} lanes, {npu.kind}{pool}"
+    return f"{npu.kfp} {TIMES} {npu.kgp} lanes, {npu.engine}{pool}"
 
 
 def _pair(npu: Npu) -> str:

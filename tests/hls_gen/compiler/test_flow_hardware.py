@@ -35,7 +35,7 @@ BINARY = Npu(
     pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
 )  # fmt: skip
 INTEGER = replace(
-    BINARY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
+    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
     pool_taps=1 << 14, pool_olds=1 << 14,
 )  # fmt: skip
 FIRST = {"inlets": ("host", "ring"), "outlets": ("ring", "host")}
@@ -95,7 +95,7 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     """Whether the network that is drawn fits the design and was compared."""
     bit, manifest = overlay(DESIGNS[design], folder)
     npus = [npu.parameters for npu in manifest.npus]
-    integer = npus[0]["kind"] == "integer"
+    integer = npus[0]["engine"] == "integer"
     network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
     order = "raster" if npus[0]["raster"] else data.draw(st.sampled_from(["pull", "raster"]))

@@ -76,7 +76,7 @@ PES = [
 ] + [replace(INTEGER, kfp=kfp) for kfp in (1, 4, 5, 16, 17, 64, 65)]  # fmt: skip
 
 
-@pytest.mark.parametrize("npu", PES, ids=lambda n: f"{n.kind}-{n.accumulate}-{n.kfp}-{n.planes}-{n.collect}")
+@pytest.mark.parametrize("npu", PES, ids=lambda n: f"{n.engine}-{n.accumulate}-{n.kfp}-{n.planes}-{n.collect}")
 def test_latency_of_the_array(npu: Npu) -> None:
     assert pe_latency(asdict(npu)) == processing_element(npu)[1]
     assert unit(asdict(npu)).array_latency == LATENCY + processing_element(npu)[1]

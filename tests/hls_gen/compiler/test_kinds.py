@@ -23,7 +23,7 @@ from tests.errors import value_error
 from tests.networks import random_integer_model
 
 BINARY = Npu(kfp=8, kgp=4, ol=2, shift_bits=3)
-INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
+INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=3, kgp=2)
 ENDS = cascade([INTEGER, BINARY, INTEGER])
 INT8 = signed(8)
 
@@ -64,7 +64,7 @@ def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     made = planned(model_of(*layers), npus)
     assert made.mapping == mapping
     kinds = ["integer" if isinstance(p, IntegerPass) else "binary" for p in made.lowered.passes]
-    assert kinds == [npus[n].kind for n in mapping]
+    assert kinds == [npus[n].engine for n in mapping]
     assert [[p.name for p in npu.passes] for npu in made.npus] == [
         [p.name for p, n in zip(made.lowered.passes, mapping) if n == k] for k in range(len(npus))
     ]
@@ -126,10 +126,10 @@ def test_widths_are_those_of_the_npu():
 
 def test_what_no_npu_can_do():
     first, middle, last = conv(1, INT8), conv(2), scores()
-    with value_error("conv_2: kind of its NPU must be binary, got integer in NPU 0"):
+    with value_error("conv_2: engine of its NPU must be binary, got integer in NPU 0"):
         planned(model_of(*first, *conv(3), *middle, last), ring([INTEGER, BINARY]))
     with value_error(
-        "dense: a chain of 2 NPUs must have room for all 3 layers, each NPU for those of its kind, without loop for "
+        "dense: a chain of 2 NPUs must have room for all 3 layers, each NPU for those of its engine, without loop for "
         "one, and end at one with outlet host"
     ):
         planned(model_of(*first, *middle, last), cascade([INTEGER, BINARY]))

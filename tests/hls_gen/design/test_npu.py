@@ -9,9 +9,9 @@ from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 from tests.errors import value_error
 
 BAD = {
-    "kind": ("ternary", "npu: kind must be binary or integer, got 'ternary'"),
-    "feature_bits": (2, "npu: feature_bits must be 1..1 for kind binary, got 2"),
-    "weight_bits": (0, "npu: weight_bits must be 1..1 for kind binary, got 0"),
+    "engine": ("ternary", "npu: engine must be binary or integer, got 'ternary'"),
+    "feature_bits": (2, "npu: feature_bits must be 1..1 for engine binary, got 2"),
+    "weight_bits": (0, "npu: weight_bits must be 1..1 for engine binary, got 0"),
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
@@ -22,7 +22,7 @@ BAD = {
     "planes": (9, "npu: planes must be 0 or 2..8 and below kfp = 8, got 9"),
     "shift_bits": (4, "npu: shift_bits must be 0..3, got 4"),
     "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
-    "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for kind binary, got 10"),
+    "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for engine binary, got 10"),
     "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
@@ -49,7 +49,7 @@ BAD = {
 }
 """One bad value of every parameter."""
 
-INTEGER = {"kind": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
+INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -72,10 +72,10 @@ def test_every_parameter_has_a_bad_value():
     ({"shift_bits": -1}, "npu: shift_bits must be an integer >= 0, got -1"),
     ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
     ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
-    ({**INTEGER, "feature_bits": 9}, "npu: feature_bits must be 2..8 for kind integer, got 9"),
-    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for kind integer, got 1"),
-    ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for kind integer, got 2 and 0"),
-    ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for kind integer, got 0 and 3"),
+    ({**INTEGER, "feature_bits": 9}, "npu: feature_bits must be 2..8 for engine integer, got 9"),
+    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for engine integer, got 1"),
+    ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for engine integer, got 2 and 0"),
+    ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for engine integer, got 0 and 3"),
     ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
     ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
     ({"layers": 1}, "npu: layers must be >= 2, got 1"),
@@ -145,7 +145,7 @@ def test_neighbours_of_different_kind():
     """Between them a word has a bit for each lane of its reader."""
     npus = cascade([Npu(kfp=3, **INTEGER), Npu(kfp=5), Npu(kfp=7), Npu(kfp=2, **INTEGER)])
     design = Design(name="d", npus=npus)
-    assert [design.changes_kind(n) for n in range(4)] == [True, False, True, False]
+    assert [design.changes_engine(n) for n in range(4)] == [True, False, True, False]
     assert [design.next_word_bits(n) for n in range(4)] == [5, 7, 2, 3 * 8]
 
 
@@ -221,6 +221,14 @@ def test_to_dict_and_back(design):
     assert json.loads(json.dumps(data)) == data
     assert Design.from_dict(data) == design
     assert Design.from_dict(json.loads(json.dumps(data))) == design
+
+
+def test_from_dict_reads_files_of_before():
+    """bitloom 0.1 called an NPU's engine its kind."""
+    design = Design(name="d", npus=(Npu(**INTEGER),))
+    data = design.to_dict()
+    data["npus"][0]["kind"] = data["npus"][0].pop("engine")
+    assert Design.from_dict(data) == design
 
 
 def test_from_dict_refuses_what_is_unknown():

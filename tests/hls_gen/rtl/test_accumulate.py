@@ -201,13 +201,13 @@ def test_several_accumulators_and_other_codes(bench, name):
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"accumulate": "or"}, "npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"),
-    ({"accumulate": "both", "kind": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
-     "npu: accumulate must be popcount for kind integer, got both"),
+    ({"accumulate": "both", "engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
+     "npu: accumulate must be popcount for engine integer, got both"),
     ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
     ({"collect": 16},
-     "npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got binary, 1, 0 and 3"),
+     "npu: collect needs engine binary, accumulators 1, planes 0 and shift_bits 0, got binary, 1, 0 and 3"),
     ({"collect": 16, "shift_bits": 0, "accumulators": 2},
-     "npu: collect needs kind binary, accumulators 1, planes 0 and shift_bits 0, got binary, 2, 0 and 0"),
+     "npu: collect needs engine binary, accumulators 1, planes 0 and shift_bits 0, got binary, 2, 0 and 0"),
     ({"collect": 128, "shift_bits": 0, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
 ])  # fmt: skip
 def test_bad_parameters(parameters, message):

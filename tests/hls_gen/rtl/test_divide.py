@@ -24,7 +24,7 @@ Case = tuple[int, int, int]
 
 
 def npu(bits: int) -> Npu:
-    return Npu(kind="integer", feature_bits=bits, weight_bits=8, shift_bits=0, acc_bits=24)
+    return Npu(engine="integer", feature_bits=bits, weight_bits=8, shift_bits=0, acc_bits=24)
 
 
 @pytest.fixture(scope="module")

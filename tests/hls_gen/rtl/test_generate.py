@@ -34,9 +34,11 @@ DESIGNS = {
     "words_of_the_stream": Design(name="words", npus=(Npu(kfp=32, kgp=64, pfp=64, ol=1, acc_bits=32, shift_bits=1,
     **ODD),)),
     "no_banks": Design(name="no_banks", stream_bits=64, npus=(Npu(
-        kind="integer", feature_bits=2, weight_bits=3, shift_bits=0, kfp=1, kgp=2, pfp=1, ol=1, acc_bits=6, **LEAST),)),
+        engine="integer", feature_bits=2, weight_bits=3, shift_bits=0, kfp=1, kgp=2, pfp=1, ol=1, acc_bits=6,
+        **LEAST),)),
     "integer": Design(name="integer", stream_bits=64, npus=(Npu(
-        kind="integer", feature_bits=7, weight_bits=5, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=21, **ODD),)),
+        engine="integer", feature_bits=7, weight_bits=5, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=21,
+        **ODD),)),
     "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu(kfp=130, kgp=1, pfp=3, ol=1, planes=2,
     acc_bits=14, **LEAST),)),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from .bench import Bench, together
 
 def npu(kfp: int, feature_bits: int, weight_bits: int, more: int) -> Npu:
     """``more``: bits of the accumulator beyond what one beat needs."""
-    bits = {"kind": "integer", "shift_bits": 0, "feature_bits": feature_bits, "weight_bits": weight_bits}
+    bits = {"engine": "integer", "shift_bits": 0, "feature_bits": feature_bits, "weight_bits": weight_bits}
     return Npu(kfp=kfp, acc_bits=least_acc_bits(Npu(kfp=kfp, acc_bits=32, **bits)) + more, **bits)
 
 

@@ -17,7 +17,7 @@ NPUS = {
     for place, words, kfp in (("least", 2, 1), ("lut", 16, 9), ("largest_lut", 32, 33), ("block", 64, 7))
 }
 NPUS["bits_16"] = Npu(
-    kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=6, inlets=("ring", "loop"),
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=6, inlets=("ring", "loop"),
     layers=MAPS,
 )  # fmt: skip
 """Behind a binary NPU a word has a bit for each lane."""

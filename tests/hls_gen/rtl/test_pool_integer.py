@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Agent, Bench, Sink, load, run, steady
 
-NPU = Npu(kind="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16)
+NPU = Npu(engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16)
 LATENCY = 1 + DIVIDE + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.feature_bits - 1), (1 << NPU.feature_bits - 1) - 1

@@ -166,7 +166,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
 
 
 @pytest.mark.parametrize("kind", [{}, {"accumulators": 4}, {"stream_weights": True},
-                                  {"kind": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
+                                  {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
                                    "acc_bits": 32}], ids=str)  # fmt: skip
 def test_lint(kind):
     assert lint(generate(Design(name="raster", npus=(Npu(raster=True, **kind),))).text) == []

@@ -22,7 +22,7 @@ LATENCY = 6
 
 def npu(feature_bits: int, acc_bits: int, ol: int) -> Npu:
     return Npu(
-        kind="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4, ol=ol
+        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4, ol=ol
     )
 
 

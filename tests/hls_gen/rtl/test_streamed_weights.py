@@ -28,7 +28,7 @@ DESIGNS = {
     for bits in (32, 64)
 }
 CODE = {name: code for code, (name, _) in ERRORS.items()}
-INTEGER = Npu(kind="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, pfp=2, ol=2)
+INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, pfp=2, ol=2)
 
 
 # The design

@@ -30,7 +30,7 @@ from tests.errors import value_error
 INT8 = signed(8)
 BINARY = Npu(kfp=32, kgp=4, pfp=3, ol=2)
 PLANES = Npu(kfp=40, kgp=4, pfp=3, ol=2, planes=8)
-INTEGER = Npu(kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=4, pfp=2, ol=2)
+INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=4, pfp=2, ol=2)
 
 
 @dataclass(frozen=True)

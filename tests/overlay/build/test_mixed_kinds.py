@@ -26,7 +26,9 @@ BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=1024, pool_words=256, taps=8192, olds=8192,
     jumps=4096, pool_taps=1 << 14, pool_olds=1 << 14, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
 )  # fmt: skip
-INTEGER = replace(BINARY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2)
+INTEGER = replace(
+    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2
+)
 LOOPED = {"inlets": ("ring", "loop"), "outlets": ("ring", "loop", "host")}
 
 DESIGNS = {
@@ -97,7 +99,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     ``exact`` and on how many kinds of NPUs."""
     design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     mapping = data.draw(mappings(design))
-    kinds, poolable = [design.npus[n].kind for n in mapping], [design.npus[n].pool for n in mapping]
+    kinds, poolable = [design.npus[n].engine for n in mapping], [design.npus[n].pool for n in mapping]
     network, seed = data.draw(mixed_networks(kinds, poolable)), data.draw(st.integers(0, 2**32 - 1))
     order, dataflow = data.draw(st.sampled_from(["raster", "pull"])), data.draw(DATAFLOWS)
     chunk = data.draw(st.sampled_from([1, 2, 1000]))

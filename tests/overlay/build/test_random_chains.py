@@ -40,7 +40,7 @@ BINARY = Npu(
 TIGHT = replace(BINARY, tuple_words=64, pool_words=16)
 """Little room for maps, so that rings come to a stop."""
 INTEGER = replace(
-    BINARY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2,
+    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2,
     pool_taps=1 << 14, pool_olds=1 << 14,
 )  # fmt: skip
 

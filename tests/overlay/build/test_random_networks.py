@@ -27,7 +27,7 @@ ROOMY = Npu(
     pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
 )  # fmt: skip
 INTEGER = replace(
-    ROOMY, kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
+    ROOMY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
     pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
 )  # fmt: skip
 DESIGNS = {
@@ -66,12 +66,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(design: str, folder: Path, data: st.DataObject) -> None:
     bit, manifest = overlay(DESIGNS[design], folder)
     npu = DESIGNS[design].npus[0]
-    if npu.kind == "integer":
+    integer = npu.engine == "integer"
+    if integer:
         network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits))
     else:
         network = data.draw(networks(input_bits=npu.planes or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    model = random_integer_model(network, seed, npu.acc_bits) if npu.kind == "integer" else random_model(network, seed)
+    model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
         need = plan(model, [geometry(npu)], "raster").npus[0].depths()

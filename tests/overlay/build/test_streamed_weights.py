@@ -108,7 +108,7 @@ NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding
     Requantise(name="requantise_4", encoding=signed(6), relu=True),
     Dense(name="fc_2", out_channels=6, weight=signed(3)),
 ))  # fmt: skip
-INTEGER = Npu(kind="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
+INTEGER = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
 
 
 def five() -> tuple[Model, np.ndarray]:

@@ -19,7 +19,7 @@ from tests.errors import value_error
 
 BINARY = Npu(kfp=5, kgp=3, pfp=2, ol=2, acc_bits=24, accumulators=64)
 INTEGER = Npu(
-    kind="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=3, kgp=4, pfp=1, accumulators=32
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=3, kgp=4, pfp=1, accumulators=32
 )
 CHOSEN = ("conv_70_channels", "max_pool_of_bits", "levels", "ternary", "signed_8_input", "small_cnn")
 CHOSEN_INTEGER = ("int_conv_padding", "int_avg_pool", "int_small_cnn")

@@ -68,4 +68,5 @@ def _show(accuracies: list[dict[str, Any]], elements: list[dict[str, Any]]) -> N
             [row["kind"], row["structure"], *("not run" if row[key] is None else f"{row[key]:,}" for key in numbers)]
             for row in elements
         ],
+        labels=2,
     )

@@ -59,7 +59,7 @@ def area_command(
     grid("area of one instance, with what is in it", ["module", "instances", *COLUMNS.values(), "own LUT"], rows)
     if paths:
         longest = [[p.end, p.start, str(p.levels)] for p in made.paths[:paths]]
-        grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest)
+        grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest, labels=2)
 
 
 def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_order: str | None) -> Design:

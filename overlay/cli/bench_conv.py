@@ -77,7 +77,7 @@ def _show(shape: str, rows: Sequence[Row]) -> None:
         lines.setdefault(row["implementation"], []).extend(_time(row))
     for row in rows[: len(lines)]:
         lines[row["implementation"]] += [f"{row['input_bytes'] // row['batch']:,}", f"{row['weight_bytes']:,}"]
-    times = [heading for batch in batches for heading in (f"ms of {batch}", "x fp32")]
+    times = [heading for batch in batches for heading in (f"ms of {batch}", f"x fp32 of {batch}")]
     grid(shape, ["", *times, "input B", "weights B"], [[name, *line] for name, line in lines.items()])
 
 

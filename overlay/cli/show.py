@@ -1,16 +1,20 @@
 """What every command shares: errors in one line, progress bars, tables for people and JSON for machines."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from bitloom.driver.errors import DeviceError
 from bitloom.hls_gen.check import DesignError
@@ -63,7 +67,7 @@ def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]
     """A progress bar on standard error, gone when it is done; gives ``update(done, total)``."""
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=max(4, min(40, console.width - 70))),  # the figures beside it are never cut
         MofNCompleteColumn(),
         TextColumn(unit),
         TimeElapsedColumn(),
@@ -82,23 +86,134 @@ def working(what: str) -> Iterator[None]:
 
 
 def table(title: str, rows: Mapping[str, str]) -> None:
-    """Names and values, on standard output."""
-    out = Table(title=title, show_header=False, title_justify="left")
-    out.add_column(style="bold")
-    out.add_column(justify="right")
-    for name, value in rows.items():
-        out.add_row(name, value)
-    Console().print(out)
+    """Print names and values, one pair a row, on standard output.
+
+    Parameters
+    ----------
+    title : str
+        Line above the table; never wrapped.
+    rows : mapping of str to str
+        Value of each name. A value that is too long for the terminal is wrapped between words, never inside one.
+    """
+    _print_title(title)
+    _print_columns([_Column("", list(rows)), _Column("", list(rows.values()))], 1, _line_width(), headings=False)
 
 
-def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under headings, on standard output; the first column names them."""
-    out = Table(title=title, title_justify="left")
-    for k, heading in enumerate(header):
-        out.add_column(heading, justify="right" if k else "left", style=None if k else "bold", no_wrap=not k)
-    for row in rows:
-        out.add_row(*row)
-    Console().print(out)
+def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 1) -> None:
+    """Print rows under headings, on standard output.
+
+    No cell is ever cut. Where the terminal is too narrow, headings are wrapped between words; where that is not enough,
+    the table is printed in several parts one below the other, each with the label columns. Output that is no terminal,
+    and for which COLUMNS is not set, has lines as long as the table needs.
+
+    Parameters
+    ----------
+    title : str
+        Line above the table; never wrapped.
+    header : sequence of str
+        Heading of each column.
+    rows : sequence of sequence of str
+        A cell for each heading.
+    labels : int
+        Columns, from the left, that name the row; >= 1.
+    """
+    columns = [_Column(heading, [row[k] for row in rows]) for k, heading in enumerate(header)]
+    room = _line_width()
+    _print_title(title)
+    for part in _parts(columns, labels, room):
+        _print_columns(part, labels, room)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table.
+
+    Attributes
+    ----------
+    heading : str
+    cells : list of str
+    """
+
+    heading: str
+    cells: list[str]
+
+    @property
+    def width(self) -> int:
+        """Characters that the column takes when nothing is wrapped."""
+        return max(cell_len(text) for text in (self.heading, *self.cells))
+
+    @property
+    def width_wrapped_heading(self) -> int:
+        """Characters that the column takes when its heading is wrapped between words."""
+        return max(cell_len(text) for text in (*self.heading.split(), *self.cells, ""))
+
+    @property
+    def width_wrapped(self) -> int:
+        """Characters that the column takes when heading and cells are wrapped between words."""
+        return max(cell_len(word) for text in (self.heading, *self.cells, "") for word in (text.split() or [""]))
+
+
+def _line_width() -> int | None:
+    """Characters that a line of standard output may have; None where there is no limit."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some pseudo-terminals say 0
+    except (AttributeError, ValueError, OSError):  # no terminal
+        return None
+
+
+def _total(widths: Sequence[int]) -> int:
+    """Characters of a row whose columns have these widths: each has a space on both sides, and lines between."""
+    return sum(widths) + 3 * len(widths) + 1
+
+
+def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_Column]]:
+    """The columns in as many parts as fit ``room`` with wrapped headings, each with the label columns first."""
+    names, others = columns[:labels], columns[labels:]
+    parts: list[list[_Column]] = []
+    for column in others:
+        widths = [c.width_wrapped_heading for c in [*(parts[-1] if parts else names), column]]
+        if parts and (room is None or _total(widths) <= room):
+            parts[-1].append(column)
+        else:
+            parts.append([*names, column])
+    return parts or [names]
+
+
+def _widths(columns: list[_Column], room: int | None) -> list[int]:
+    """Width of each column: as wide as the room allows, and never less than its longest word."""
+    natural = [column.width for column in columns]
+    if room is None or _total(natural) <= room:
+        return natural
+    least = [column.width_wrapped_heading for column in columns]
+    if _total(least) > room:
+        least = [column.width_wrapped for column in columns]
+    spare = max(0, room - _total(least))
+    widths = []
+    for most, width in zip(natural, least):
+        more = min(spare, most - width)
+        spare -= more
+        widths.append(width + more)
+    return widths
+
+
+def _print_title(title: str) -> None:
+    Console().print(Text(title, style="italic"), soft_wrap=True)
+
+
+def _print_columns(columns: list[_Column], labels: int, room: int | None, headings: bool = True) -> None:
+    """One table on standard output; longer lines than ``room`` only where a word needs them."""
+    widths = _widths(columns, room)
+    out = Table(show_header=headings)
+    for k, (column, width) in enumerate(zip(columns, widths)):
+        style, justify = ("bold", "left") if k < labels else (None, "right")
+        out.add_column(Text(column.heading), width=width, style=style, justify=justify, overflow="fold")
+    for row in zip(*(column.cells for column in columns)):
+        out.add_row(*(Text(cell) for cell in row))
+    # With the height, rich asks neither the terminal nor TERM for the width.
+    Console(width=_total(widths), height=25).print(out)
 
 
 def dump(data: Any) -> None:

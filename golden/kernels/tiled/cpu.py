@@ -62,9 +62,26 @@ PATHS = {
 
 
 def paths() -> list[str]:
-    """The paths that this processor can run, fastest first; ``scalar`` is always among them."""
+    """The paths to choose from, fastest first.
+
+    The environment variable ``BITLOOM_CPU_PATH`` names the fastest one to use; those before it are left out.
+
+    Returns
+    -------
+    list of str
+        Paths that this processor can run; ``scalar`` is always the last.
+
+    Raises
+    ------
+    ValueError
+        Where ``BITLOOM_CPU_PATH`` names none that this processor can run.
+    """
     features = native.processor_features()
-    return [name for name, path in PATHS.items() if path.features <= features]
+    possible = [name for name, path in PATHS.items() if path.features <= features]
+    fastest = os.environ.get("BITLOOM_CPU_PATH") or possible[0]
+    if fastest not in possible:
+        raise ValueError(f"BITLOOM_CPU_PATH: must be one of {', '.join(possible)} on this machine, got {fastest!r}")
+    return possible[possible.index(fastest) :]
 
 
 def processors() -> int:

@@ -275,9 +275,9 @@ def test_auto_takes_less_memory_and_shows_both():
 def test_large_maps_are_scheduled_quickly():
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
     large = [Stage(name=f"conv_{i}", kind="conv", height=224, width=224, window=window) for i in range(2)]
-    start = time.perf_counter()
+    start = time.process_time()
     pull, raster = schedule(large).compared
-    assert time.perf_counter() - start < 4  # about 0.7 s
+    assert time.process_time() - start < 4  # about 0.7 s, whatever else the machine does
     assert [len(t.index) for t in pull.tables] == [(3 * 224 - 2) ** 2] * 2
     assert [t.capacity(reread=True) for t in raster.tables] == [2 * 224 + 3] * 2
 

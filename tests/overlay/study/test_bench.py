@@ -145,7 +145,7 @@ def test_orders_of_the_reference_network() -> None:
 def test_orders_command(name: str, auto: str) -> None:
     found = json.loads(call("orders", name, "--json").stdout)
     assert (found["network"], found["auto"]) == (name, auto)
-    shown = CliRunner(env={"COLUMNS": "120"}).invoke(bitloom, ["orders", name]).stdout
+    shown = call("orders", name).stdout
     for order in ("pull", "raster"):
         for layer in found["layers"]:
             assert layer["name"] in shown

@@ -227,5 +227,6 @@ def test_arguments_without_a_commands_name_are_those_of_designs():
 
 def test_the_machine_is_named(monkeypatch):
     monkeypatch.setattr(native, "processor_features", frozenset)
+    monkeypatch.delenv("BITLOOM_CPU_PATH", raising=False)
     named = bench_conv.machine("cpu")
     assert re.fullmatch(r".+, path scalar, PyTorch (missing|\d+\..+)", named), named

@@ -130,6 +130,18 @@ def test_maps_of_several_sizes_and_layouts_of_memory(path):
         np.testing.assert_array_equal(convolution(np.moveaxis(np.moveaxis(words, 1, 3).copy(), 3, 1)), expected)
 
 
+def test_the_environment_names_the_fastest_path(monkeypatch):
+    monkeypatch.setattr(native, "processor_features", lambda: frozenset({"avx2", "avx512f", "avx512bw"}))
+    for named, count in {"": 3, "avx512bw": 3, "avx2": 2, "scalar": 1}.items():
+        monkeypatch.setenv("BITLOOM_CPU_PATH", named)
+        assert cpu.paths() == ["avx512bw", "avx2", "scalar"][-count:]
+    monkeypatch.setenv("BITLOOM_CPU_PATH", "avx512vpopcntdq")
+    with value_error(
+        "BITLOOM_CPU_PATH: must be one of avx512bw, avx2, scalar on this machine, got 'avx512vpopcntdq'"
+    ):
+        cpu.paths()
+
+
 @pytest.mark.parametrize(
     ("features", "expected"),
     [
@@ -141,6 +153,7 @@ def test_maps_of_several_sizes_and_layouts_of_memory(path):
     ],
 )
 def test_the_path_is_chosen_by_what_the_processor_has(monkeypatch, features, expected):
+    monkeypatch.delenv("BITLOOM_CPU_PATH", raising=False)
     monkeypatch.setattr(native, "processor_features", lambda: frozenset(features))
     assert cpu.paths() == expected
     taken = []

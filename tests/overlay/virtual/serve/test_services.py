@@ -306,7 +306,7 @@ class Held:
 def test_calls_at_a_time_are_bounded(client, connect):
     key, others, more = allocate(client, 8), [connect() for _ in range(3)], 5
     held = [Held(others[i % 3], key) for i in range(server.MOST_CALLS + more)]
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while sum(one.call.done() for one in held) < more:
         assert time.monotonic() < end
         time.sleep(0.01)

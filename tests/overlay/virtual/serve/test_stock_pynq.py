@@ -119,7 +119,7 @@ def test_a_port_that_pynq_does_not_know_and_others_that_can_reach_it(digits):
         port = int(printed.partition("0.0.0.0:")[2].partition(";")[0])
         assert f'device=RemoteDevice(0, "0.0.0.0", {port})' in printed
         assert "PYNQ_REMOTE_DEVICES" not in printed
-        socket.create_connection(("127.0.0.1", port), 5).close()
+        socket.create_connection(("127.0.0.1", port), 60).close()
         process.send_signal(signal.SIGTERM)
         errors = process.communicate(timeout=120)[1]
     assert process.returncode == 0

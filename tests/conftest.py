@@ -1,0 +1,31 @@
+"""The same surroundings for every test: what a shell, a terminal or a continuous integration set, no test sees.
+
+The slow tier varies them on purpose (tests/overlay/cli/test_surroundings.py) and sets ``BITLOOM_TEST_SURROUNDINGS``, so
+that they stay as they are given. This file comes before any import of numpy, rich or bitloom, which read some of them
+when they are imported.
+"""
+
+import os
+
+ABSENT = (
+    "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER",  # terminal
+    "LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING",  # locale
+    "BITLOOM_CPU_PATH",  # processor
+    "BOARD", "XILINX_XRT", "PYNQ_REMOTE_DEVICES",  # pynq's
+)  # fmt: skip
+"""Environment variables that change what commands print or choose."""
+
+FIXED = {
+    "LC_ALL": "C.UTF-8",  # messages of compilers in English
+    "TERM": "dumb",
+    "TZ": "UTC",
+    "MPLBACKEND": "agg",  # no display
+}
+
+if "BITLOOM_TEST_SURROUNDINGS" not in os.environ:
+    for name in ABSENT:
+        os.environ.pop(name, None)
+    os.environ.update(FIXED)
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thread
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")

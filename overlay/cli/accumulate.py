@@ -7,6 +7,7 @@ import click
 
 from bitloom.overlay.study import accumulate as accumulation
 
+from .options import out_option
 from .show import bar, dump, grid, json_option, one_line_errors
 
 TITLES = {
@@ -18,9 +19,7 @@ TITLES = {
 
 @click.command("accumulate")
 @click.option("--frames", type=click.IntRange(1, 360), default=accumulation.FRAMES, help="Test images to classify.")
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=accumulation.FOLDER, help="Builds go here."
-)
+@out_option(accumulation.FOLDER, "Builds go here.")
 @json_option
 @one_line_errors
 def accumulate_command(frames: int, out: Path, as_json: bool) -> None:

@@ -12,6 +12,8 @@ from bitloom.overlay.area.synthesis import PATHS, area
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import REFERENCES, chosen, reference
 
+from .old_names import Command
+from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
 from .show import dump, grid, json_option, one_line_errors, working
 
 COLUMNS = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
@@ -21,18 +23,11 @@ SHARE = 0.01
 """Modules with less than this share of the LUTs, and without block RAM and DSP, are left out of the table."""
 
 
-@click.command("area")
+@click.command("area", cls=Command, old_options=OLD_OPTIONS)
 @click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
-@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
-@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
-@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
-@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
-@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
-@click.option(
-    "--map-order", "--order", "map_order", type=click.Choice(["auto", "pull", "raster"]),
-    help="Order of maps.  [default: the design's]",
-)  # fmt: skip
+@folding_options
+@stream_bits_option()
+@map_order_option("auto", "pull", "raster")
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option
 @one_line_errors

@@ -1,5 +1,6 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,37 +15,29 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import REFERENCES, Reference, chosen
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
-from bitloom.overlay.platform.boards import BOARDS, Board, board
+from bitloom.overlay.platform.boards import Board, board
 from bitloom.overlay.study import designs as benches
 
+from .old_names import Command
+from .options import FILE, FOLDER, OLD_OPTIONS, board_option, folding_options, map_order_option, stream_bits_option
 from .show import dump, json_option, one_line_errors, table, working
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
 
-
-@click.command("build")
+@click.command("build", cls=Command, old_options=OLD_OPTIONS)
 @click.argument("network", metavar="NETWORK|DESIGN")
 @click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
-@click.option("--kfp", type=int, help="Input channels a PE takes in a cycle.")
-@click.option("--kgp", type=int, help="PEs, kernels in parallel.")
-@click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle.")
-@click.option("--ol", type=int, help="Results that leave the array in a cycle.")
-@click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8.")
+@folding_options
 @click.option(
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), help="Width of the streams.  [default: the design's]")
+@stream_bits_option()
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@click.option(
-    "--map-order", "--order", "map_order", type=click.Choice(["auto", "pull", "raster"]),
-    help="Order of maps.  [default: the design's]",
-)  # fmt: skip
+@map_order_option("auto", "pull", "raster")
 @click.option(
     "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
 )
-@click.option("--board", "board_name", type=click.Choice(list(BOARDS), False), help="Also sources for its bitstream.")
+@board_option("Also sources for its bitstream.")
 @click.option("--clock-mhz", type=float, default=100.0, help="Clock of the device.")
 @json_option
 @one_line_errors
@@ -53,14 +46,11 @@ def build_command(
     out: Path | None,
     design_name: str | None,
     foldings: Path | None,
-    stream_bits: str | None,
-    stream_weights: bool,
-    map_order: str | None,
     arch: str | None,
     board_name: str | None,
     clock_mhz: float,
     as_json: bool,
-    **folding: int | None,
+    **options: Any,
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz); or a reference DESIGN (see
     bench), for all networks that it is for.
@@ -70,21 +60,17 @@ def build_command(
     overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
     """
     subject = _subject(network, design_name, foldings)
-    given = {key: value for key, value in folding.items() if value is not None}
     target = board(board_name) if board_name else None
-    reference: Reference | Candidate
     with working("generating Verilog and compiling the network"):
         if foldings is not None:
-            others = {"design": design_name, "stream-bits": stream_bits, "order": map_order, **given}
-            _refuse([k for k, v in others.items() if v] + ["stream-weights"] * stream_weights)
-            reference = Candidate.load(foldings, subject.model)
-            design = reference.design(subject.model, subject.name)
+            _refuse({"design": design_name, **options})
+            found: Reference | Candidate = Candidate.load(foldings, subject.model)
+            design = found.design(subject.model, subject.name)
         else:
-            reference = chosen(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
-            design = reference.design(subject.name, subject.models, stream_weights=stream_weights)
+            found, design = _designed(subject, **options)
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
-            map_order=reference.map_order, dataflow=dict(reference.dataflow), mapping=reference.mapping,
+            map_order=found.map_order, dataflow=dict(found.dataflow), mapping=found.mapping,
             arch=arch, board=target, clock_mhz=clock_mhz, command=_words(click.get_current_context()),
         )  # fmt: skip
     facts = _facts(subject, design, made, target)
@@ -102,8 +88,19 @@ def build_command(
 
 @dataclass(frozen=True)
 class _Subject:
-    """What NETWORK|DESIGN names. design : name of a reference design, None for that of the network's name.
-    weights : name of the network whose weights they are."""
+    """What NETWORK|DESIGN names.
+
+    Attributes
+    ----------
+    name
+        Of the build.
+    models
+        Networks that the design is for, at least one.
+    design
+        Name of a reference design; None for that of the network's name.
+    weights
+        Name of the network whose weights they are.
+    """
 
     name: str
     models: list[Model]
@@ -116,11 +113,21 @@ class _Subject:
 
 
 def _subject(network: str, design: str | None, foldings: Path | None) -> _Subject:
+    """What ``network`` names: a reference design, unless another design or a file is given; else a network."""
     if network in REFERENCES and not (design or foldings):
         reference = REFERENCES[network]
         return _Subject(network, reference.models(), network, reference.network)
     model = networks.find(network)
     return _Subject(model.network.name, [model], design, network)
+
+
+def _designed(
+    subject: _Subject, stream_bits: str | None, map_order: str | None, stream_weights: bool, **folding: int | None
+) -> tuple[Reference, Design]:
+    """The reference design of ``subject``, or one NPU of the folding that the options say."""
+    given = {key: value for key, value in folding.items() if value is not None}
+    found = chosen(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
+    return found, found.design(subject.name, subject.models, stream_weights=stream_weights)
 
 
 def _warn(design: Design, target: Board) -> None:
@@ -149,12 +156,15 @@ def _words(context: click.Context) -> list[str]:
     return words
 
 
-def _refuse(options: list[str]) -> None:
-    if options:
-        raise ValueError(f"--foldings: the file says everything about the design, got --{options[0]} too")
+def _refuse(options: Mapping[str, Any]) -> None:
+    """ValueError if an option is given that the file of --foldings has the answer to."""
+    given = [name.replace("_", "-") for name, value in options.items() if value]
+    if given:
+        raise ValueError(f"--foldings: the file says everything about the design, got --{given[0]} too")
 
 
 def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board | None) -> dict[str, Any]:
+    """What is shown of the build."""
     program = made.program(subject.model.network.name)
     return {
         "folder": str(made.folder), "digest": made.digest, "weights": networks.source(subject.weights),
@@ -170,4 +180,5 @@ def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board 
 
 
 def _parallelism(npu: Npu) -> dict[str, int]:
+    """The folding of an NPU."""
     return {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "planes")}

@@ -8,6 +8,7 @@ import click
 from bitloom.golden import zoo as networks
 from bitloom.overlay.study.crosscheck import NAMES, Stage, available, crosscheck, missing
 
+from .options import out_option
 from .show import bar, dump, grid, json_option, one_line_errors
 
 NETWORKS = ("digits-cnn", "cnv-w1a1")
@@ -18,12 +19,7 @@ NETWORKS = ("digits-cnn", "cnv-w1a1")
 @click.option("--images", type=click.IntRange(1), default=1, help="Random images of each network.")
 @click.option("--word-bits", type=click.Choice(["32", "64"]), default="32", help="Words, where there is a choice.")
 @click.option("--skip", type=click.Choice(NAMES), multiple=True, help="Implementation to leave out; may be repeated.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("build/crosscheck"),
-    help="Hardware goes here.",
-)
+@out_option(Path("build/crosscheck"), "Hardware goes here.")
 @json_option
 @one_line_errors
 def crosscheck_command(

@@ -8,15 +8,19 @@ from bitloom.golden import zoo as networks
 from bitloom.overlay.build.designs import folding
 from bitloom.overlay.study.dataflows import dataflows
 
+from .options import out_option
 from .show import bar, dump, grid, json_option, one_line_errors
+
+HEADER = (
+    "layer", "kernel groups", "tuple words, output_stationary", "tuple words, input_stationary",
+    "cycles gained by input_stationary",
+)  # fmt: skip
 
 
 @click.command("dataflows")
 @click.argument("network")
 @click.option("--frames", type=click.IntRange(1), default=4, help="Random images to run for each dataflow.")
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), default=Path("build/dataflows"), help="Build folder."
-)
+@out_option(Path("build/dataflows"), "Build folder.")
 @json_option
 @one_line_errors
 def dataflows_command(network: str, frames: int, out: Path, as_json: bool) -> None:
@@ -31,11 +35,11 @@ def dataflows_command(network: str, frames: int, out: Path, as_json: bool) -> No
         [
             layer["name"],
             f"{layer['groups']}",
-            f"{layer['tuple_words_output']:,}",
-            f"{layer['tuple_words_input']:,}",
+            f"{layer['tuple_words_output_stationary']:,}",
+            f"{layer['tuple_words_input_stationary']:,}",
             f"{layer['cycles_gained']:,.1f}",
         ]
         for layer in found["layers"]
     ]
     title = f"{found['network']}: {found['cycles_output_stationary']:,.1f} cycles a frame output_stationary"
-    grid(title, ["layer", "kernel groups", "tuple words: output", "input", "cycles gained by input"], rows)
+    grid(title, HEADER, rows)

@@ -12,32 +12,28 @@ from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import check_plot, plot
 from bitloom.overlay.explore.search import HALVINGS, POINTS, Explored, Row, explore
 from bitloom.overlay.explore.workers import Workers
-from bitloom.overlay.platform.boards import BOARDS, board
+from bitloom.overlay.platform.boards import board
 
-from .show import bar, dump, grid, json_option, one_line_errors
+from .old_names import Command
+from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
+from .show import bar, dump, grid, json_option, one_line_errors, working
 
 HEADER = ["", "NPUs", "lanes", "cycles", "latency", "LUT", "RAM", "BRAM36"]
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command("explore")
+@click.command("explore", cls=Command, old_options=OLD_OPTIONS)
 @click.argument("network")
-@click.option(
-    "--board", "board_name", type=click.Choice(list(BOARDS), False), help="Budget: all of this board's device."
-)
+@board_option("Budget: all of this board's device.")
 @click.option("--lut", type=float, help="LUTs at most, those used as memory included.")
-@click.option("--bram", type=float, help="Block RAM at most, in units of 36 Kbit.")
+@click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit.")
 @click.option("--dsp", type=float, help="DSP blocks at most.")
 @click.option("--lanes", type=float, help="Lanes at most.")
 @click.option("--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen.")
 @click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz.")
 @click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate.")
 @click.option("--latency", type=float, help="Latency at most, in cycles.")
-@click.option("--stream-bits", type=click.Choice(["32", "64"]), default="64", help="Width of the streams.")
-@click.option(
-    "--map-order", "--order", "map_order", type=click.Choice(["pull", "raster"]), default="pull",
-    help="Order of the maps.",
-)  # fmt: skip
+@stream_bits_option("64")
+@map_order_option("pull", "raster", default="pull")
 @click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
 @click.option(
     "--halvings",
@@ -54,15 +50,6 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @one_line_errors
 def explore_command(
     network: str,
-    board_name: str | None,
-    lut: float | None,
-    bram: float | None,
-    dsp: float | None,
-    lanes: float | None,
-    cycles: float | None,
-    rate: float | None,
-    clock_mhz: float,
-    latency: float | None,
     stream_bits: str,
     map_order: str,
     points: int,
@@ -73,32 +60,25 @@ def explore_command(
     save: Path | None,
     synthesise: bool,
     as_json: bool,
+    **budget: Any,
 ) -> None:
     """Search foldings for NETWORK: NPUs, their layers, lanes and memories, within a budget or for a rate.
 
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
     """
-    if rate is not None:
-        if cycles is not None:
-            raise ValueError("explore: give --cycles or --rate, not both")
-        cycles = clock_mhz * 1e6 / rate
-    limits = {"lut": lut, "bram36": bram, "dsp": dsp, "lanes": lanes, "cycles": cycles, "latency": latency}
-    budget = Budget.of_board(board(board_name), **limits) if board_name else Budget(**limits)
+    limit = _budget(**budget)
     if picture is not None:
         check_plot(picture)
     model = networks.find(network)
     name = model.network.name
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(model, budget, stream_bits=int(stream_bits), map_order=map_order, points=points,
+        found = explore(model, limit, stream_bits=int(stream_bits), map_order=map_order, points=points,
                         halvings=halvings, workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
     if picture is not None:
-        plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, budget.lut)
+        plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None:
-        if found.best is None:
-            raise ValueError(f"{name}: no design fits the budget, nothing was written to {save}")
-        save.parent.mkdir(parents=True, exist_ok=True)
-        save.write_text(json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
+        _save(found, name, save)
     measured = _measured(found, model, name) if synthesise and found.best else None
     if as_json:
         dump({"network": name, "front": [row.to_dict() for row in found.front],
@@ -108,11 +88,26 @@ def explore_command(
     _show(name, found, measured)
 
 
+def _budget(board_name: str | None, rate: float | None, clock_mhz: float, **limits: float | None) -> Budget:
+    """The limits that the options say; a rate becomes cycles a frame."""
+    if rate is not None:
+        if limits["cycles"] is not None:
+            raise ValueError("explore: give --cycles or --rate, not both")
+        limits["cycles"] = clock_mhz * 1e6 / rate
+    return Budget.of_board(board(board_name), **limits) if board_name else Budget(**limits)
+
+
+def _save(found: Explored, name: str, path: Path) -> None:
+    """Write the chosen design's foldings."""
+    if found.best is None:
+        raise ValueError(f"{name}: no design fits the budget, nothing was written to {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
+
+
 def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
     """The chosen design's area by Yosys."""
     from bitloom.overlay.area.synthesis import area
-
-    from .show import working
 
     assert found.best is not None
     with working("synthesis (minutes for a large design)"):

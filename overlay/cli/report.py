@@ -13,13 +13,12 @@ from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 
+from .options import FILE, FOLDER
 from .show import bar, dump, json_option, one_line_errors, table, working
-
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("report")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.argument("network", required=False)
 @click.option(
     "--frames", type=click.IntRange(2), help=f"Frames of the longest batch, an even number.  [default: {FRAMES}]"

@@ -10,11 +10,12 @@ import click
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.virtual.serve import PORT
 
+from .options import FOLDER
 from .show import one_line_errors, working
 
 
 @click.command("serve")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=FOLDER)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: a free one.")
 @one_line_errors

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 
 from .blocks import ROOT
 

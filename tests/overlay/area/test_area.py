@@ -22,7 +22,7 @@ from bitloom.overlay.area.netlist import Resources, longest_paths, resources
 from bitloom.overlay.area.synthesis import Area, Blocks, area, area_of
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import DIGITS
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
 
 needs_yosys = pytest.mark.skipif(

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.candidate import Candidate
 
 

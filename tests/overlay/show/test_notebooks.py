@@ -21,7 +21,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.designs import reference
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from tests.overlay.build.test_real_networks import FIGURES
 from tests.paths import ROOT
 

@@ -13,7 +13,7 @@ from bitloom.hls_gen.check import check
 from bitloom.hls_gen.rtl.array.convolver import processing_element
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.area.yosys import NO_YOSYS
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import accumulate
 from bitloom.overlay.virtual.sim import BuildError
 

@@ -13,7 +13,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu, cascade
 from bitloom.overlay.build.designs import REFERENCES, Reference, reference
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import designs as benches
 from bitloom.overlay.study.designs import Figures, measure
 from bitloom.overlay.study.map_orders import orders
@@ -126,7 +126,7 @@ def test_the_reference_designs_name_networks() -> None:
     assert {design.network for design in REFERENCES.values()} <= set(networks.names())
 
 
-def test_orders_of_the_reference_network() -> None:
+def test_map_orders_of_the_reference_network() -> None:
     """Tuples of B7: without re-reading 335 in pull order; raster needs fewer. Here windows are passed several times."""
     found = orders(networks.load("cifar-quick-int8"), REFERENCES["cifar-quick-int8"].npus[0])
     first = found["layers"][0]
@@ -142,10 +142,10 @@ def test_orders_of_the_reference_network() -> None:
 
 
 @pytest.mark.parametrize(("name", "auto"), [("digits-cnn", "pull"), ("cifar-quick-int8", "raster")])
-def test_orders_command(name: str, auto: str) -> None:
-    found = json.loads(call("orders", name, "--json").stdout)
+def test_map_orders_command(name: str, auto: str) -> None:
+    found = json.loads(call("map-orders", name, "--json").stdout)
     assert (found["network"], found["auto"]) == (name, auto)
-    shown = call("orders", name).stdout
+    shown = call("map-orders", name).stdout
     for order in ("pull", "raster"):
         for layer in found["layers"]:
             assert layer["name"] in shown
@@ -155,11 +155,11 @@ def test_orders_command(name: str, auto: str) -> None:
     assert f"auto takes {auto}" in shown
 
 
-def test_orders_and_build_of_a_model_file(tmp_path: Path) -> None:
+def test_map_orders_and_build_of_a_model_file(tmp_path: Path) -> None:
     """A network of 8 bits that has no reference design gets the integer engine."""
     model = dict(integer_cases())["int_small_cnn"]
     file.save(model, tmp_path / "mine.npz")
-    assert json.loads(call("orders", str(tmp_path / "mine.npz"), "--json").stdout)["network"] == "int_small_cnn"
+    assert json.loads(call("map-orders", str(tmp_path / "mine.npz"), "--json").stdout)["network"] == "int_small_cnn"
     result = call("build", str(tmp_path / "mine.npz"), "--kfp", "16", "--out", str(tmp_path / "mine"), "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import cpu, gpu
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
 from bitloom.overlay.study.convolutions import Candidate, Row, Shape

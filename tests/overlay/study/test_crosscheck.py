@@ -16,7 +16,7 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import crosscheck
 from tests.cases import case_map, random_model
 from tests.errors import value_error

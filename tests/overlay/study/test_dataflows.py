@@ -1,10 +1,13 @@
 """Dataflows: input_stationary is exact, needs less tuple memory, and is refused where accumulators are missing."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
@@ -13,6 +16,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.designs import DIGITS
 from bitloom.overlay.build.run import random_images, run
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.dataflows import dataflows
 from tests.cases import cases, integer_cases
 from tests.errors import value_error
@@ -66,3 +70,18 @@ def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:
     done = run(made, model, random_images(model.network, 8, 1))
     assert done.bit_exact_frames == 8
     assert done.cycles_per_frame < 1.02 * np.float64(done.program.ideal_cycles)
+
+
+def test_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table shows every figure of every layer."""
+    layer = {
+        "name": "conv_2", "groups": 2, "tuple_words_output_stationary": 1234, "tuple_words_input_stationary": 56,
+        "cycles_gained": 7.8,
+    }  # fmt: skip
+    found = {"network": "digits-cnn", "accumulators": 4, "cycles_output_stationary": 1358.5, "layers": [layer]}
+    monkeypatch.setattr("bitloom.overlay.cli.dataflows.dataflows", lambda *_: found)
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(bitloom, ["dataflows", "digits-cnn"])
+    assert shown.exit_code == 0, shown.output
+    assert "digits-cnn: 1,358.5 cycles a frame output_stationary" in shown.stdout
+    assert re.search(r"conv_2 .* 2 .* 1,234 .* 56 .* 7\.8 ", shown.stdout)
+    assert json.loads(CliRunner().invoke(bitloom, ["dataflows", "digits-cnn", "--json"]).stdout) == found

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 
 FOLDING = ("--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "3")
 

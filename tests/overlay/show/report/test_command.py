@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bitloom.overlay.cli import report as command
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.show.report import figures
 from bitloom.overlay.show.report.gather import Report
 

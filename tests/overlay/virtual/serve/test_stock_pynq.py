@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.zoo.digits import load_digits
-from bitloom.overlay.cli.commands import bitloom
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.serve import PORT
 
 FRAMES = 6

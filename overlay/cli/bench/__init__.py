@@ -1,0 +1,27 @@
+"""The command bench: a group of three commands, and the first of them by default."""
+
+import click
+
+from .cpu import cpu_command
+from .designs import designs_command
+from .gpu import gpu_command
+
+
+class _DesignsByDefault(click.Group):
+    """A group in which arguments that begin with no command's name are those of ``designs``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = args and (args[0] in self.commands or args[0] in self.get_help_option_names(ctx))
+        return super().parse_args(ctx, args if known else ["designs", *args])
+
+
+@click.group("bench", cls=_DesignsByDefault)
+def bench_command() -> None:
+    """Measure the reference designs, by simulation, or the packed convolution on a processor or a GPU.
+
+    bench NAME... is short for bench designs NAME..., and bench alone measures all designs. All take --json.
+    """
+
+
+for command in (designs_command, cpu_command, gpu_command):
+    bench_command.add_command(command)

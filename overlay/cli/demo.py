@@ -1,0 +1,40 @@
+"""The command demo: handwritten digits on simulated hardware."""
+
+import json
+from pathlib import Path
+
+import click
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.zoo import digits
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.designs import DIGITS
+
+from .options import out_option, stall_options
+from .show import json_option, one_line_errors, working
+from .simulation import fail_unless_exact, show_report, simulated
+
+
+@click.command("demo")
+@click.option("--frames", type=click.IntRange(1, 360), default=360, help="Test images to classify.")
+@stall_options
+@out_option(Path("build/demo"), "Folder for the build and report.json.")
+@json_option
+@one_line_errors
+def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool) -> None:
+    """Classify handwritten digits on simulated hardware and compare every bit with golden.
+
+    The network digits-cnn comes trained; its accelerator is generated, compiled with Verilator, and driven by the
+    pynq driver.
+    """
+    model = networks.load("digits-cnn")
+    data = digits.load_digits()
+    images, labels = data.test_images[:frames], data.test_labels[:frames]
+    with working("generating Verilog and compiling the network"):
+        made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
+    done = simulated(made, model, images, stall=stall, seed=seed)
+    report = done.report(labels)
+    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    show_report("digits-cnn on simulated hardware", report, as_json)
+    fail_unless_exact(done)

@@ -1,0 +1,62 @@
+"""The command simulate: a build on the simulated board, held against golden."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import random_images
+
+from .options import FILE, FOLDER, stall_options
+from .show import json_option, one_line_errors
+from .simulation import fail_unless_exact, show_report, simulated
+
+
+@click.command("simulate")
+@click.argument("folder", type=FOLDER)
+@click.argument("network", required=False)
+@click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers.  [default: random ones]")
+@click.option("--frames", type=click.IntRange(1), default=16, help="Images to run (the first ones of --images).")
+@click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
+@stall_options
+@click.option("--vcd", type=FILE, help="Write a waveform.")
+@click.option("--out", type=FILE, help="Write the outputs, (N, H, W, C), as .npy.")
+@json_option
+@one_line_errors
+def simulate_command(
+    folder: Path,
+    network: str | None,
+    images: Path | None,
+    frames: int,
+    batch: int | None,
+    stall: float,
+    seed: int,
+    vcd: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Run the build in FOLDER on the simulated board and compare every bit with golden.
+
+    NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
+    """
+    made = builds.load(folder)
+    model = networks.find(network or next(iter(made.programs)))
+    given = _images(model, images, frames, seed)
+    done = simulated(made, model, given, batch=batch, stall=stall, seed=seed, waveform=vcd)
+    if out:
+        np.save(out, done.outputs)
+    show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
+    fail_unless_exact(done)
+
+
+def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:
+    """The first ``frames`` images of the file, (N, H, W, C); without a file, as many random ones."""
+    if path is None:
+        return random_images(model.network, frames, seed)
+    try:
+        return np.load(path, allow_pickle=False)[:frames]
+    except (ValueError, EOFError) as e:
+        raise ValueError(f"{path}: images must be a .npy file of integers, got: {str(e).splitlines()[0]}") from None

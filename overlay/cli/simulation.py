@@ -1,0 +1,49 @@
+"""What the commands demo and simulate share: a run with a progress bar, and what is shown of it."""
+
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.network import Model
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import Run, run
+
+from .show import bar, dump, table
+
+
+def simulated(made: builds.Build, model: Model, images: np.ndarray, **options: Any) -> Run:
+    """Run ``images`` on the simulated board, behind a progress bar; ``options`` are those of ``run``."""
+    with bar("building and running the simulation") as update:
+        return run(made, model, images, progress=update, **options)
+
+
+def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
+    """Print a run's report as a table with ``title``, or as JSON."""
+    if as_json:
+        dump(report)
+        return
+    rows = {
+        "frames": f"{report['frames']:,}",
+        "bit-exact frames": f"{report['bit_exact_frames']:,}",
+        **{
+            f"accuracy of {who}": f"{report[f'accuracy_{who}']:.2%}"
+            for who in ("golden", "hardware")
+            if f"accuracy_{who}" in report
+        },
+        "cycles a frame": f"{report['cycles_per_frame']:,.1f}",
+        "ideal beats a frame": f"{report['ideal_cycles_per_frame']:,}",
+        "utilisation": f"{report['utilisation']:.2%}",
+        "simulated cycles a second": f"{report['simulated_cycles_per_second']:,.0f}",
+        "simulated XNOR operations a second": f"{report['simulated_xnor_operations_per_second']:,.0f}",
+        "seconds a frame": f"{report['seconds'] / report['frames']:.3f}",
+        "seconds to build the model": f"{report['build_seconds']:.1f}",
+    }
+    table(title, rows)
+
+
+def fail_unless_exact(done: Run) -> None:
+    """ValueError unless every frame equals golden."""
+    if done.bit_exact_frames != done.frames:
+        raise ValueError(
+            f"{done.program.name}: all {done.frames} frames must equal golden, got {done.bit_exact_frames}"
+        )

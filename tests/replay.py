@@ -15,12 +15,12 @@ from pathlib import Path
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.build.designs import REFERENCES
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 
 
 def write(folder: Path, name: str) -> None:
     """Everything of the reference design ``name``, in ``folder``."""
-    reference = REFERENCES[name]
+    reference = REFERENCE_DESIGNS[name]
     models = reference.models()
     design = reference.design(name, models)
     folder.mkdir(parents=True, exist_ok=True)
@@ -35,6 +35,6 @@ def write(folder: Path, name: str) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[2:] or REFERENCES:
+    for name in sys.argv[2:] or REFERENCE_DESIGNS:
         write(Path(sys.argv[1]) / name, name)
         print(name, flush=True)

@@ -15,8 +15,8 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
 from bitloom.overlay.virtual.board import activate
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
 
 @cache

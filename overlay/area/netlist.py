@@ -50,7 +50,7 @@ class Resources:
 
 
 @dataclass(frozen=True)
-class Path:
+class LogicPath:
     """A path of ``levels`` between two registers; ``through`` are the named nets on its way."""
 
     levels: int
@@ -113,7 +113,7 @@ def _reads(port: str, out: str) -> bool:
     return re.fullmatch(r"A\d*", port) is not None and out in ("O", "SPO")
 
 
-def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) -> list[Path]:
+def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) -> list[LogicPath]:
     """The longest path to each register, longest first: at most ``limit``, of at least ``least`` levels.
 
     Bits of one register count as one, and of the paths between the same two only the longest is told.
@@ -132,7 +132,7 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
             arcs.setdefault(wire, []).append((to, quarters))
             waiting[to] += 1
     arrival, came = _arrivals(starts, arcs, waiting)
-    found: dict[tuple[str, str], Path] = {}
+    found: dict[tuple[str, str], LogicPath] = {}
     for name, cell in cells.items():
         kind = _kind(cell)
         if kind and kind != "RAM":
@@ -146,7 +146,7 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
             key = (starts[way[0]], end)
             if levels >= least and (key not in found or levels > found[key].levels):
                 through = [names[w] for w in way[1:] if w in names and not names[w].startswith("$")]
-                found[key] = Path(levels, *key, tuple(dict.fromkeys(through)))
+                found[key] = LogicPath(levels, *key, tuple(dict.fromkeys(through)))
     return sorted(found.values(), key=lambda p: (-p.levels, p.start, p.end))[:limit]
 
 

@@ -21,8 +21,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.shell.top import TOP
 
 from . import netlist
-from .netlist import Path as LogicPath
-from .netlist import Resources
+from .netlist import LogicPath, Resources
 from .yosys import run_yosys, yosys_version
 
 VERSION = "1"
@@ -41,7 +40,7 @@ write_json flat.json
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockArea:
     """All instances of one module. ``own``: of one instance without, ``each``: with the modules inside it."""
 
     module: str
@@ -55,7 +54,7 @@ class Area:
     """total : of the flattened design.  blocks : by module, the largest first.  paths : the longest first."""
 
     total: Resources
-    blocks: tuple[Blocks, ...]
+    blocks: tuple[BlockArea, ...]
     paths: tuple[LogicPath, ...]
 
     @property
@@ -91,7 +90,7 @@ def area_of(verilog: str, top: str) -> Area:
 
     found = json.loads((cached_folder("area", key, make) / "area.json").read_text())
     blocks = [
-        Blocks(b["module"], b["instances"], Resources(**b["own"]), Resources(**b["each"])) for b in found["blocks"]
+        BlockArea(b["module"], b["instances"], Resources(**b["own"]), Resources(**b["each"])) for b in found["blocks"]
     ]
     paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in found["paths"]]
     return Area(Resources(**found["total"]), tuple(blocks), tuple(paths))

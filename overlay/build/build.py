@@ -24,7 +24,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.vivado import clear_sources, write_sources
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
 FORMAT = "bitloom-build"
 SOURCES = "vivado"

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.npu import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, area
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import REFERENCES, chosen, reference
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, chosen_design, reference_design
 
 from .old_names import Command
 from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
@@ -63,10 +63,10 @@ def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_o
         if folding or stream_bits or map_order:
             raise ValueError(f"{source}: a build has its folding, give no options of it")
         return builds.load(source).design
-    name = reference(source).network if source in REFERENCES else source
+    name = reference_design(source).network if source in REFERENCE_DESIGNS else source
     model = networks.find(name)
-    made = chosen(model, source if source in REFERENCES else None, folding, stream_bits, map_order)
-    models = made.models() if source in REFERENCES else [model]
+    made = chosen_design(model, source if source in REFERENCE_DESIGNS else None, folding, stream_bits, map_order)
+    models = made.models() if source in REFERENCE_DESIGNS else [model]
     return made.design(model.network.name, models)
 
 

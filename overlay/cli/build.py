@@ -12,11 +12,11 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import REFERENCES, Reference, chosen
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, chosen_design
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import Board, board
-from bitloom.overlay.study import designs as benches
+from bitloom.overlay.study import design_figures as benches
 
 from .old_names import Command
 from .options import FILE, FOLDER, OLD_OPTIONS, board_option, folding_options, map_order_option, stream_bits_option
@@ -64,7 +64,7 @@ def build_command(
     with working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
-            found: Reference | Candidate = Candidate.load(foldings, subject.model)
+            found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model)
             design = found.design(subject.model, subject.name)
         else:
             found, design = _designed(subject, **options)
@@ -114,8 +114,8 @@ class _Subject:
 
 def _subject(network: str, design: str | None, foldings: Path | None) -> _Subject:
     """What ``network`` names: a reference design, unless another design or a file is given; else a network."""
-    if network in REFERENCES and not (design or foldings):
-        reference = REFERENCES[network]
+    if network in REFERENCE_DESIGNS and not (design or foldings):
+        reference = REFERENCE_DESIGNS[network]
         return _Subject(network, reference.models(), network, reference.network)
     model = networks.find(network)
     return _Subject(model.network.name, [model], design, network)
@@ -123,10 +123,10 @@ def _subject(network: str, design: str | None, foldings: Path | None) -> _Subjec
 
 def _designed(
     subject: _Subject, stream_bits: str | None, map_order: str | None, stream_weights: bool, **folding: int | None
-) -> tuple[Reference, Design]:
+) -> tuple[ReferenceDesign, Design]:
     """The reference design of ``subject``, or one NPU of the folding that the options say."""
     given = {key: value for key, value in folding.items() if value is not None}
-    found = chosen(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
+    found = chosen_design(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
     return found, found.design(subject.name, subject.models, stream_weights=stream_weights)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.overlay.study.crosscheck import NAMES, Stage, available, crosscheck, missing
+from bitloom.overlay.study.crosscheck import NAMES, StageResult, available, crosscheck, missing
 
 from .options import out_option
 from .show import bar, dump, grid, json_option, one_line_errors
@@ -32,7 +32,7 @@ def crosscheck_command(
     """
     chosen = [name for name in available() if name not in skip]
     absent = missing()
-    found: dict[str, list[Stage]] = {}
+    found: dict[str, list[StageResult]] = {}
     for name in dict.fromkeys(names or NETWORKS):
         model = networks.find(name)
         with bar(f"{name}: comparing", "implementations") as update:
@@ -56,7 +56,7 @@ def crosscheck_command(
         raise ValueError(f"crosscheck: every value must equal golden's, got others in {', '.join(wrong)}")
 
 
-def cell(stage: Stage, name: str) -> str:
+def cell(stage: StageResult, name: str) -> str:
     """What the table says of one implementation."""
     if name not in stage.wrong:
         return "not run"

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.overlay.build.designs import folding
+from bitloom.overlay.build.reference_designs import default_npu
 from bitloom.overlay.study.dataflows import dataflows
 
 from .options import out_option
@@ -27,7 +27,7 @@ def dataflows_command(network: str, frames: int, out: Path, as_json: bool) -> No
     """Show which layers of NETWORK gain from dataflow input_stationary: tuple memory and cycles, by simulation."""
     model = networks.find(network)
     with bar("dataflows", "programs") as update:
-        found = dataflows(model, folding(model), out / model.network.name, frames, update)
+        found = dataflows(model, default_npu(model), out / model.network.name, frames, update)
     if as_json:
         dump(found)
         return

@@ -9,7 +9,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 
 from .options import out_option, stall_options
 from .show import json_option, one_line_errors, working

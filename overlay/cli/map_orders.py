@@ -3,8 +3,8 @@
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.overlay.build.designs import folding
-from bitloom.overlay.study.map_orders import TOTALS, orders
+from bitloom.overlay.build.reference_designs import default_npu
+from bitloom.overlay.study.map_orders import TOTALS, map_orders
 
 from .show import dump, grid, json_option, one_line_errors
 
@@ -19,7 +19,7 @@ def map_orders_command(network: str, as_json: bool) -> None:
     NETWORK is a name of ours or a model file (.npz).
     """
     model = networks.find(network)
-    found = orders(model, folding(model))
+    found = map_orders(model, default_npu(model))
     if as_json:
         dump(found)
         return

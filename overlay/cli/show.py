@@ -18,8 +18,8 @@ from rich.text import Text
 
 from bitloom.driver.errors import DeviceError
 from bitloom.hls_gen.check import DesignError
-from bitloom.overlay.virtual.bitstream import OverlayError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
+from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
 EXPECTED = (
     ValueError,

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
 from .estimate import estimate_core, estimate_outlets
-from .layer import Layer, geared
+from .layer_demand import LayerDemand, geared
 from .memory import STYLES
 
 KEPT, EVEN = 8, 8
@@ -51,7 +51,7 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Run:
+class Segment:
     """An NPU and its layers, first..last."""
 
     npu: Npu
@@ -63,7 +63,7 @@ class Run:
 class Chain:
     """The search for one network. feature_bits : of all NPUs.  most_npus : runs at most."""
 
-    layers: Sequence[Layer]
+    layers: Sequence[LayerDemand]
     stream_bits: int = 64
     feature_bits: int = 1
     most_npus: int = 32
@@ -72,12 +72,12 @@ class Chain:
     _outlets: dict[tuple, float] = field(default_factory=dict)
     _bare: dict[tuple, list[Npu]] = field(default_factory=dict)
 
-    def cheapest(self, interval: int, price: Price) -> list[Run] | None:
+    def cheapest(self, interval: int, price: Price) -> list[Segment] | None:
         """The cheapest chain that takes at most ``interval`` cycles a frame, None if there is none."""
         count = len(self.layers)
-        after: dict[int, dict[int, tuple[float, tuple[Run, ...]]]] = {count: {0: (0.0, ())}}
+        after: dict[int, dict[int, tuple[float, tuple[Segment, ...]]]] = {count: {0: (0.0, ())}}
         for i in reversed(range(count)):
-            here: dict[int, tuple[float, tuple[Run, ...]]] = {}
+            here: dict[int, tuple[float, tuple[Segment, ...]]] = {}
             for j in range(i, count):
                 for kfp, found in self._runs(i, j, interval, price, after[j + 1]):
                     if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
@@ -87,13 +87,13 @@ class Chain:
         return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
 
     def _runs(
-        self, i: int, j: int, interval: int, price: Price, after: dict[int, tuple[float, tuple[Run, ...]]]
-    ) -> Iterator[tuple[int, tuple[float, tuple[Run, ...]]]]:
+        self, i: int, j: int, interval: int, price: Price, after: dict[int, tuple[float, tuple[Segment, ...]]]
+    ) -> Iterator[tuple[int, tuple[float, tuple[Segment, ...]]]]:
         """(KFP, (price, runs from layer ``i`` on)) for runs i..j."""
         for bare in self.bare(i, j):
             if not i and not self._enters(bare, interval):
                 continue
-            best: tuple[float, tuple[Run, ...]] | None = None
+            best: tuple[float, tuple[Segment, ...]] | None = None
             for reader, (tail_cost, tail) in after.items():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
@@ -105,7 +105,7 @@ class Chain:
                             + self._gears(full, reader)
                         )
                         if best is None or cost < best[0]:
-                            best = cost, (Run(full, i, j), *tail)
+                            best = cost, (Segment(full, i, j), *tail)
             if best is not None:
                 yield bare.kfp, best
 

@@ -19,7 +19,7 @@ from bitloom.overlay.area.netlist import Resources
 
 
 @dataclass(frozen=True)
-class Kind:
+class RamPrimitive:
     """A kind of RAM. ``cost`` of a unit, of which ``scaled`` is charged by used width; ``pad``: used width is a
     multiple of it; then what a unit is made of."""
 
@@ -33,12 +33,18 @@ class Kind:
 
 
 LUT_RAM = (
-    Kind(6, 32, 8, 7, 6, lutram=4),  # RAM32M
-    Kind(3, 64, 8, 7, 3, lutram=4),  # RAM64M
+    RamPrimitive(6, 32, 8, 7, 6, lutram=4),  # RAM32M
+    RamPrimitive(3, 64, 8, 7, 3, lutram=4),  # RAM64M
 )
 BLOCK_RAM = (
-    *(Kind(w, 512 * 36 // w if w > 8 else 16384 // w, 129, 0, min(w, 9), bram36=0.5) for w in (1, 2, 4, 9, 18, 36)),
-    *(Kind(w, 512 * 72 // w if w > 8 else 32768 // w, 257, 0, min(w, 9), bram36=1) for w in (1, 2, 4, 9, 18, 36, 72)),
+    *(
+        RamPrimitive(w, 512 * 36 // w if w > 8 else 16384 // w, 129, 0, min(w, 9), bram36=0.5)
+        for w in (1, 2, 4, 9, 18, 36)
+    ),
+    *(
+        RamPrimitive(w, 512 * 72 // w if w > 8 else 32768 // w, 257, 0, min(w, 9), bram36=1)
+        for w in (1, 2, 4, 9, 18, 36, 72)
+    ),
 )
 MOST_LOGIC = 6
 """Bits of a memory that is made of flip-flops, if Yosys may choose."""
@@ -46,7 +52,7 @@ STYLES = ("auto", "block", "distributed")
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MappedMemory:
     """What a memory becomes. banks : units one behind the other, between which a multiplexer chooses."""
 
     resources: Resources
@@ -55,7 +61,7 @@ class Mapped:
 
 
 @cache
-def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Mapped:
+def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> MappedMemory:
     """A memory of ``depth`` words of ``width`` bits with one write and one read port of that latency, 0 or 1.
 
     style : "auto", "block" or "distributed", the attribute ram_style.
@@ -63,14 +69,14 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     if style not in STYLES:
         raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
     if style == "auto" and width * depth <= MOST_LOGIC:
-        return Mapped(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
+        return MappedMemory(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (
         BLOCK_RAM if latency and style != "distributed" else ()
     )
     return min((_as(kind, width, depth, latency) for kind in kinds), key=lambda found: found[0])[1]
 
 
-def _as(kind: Kind, width: int, depth: int, latency: int) -> tuple[float, Mapped]:
+def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float, MappedMemory]:
     """(cost, what it becomes) as that kind."""
     banks = -(-depth // kind.depth)
     units = -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
@@ -79,7 +85,7 @@ def _as(kind: Kind, width: int, depth: int, latency: int) -> tuple[float, Mapped
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
     lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + 2 * banks
     found = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
-    return cost, Mapped(found, not kind.lutram, banks)
+    return cost, MappedMemory(found, not kind.lutram, banks)
 
 
 def _choice(banks: int, lut_ram: bool) -> float:

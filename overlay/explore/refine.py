@@ -12,7 +12,7 @@ from bitloom.golden.network import Model
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
-from .layer import layers
+from .layer_demand import layers
 
 STEPS = 4
 LEAST_GAIN = 0.01

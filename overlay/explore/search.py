@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.overlay.build.designs import needs_integer
+from bitloom.overlay.build.reference_designs import needs_integer
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
-from .chain import Chain, Price, Run
-from .layer import Layer, layers
+from .chain import Chain, Price, Segment
+from .layer_demand import LayerDemand, layers
 from .refine import refine
 from .workers import Workers
 
@@ -176,11 +176,11 @@ def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None
 class Search:
     """The search's data, and what is done for one interval; can be sent to another process."""
 
-    def __init__(self, model: Model, made: Sequence[Layer], budget: Budget, stream_bits: int, map_order: str):
+    def __init__(self, model: Model, made: Sequence[LayerDemand], budget: Budget, stream_bits: int, map_order: str):
         self.model, self.budget, self.map_order, self.stream_bits = model, budget, map_order, stream_bits
         self.chain = Chain(made, stream_bits, feature_bits(model, made))
         self._macs = sum(layer.macs for layer in made)
-        self._seen: dict[tuple[Run, ...], tuple[Candidate, Figures] | None] = {}
+        self._seen: dict[tuple[Segment, ...], tuple[Candidate, Figures] | None] = {}
 
     def intervals(self, points: int) -> list[int]:
         """Intervals to try: the rate that is asked for, or a sweep from the fastest one on."""
@@ -227,9 +227,9 @@ class Search:
                 break
         return out
 
-    def _figures(self, runs: tuple[Run, ...]) -> tuple[Candidate, Figures] | None:
+    def _figures(self, runs: tuple[Segment, ...]) -> tuple[Candidate, Figures] | None:
         if runs not in self._seen:
-            candidate = of_runs(self.model.network.name, runs, self.stream_bits, self.map_order)
+            candidate = candidate_of(self.model.network.name, runs, self.stream_bits, self.map_order)
             found = figures(self.model, candidate)
             self._seen[runs] = None if found is None else (candidate, found)
         return self._seen[runs]
@@ -250,13 +250,13 @@ def _between(low: Price, high: Price) -> Price:
     return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
-def of_runs(name: str, runs: Sequence[Run], stream_bits: int, map_order: str) -> Candidate:
+def candidate_of(name: str, runs: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
     """The candidate of a chain."""
     mapping = [k for k, run in enumerate(runs) for _ in range(run.first, run.last + 1)]
     return Candidate(name, tuple(run.npu for run in runs), tuple(mapping), stream_bits, map_order)
 
 
-def feature_bits(model: Model, made: Sequence[Layer]) -> int:
+def feature_bits(model: Model, made: Sequence[LayerDemand]) -> int:
     """Width of the features of all maps: of the binary engine 1, of the integer engine what all need."""
     from bitloom.hls_gen.compiler.lowering import lower_integer
 

@@ -45,7 +45,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Link:
+class BusConnection:
     """A bus between two interfaces. kind : "aximm" or "axis"."""
 
     kind: str
@@ -177,17 +177,17 @@ class BlockDesign:
         )
 
     @property
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[BusConnection, ...]:
         """All buses, each from its master."""
         ps = self.processor
         return (
-            Link("aximm", (ps.instance, ps.control), (CONTROL, "S00_AXI")),
-            *(Link("aximm", (CONTROL, f"M{i:02}_AXI"), pin) for i, pin in enumerate(REGISTERS.items())),
-            Link("aximm", (DMA, "M_AXI_MM2S"), (MEMORY, "S00_AXI")),
-            Link("aximm", (DMA, "M_AXI_S2MM"), (MEMORY, "S01_AXI")),
-            Link("aximm", (MEMORY, "M00_AXI"), (ps.instance, ps.memory)),
-            Link("axis", (DMA, "M_AXIS_MM2S"), (DEVICE, "s_axis")),
-            Link("axis", (DEVICE, "m_axis"), (DMA, "S_AXIS_S2MM")),
+            BusConnection("aximm", (ps.instance, ps.control), (CONTROL, "S00_AXI")),
+            *(BusConnection("aximm", (CONTROL, f"M{i:02}_AXI"), pin) for i, pin in enumerate(REGISTERS.items())),
+            BusConnection("aximm", (DMA, "M_AXI_MM2S"), (MEMORY, "S00_AXI")),
+            BusConnection("aximm", (DMA, "M_AXI_S2MM"), (MEMORY, "S01_AXI")),
+            BusConnection("aximm", (MEMORY, "M00_AXI"), (ps.instance, ps.memory)),
+            BusConnection("axis", (DMA, "M_AXIS_MM2S"), (DEVICE, "s_axis")),
+            BusConnection("axis", (DEVICE, "m_axis"), (DMA, "S_AXIS_S2MM")),
         )
 
     @property

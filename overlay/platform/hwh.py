@@ -8,7 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from .block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign, Cell, Link, Net, Pin, access
+from .block_design import (
+    ADDRESS_BLOCK,
+    DEVICE,
+    DEVICE_BYTES,
+    REGISTERS,
+    BlockDesign,
+    BusConnection,
+    Cell,
+    Net,
+    Pin,
+    access,
+)
 
 ENDS = {"aximm": ("MASTER", "SLAVE"), "axis": ("INITIATOR", "TARGET")}
 SIGNALS = {"clk": "clk", "rst": "rst", "rst_high": "rst", "interrupt": "INTERRUPT"}
@@ -55,7 +66,7 @@ def _register(register: Mapping[str, Any]) -> str:
     return _tag("REGISTER", {"NAME": register["name"]}, [*_properties(properties), _tag("FIELDS", {}, fields)])
 
 
-def _bus(link: Link, name: str, ends: tuple[str, str], target: bool) -> str:
+def _bus(link: BusConnection, name: str, ends: tuple[str, str], target: bool) -> str:
     vlnv = f"xilinx.com:interface:{link.kind}:1.0"
     return _tag("BUSINTERFACE", {"BUSNAME": link.name, "NAME": name, "TYPE": ends[target], "VLNV": vlnv})
 

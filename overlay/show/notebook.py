@@ -23,7 +23,7 @@ FOLDER = Path("build")
 
 
 @dataclass(frozen=True)
-class Place:
+class NotebookTarget:
     """bit : the bitstream's path.  board : the board's name, or the virtual board."""
 
     design: str
@@ -42,7 +42,7 @@ class Place:
         return f"{self.design}: {self.bit} on {self.board}"
 
 
-def find(design: str, folder: Path | str = FOLDER) -> Place:
+def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
     """The design's bitstream on the board that pynq finds; without one of them the virtual board, with the reference
     design of that name built in ``folder / design``. pynq's active device is that board from then on.
 
@@ -53,19 +53,19 @@ def find(design: str, folder: Path | str = FOLDER) -> Place:
     bit = board and _bitstream(design, board)
     if bit:
         Device.active_device = board
-        return Place(design, bit, board.name)
+        return NotebookTarget(design, bit, board.name)
     try:
         from bitloom.overlay.build import build as builds
-        from bitloom.overlay.build.designs import reference
+        from bitloom.overlay.build.reference_designs import reference_design
         from bitloom.overlay.virtual.board import activate
     except ImportError as e:
         raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: pip install "
                           f"'bitloom[hls,sim]' ({e})") from e  # fmt: skip
-    chosen = reference(design)
+    chosen = reference_design(design)
     models = chosen.models()
     made = builds.build(Path(folder) / design, chosen.design(design, models), models,
                         map_order=chosen.map_order, dataflow=chosen.dataflow, mapping=chosen.mapping)  # fmt: skip
-    return Place(design, str(made.bit), activate())
+    return NotebookTarget(design, str(made.bit), activate())
 
 
 def _board() -> "Device | None":

@@ -15,7 +15,7 @@ TICKS = 2
 
 
 @dataclass(frozen=True)
-class Signal:
+class SignalTrace:
     """A signal's changes. times : (n,) int64, ascending.  values : (n,) int64, from that time on."""
 
     name: str
@@ -32,7 +32,7 @@ class Signal:
         return self.at(TICKS * np.arange(begin, end))
 
 
-def read(path: Path | str, names: Iterable[str]) -> dict[str, Signal]:
+def read(path: Path | str, names: Iterable[str]) -> dict[str, SignalTrace]:
     """The signals of these names, which are paths without the root, such as ``bitloom_top.npu_0.beat``.
 
     ValueError for a name that the file doesn't declare.
@@ -63,7 +63,7 @@ def read(path: Path | str, names: Iterable[str]) -> dict[str, Signal]:
                 times, values = changes[code]
                 times.append(time)
                 values.append(value)
-    return {name: Signal(name, *(np.array(part, np.int64) for part in changes[codes[name]])) for name in names}
+    return {name: SignalTrace(name, *(np.array(part, np.int64) for part in changes[codes[name]])) for name in names}
 
 
 def _codes(file: Iterable[str]) -> dict[str, str]:

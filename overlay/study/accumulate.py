@@ -29,7 +29,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.area.synthesis import area_of
 from bitloom.overlay.area.yosys import yosys_version
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import run
 from bitloom.overlay.virtual.sim import BuildError
 

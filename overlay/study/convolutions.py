@@ -84,7 +84,7 @@ def shapes(texts: Sequence[str] = ()) -> list[Shape]:
 
 
 @dataclass
-class Candidate:
+class Contender:
     """An implementation of a shape: its ways to run, of which the fastest counts, or the reason why there is none."""
 
     implementation: str
@@ -155,7 +155,7 @@ def machine(device: str) -> str:
     return f"{found}, PyTorch {torch_conv.version() or 'missing'}"
 
 
-def _candidates(device: str, shape: Shape, batch: int, threads: int) -> Iterator[Candidate]:
+def _candidates(device: str, shape: Shape, batch: int, threads: int) -> Iterator[Contender]:
     """Ours, then PyTorch's."""
     rng = np.random.default_rng([shape.channels, shape.out_channels, shape.size, batch])
     x = rng.choice(np.int8([-1, 1]), (batch, shape.size, shape.size, shape.channels))
@@ -180,7 +180,7 @@ def _candidates(device: str, shape: Shape, batch: int, threads: int) -> Iterator
     yield from others
 
 
-def _check(candidate: Candidate, shape: Shape, bits: np.ndarray | None) -> None:
+def _check(candidate: Contender, shape: Shape, bits: np.ndarray | None) -> None:
     """ValueError where the output is not PyTorch's, in which every sum is exact."""
     found = candidate.runs[0]()
     found = layout.unpack(found if isinstance(found, np.ndarray) else found.get(), shape.out_channels)
@@ -189,42 +189,42 @@ def _check(candidate: Candidate, shape: Shape, bits: np.ndarray | None) -> None:
         raise ValueError(f"{shape}: all bits of {candidate.implementation} must equal PyTorch's, got {wrong} others")
 
 
-def _cpu_candidates(layer: PackedConv, words: np.ndarray, x: np.ndarray, threads: int) -> Iterator[Candidate]:
+def _cpu_candidates(layer: PackedConv, words: np.ndarray, x: np.ndarray, threads: int) -> Iterator[Contender]:
     for path in cpu.paths():
         name = f"bitloom {path}"
         try:
             convolution = cpu.Convolution(layer, path)
         except BuildError as e:
-            yield Candidate(name, reason=str(e).splitlines()[0])
+            yield Contender(name, reason=str(e).splitlines()[0])
         else:
-            yield Candidate(name, runs=[lambda run=convolution: run(words, threads=threads)])
-    yield Candidate(PACKING, runs=[lambda: layout.pack(x == 1, 64)])
+            yield Contender(name, runs=[lambda run=convolution: run(words, threads=threads)])
+    yield Contender(PACKING, runs=[lambda: layout.pack(x == 1, 64)])
 
 
-def _cuda_candidates(layer: PackedConv, words: np.ndarray) -> Iterator[Candidate]:
+def _cuda_candidates(layer: PackedConv, words: np.ndarray) -> Iterator[Contender]:
     """The kernels of golden/kernels/tiled on the current GPU."""
     reason = gpu.missing()
     for kernel in ("popc", "mma-xor", "mma-and"):
         name = f"bitloom {kernel}"
         if reason:
-            yield Candidate(name, reason=reason)
+            yield Contender(name, reason=reason)
             continue
         try:
             run = gpu.Prepared(plan(layer, words, kernel=kernel))
         except ValueError as e:  # the GPU lacks this kernel
-            yield Candidate(name, reason=str(e))
+            yield Contender(name, reason=str(e))
             continue
         import cupy
 
         source = cupy.asarray(words)
         output = run(source)
-        yield Candidate(name, runs=[lambda run=run, source=source, output=output: run(source, output)])
+        yield Contender(name, runs=[lambda run=run, source=source, output=output: run(source, output)])
 
 
-def _torch_candidates(device: str, shape: Shape, x: np.ndarray, weight: np.ndarray) -> Iterator[Candidate]:
+def _torch_candidates(device: str, shape: Shape, x: np.ndarray, weight: np.ndarray) -> Iterator[Contender]:
     reason = torch_conv.missing() if device == "cpu" else torch_conv.no_cuda()
     for number in torch_conv.FORMATS[device]:
-        candidate = Candidate(f"torch {number}", x.size * BYTES[number], weight.size * BYTES[number], reason=reason)
+        candidate = Contender(f"torch {number}", x.size * BYTES[number], weight.size * BYTES[number], reason=reason)
         if not reason:
             try:
                 candidate.runs = torch_conv.convolutions(number, x, weight, shape.padding, device)
@@ -239,7 +239,7 @@ Timed = Callable[[Callable[[], Any], int], float]
 """(what to run, how often) -> milliseconds a time."""
 
 
-def _time(candidates: Sequence[Candidate], rounds: int, timed: Timed) -> None:
+def _time(candidates: Sequence[Contender], rounds: int, timed: Timed) -> None:
     """Fill in the times of every run, in turns."""
     for candidate in candidates:
         candidate.times = [[] for _ in candidate.runs]

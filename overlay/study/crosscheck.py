@@ -18,7 +18,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import folding
+from bitloom.overlay.build.reference_designs import default_npu
 from bitloom.overlay.build.run import random_images, run
 
 RTL = "rtl"
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Stage:
+class StageResult:
     """One row: a stage's name (its first layer's), the values that it gives for all images, and how many of these each
     implementation has otherwise than golden; None where an implementation leaves the stage to golden."""
 
@@ -61,7 +61,7 @@ def crosscheck(
     images: int = 1,
     word_bits: int = 32,
     progress: Progress | None = None,
-) -> list[Stage]:
+) -> list[StageResult]:
     """Every stage of ``model`` for random images, by the implementations ``names`` (of `available`).
 
     folder : of the hardware's build.  word_bits : B, where an implementation has a choice.
@@ -85,7 +85,7 @@ def crosscheck(
             outputs = check.trace(model, given, chosen.convolve, chosen.word_bits or word_bits)
         wrong[name] = [None if x is None else int((x != golden[s.last]).sum()) for s, x in zip(stages, outputs)]
     return [
-        Stage(model.network.layers[s.first].name, golden[s.last].size, {name: wrong[name][k] for name in names})
+        StageResult(model.network.layers[s.first].name, golden[s.last].size, {name: wrong[name][k] for name in names})
         for k, s in enumerate(stages)
     ]
 
@@ -97,7 +97,7 @@ def hardware_trace(model: Model, images: np.ndarray, stages: Sequence[check.Stag
     the network.
     """
     cut = [cut_off(model, stage.last) for stage in stages]
-    design = size_memories("crosscheck", cut, NPUS.get(model.network.name) or folding(model))
+    design = size_memories("crosscheck", cut, NPUS.get(model.network.name) or default_npu(model))
     build = builds.build(folder, design, cut)
     return [run(build, shorter, images).outputs for shorter in cut]
 

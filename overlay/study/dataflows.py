@@ -21,8 +21,8 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.run import random_images
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
 from bitloom.overlay.virtual.board import activate
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
 Progress = Callable[[int, int], None]
 

@@ -16,7 +16,7 @@ from bitloom.hls_gen.design.npu import Npu
 TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
 
 
-def orders(model: Model, folding: Npu) -> dict[str, Any]:
+def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
     """What "pull" and "raster" need, and which of them "auto" takes: the one with fewer memory_bits.
 
     tuples : smallest legal capacity where a window is passed once for each group of kernels (convolutions) or once

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Design, Npu, cascade
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.shell.loader import ERRORS, MAGIC, kinds
 from bitloom.hls_gen.rtl.shell.registers import register_map
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 
 from .blocks import ROOT
 

@@ -18,9 +18,9 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.design.packets import Header
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images
 
 from . import design
@@ -55,7 +55,7 @@ def serve(bit, stack):
     from tests.overlay.virtual.remote import remote_device
 
     server = stack.enter_context(Server(bit, port=0))
-    return stack.enter_context(remote_device(server)), server.system
+    return stack.enter_context(remote_device(server)), server.board
 
 
 FORMS = [("in process", 32), ("in process", 64), ("remote", 32)]

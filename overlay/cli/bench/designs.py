@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from bitloom.overlay.build.designs import REFERENCES, reference
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, reference_design
 from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.show import bar, dump, grid, json_option, one_line_errors, working
-from bitloom.overlay.study import designs as benches
+from bitloom.overlay.study import design_figures as benches
 
 ROWS = {
     "npus": "NPUs",
@@ -41,7 +41,7 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, out: Path, 
 
     NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.
     """
-    chosen = {name: reference(name) for name in dict.fromkeys(names or REFERENCES)}
+    chosen = {name: reference_design(name) for name in dict.fromkeys(names or REFERENCE_DESIGNS)}
     done: list[benches.Figures] = []
     for name, design in chosen.items():
         with bar(f"{name}: building and running") as update:

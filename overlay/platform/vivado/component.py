@@ -9,7 +9,7 @@ from typing import Any
 
 from bitloom.overlay.platform.block_design import access
 
-from .core import Core, Interface, Port
+from .core import Interface, IpCore, Port
 
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 XILINX = "http://www.xilinx.com"
@@ -23,7 +23,7 @@ ET.register_namespace("spirit", SPIRIT)
 ET.register_namespace("xilinx", XILINX)
 
 
-def component_xml(core: Core) -> str:
+def component_xml(core: IpCore) -> str:
     """The file. The same text for the same core."""
     root = ET.Element(_name("component"))
     for key, value in zip(("vendor", "library", "name", "version"), core.vlnv.split(":")):
@@ -70,7 +70,7 @@ def _parameters(parent: ET.Element, values: Mapping[str, object], scope: str, **
         _add(parameter, "value", value, **attributes, id=f"{scope}.{name}")
 
 
-def _bus_interface(parent: ET.Element, interface: Interface, core: Core) -> None:
+def _bus_interface(parent: ET.Element, interface: Interface, core: IpCore) -> None:
     bus = _add(parent, "busInterface")
     _add(bus, "name", interface.name)
     _vlnv(bus, "busType", interface.bus_type)
@@ -86,7 +86,7 @@ def _bus_interface(parent: ET.Element, interface: Interface, core: Core) -> None
     _parameters(bus, interface.parameters, f"BUSIFPARAM_VALUE.{interface.name.upper()}")
 
 
-def _memory_map(parent: ET.Element, core: Core) -> None:
+def _memory_map(parent: ET.Element, core: IpCore) -> None:
     memory = _add(parent, "memoryMap")
     _add(memory, "name", core.memory_map)
     block = _add(memory, "addressBlock")
@@ -121,7 +121,7 @@ def _register(parent: ET.Element, register: Mapping[str, Any]) -> None:
             _add(field, "modifiedWriteValue", written)
 
 
-def _model(parent: ET.Element, core: Core) -> None:
+def _model(parent: ET.Element, core: IpCore) -> None:
     views = _add(parent, "views")
     for name, (environment, title) in VIEWS.items():
         view = _add(views, "view")
@@ -151,7 +151,7 @@ def _port(parent: ET.Element, port: Port) -> None:
         _add(kind, "viewNameRef", view)
 
 
-def _file_set(parent: ET.Element, view: str, core: Core) -> None:
+def _file_set(parent: ET.Element, view: str, core: IpCore) -> None:
     group = _add(parent, "fileSet")
     _add(group, "name", f"{view}_view_fileset")
     for path in core.files:
@@ -160,7 +160,7 @@ def _file_set(parent: ET.Element, view: str, core: Core) -> None:
         _add(file, "fileType", "verilogSource")
 
 
-def _vendor_extensions(parent: ET.Element, core: Core) -> None:
+def _vendor_extensions(parent: ET.Element, core: IpCore) -> None:
     extensions = _add(_add(parent, "vendorExtensions"), "xilinx:coreExtensions")
     families = _add(extensions, "xilinx:supportedFamilies")
     for name in FAMILIES:

@@ -45,7 +45,7 @@ class Interface:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Core:
+class IpCore:
     """What a packager must know. files : Verilog, relative to the folder of the sources."""
 
     vlnv: str
@@ -62,7 +62,7 @@ class Core:
     space_bytes: int = DEVICE_BYTES
 
     @classmethod
-    def of(cls, design: BlockDesign, files: Sequence[str]) -> "Core":
+    def of(cls, design: BlockDesign, files: Sequence[str]) -> "IpCore":
         """The device in a block design, with the Verilog in ``files``."""
         return cls(
             vlnv=design.vlnv,

@@ -13,7 +13,7 @@ from typing import Any
 from bitloom.overlay.platform.block_design import BlockDesign
 
 from .component import component_xml
-from .core import Core
+from .core import IpCore
 from .tables import core_tcl, design_mk, design_tcl
 
 FIXED = Path(__file__).with_name("files")
@@ -36,7 +36,7 @@ def write_sources(
     (folder / "src").mkdir(parents=True)
     for name, text in modules.items():
         (folder / "src" / f"{name}.v").write_text(text)
-    core = Core.of(design, [f"src/{name}.v" for name in modules])
+    core = IpCore.of(design, [f"src/{name}.v" for name in modules])
     written = {
         "design.tcl": design_tcl(design, [path.name for path in programs]),
         "core.tcl": core_tcl(core, design),

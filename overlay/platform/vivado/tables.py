@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bitloom.overlay.platform.block_design import REGISTERS, BlockDesign, access
 from bitloom.overlay.platform.boards import Board
 
-from .core import Core
+from .core import IpCore
 
 LINE = 120
 HEADER = "# Written by bitloom for {name}, digest {digest}.\n"
@@ -114,7 +114,7 @@ def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
     )
 
 
-def core_tcl(core: Core, design: BlockDesign) -> str:
+def core_tcl(core: IpCore, design: BlockDesign) -> str:
     """The device as an IP core, for package_ip.tcl."""
     vendor, library, name, version = core.vlnv.split(":")
     text = HEADER.format(name=design.name, digest=design.digest)

@@ -11,16 +11,16 @@ from bitloom.hls_gen.design.npu import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
-from bitloom.overlay.study.designs import lanes, npu_lanes
+from bitloom.overlay.study.design_figures import lanes, npu_lanes
 
 from .commands import commands
 from .compiled import Compiled
+from .layer_work import LayerWork, layers
 from .measure import Measured
 from .memories import MemoryUse, memories
 from .roofline import Point, roofline
 from .text import TIMES
 from .timeline import Timeline, timeline
-from .work import LayerWork, layers
 
 CLOCK_MHZ = 100.0
 """Of the block design, where nothing else is said."""

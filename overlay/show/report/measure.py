@@ -2,7 +2,7 @@
 
 Three batches, each from an idle device to its last result: one frame, which gives the latency; and frames / 2 and
 frames of them, whose difference is a steady stream, without what only its first and last frame cost
-(overlay/study/designs.py).
+(overlay/study/design_figures.py).
 """
 
 import json

@@ -8,11 +8,11 @@ which one a cycle comes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.overlay.study.designs import npu_lanes
+from bitloom.overlay.study.design_figures import npu_lanes
 
 from .compiled import Compiled
+from .layer_work import LayerWork
 from .measure import Measured
-from .work import LayerWork
 
 
 @dataclass(frozen=True)

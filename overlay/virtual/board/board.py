@@ -1,125 +1,153 @@
-"""A virtual board without pynq: memory, bus, DMA, interrupt controller and the simulated device.
+"""A virtual board without pynq: its memory, its processor's registers, and the design that was loaded last.
 
-Time stands still between accesses. Every register read lets some pass, so that polling ends: few cycles at first, more
-the longer the driver only reads, and never past the moment at which a transfer completes or an interrupt rises.
+Both front-ends stand on it: ``device.py`` for pynq in this process, ``overlay/virtual/serve`` for pynq anywhere else.
 """
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
-from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS, BlockDesign
-from bitloom.overlay.virtual.sim import Simulation, SimulationTimeout
+from bitloom.overlay.platform.block_design import PROCESSORS
+from bitloom.overlay.virtual.sim import Simulation
+from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
 
-from .bus import Bus, Region
-from .dma import AxiDma
-from .interrupts import InterruptController
+from .bus import BusError, processor_bus
 from .memory import Ddr
+from .programmable_logic import ProgrammableLogic
 
-FIRST_STRIDE = 8  # cycles that the first read after a write or an event lets pass
-BUSY_STRIDE, QUIET_STRIDE = 1 << 13, 1 << 4  # and at most, with and without a transfer running
-WAITING_STRIDE = 1 << 10  # cycles between two looks of somebody who waits for an interrupt without a transfer
-
-
-class DeviceRegisters:
-    """The registers of the simulated device, reached through its s_axi."""
-
-    def __init__(self, simulation: Simulation):
-        self._simulation = simulation
-
-    def read(self, offset: int) -> int:
-        """Read through s_axi."""
-        return self._simulation.read_register(offset)
-
-    def write(self, offset: int, value: int) -> None:
-        """Write through s_axi."""
-        self._simulation.write_register(offset, value)
+NAME = "Virtual"
+"""What the board is called."""
 
 
-class Board:
-    """One loaded design.
+class NothingLoadedError(BusError):
+    """The logic was used before a bitstream was loaded."""
 
-    manifest : of the design that ``simulation`` runs. memory : outlives the board, as DDR outlives a bitstream.
-    arch : "zynq" or "zynqmp", decides the addresses.
 
-    After ``simulation.timeout_cycles`` without progress, reads raise SimulationTimeout instead of waiting for ever.
-    Progress is a stream transfer, a register write or a completed transfer.
+def hwh_arch(hwh: Path) -> str:
+    """ "zynq" or "zynqmp", by the processing system in a .hwh file. Raises OverlayError."""
+    try:
+        modules = {module.get("MODTYPE") for module in ElementTree.parse(hwh).iter("MODULE")}
+    except (OSError, ElementTree.ParseError) as e:
+        raise OverlayError(f"{hwh.name}: the .hwh must be readable XML, got: {e}") from None
+    for arch, processor in PROCESSORS.items():
+        if processor.module in modules:
+            return arch
+    raise OverlayError(f"{hwh.name}: one of {', '.join(p.module for p in PROCESSORS.values())} must be in it, got none")
+
+
+class VirtualBoard:
+    """One virtual board; for several threads. ddr : its memory. The processor is that of the overlay loaded last.
+
+    Knobs, which hold for what is loaded and what will be: ``stall``, ``timeout_cycles``, ``waveform`` (a path: the next
+    download builds with tracing and writes a VCD file). ``prepare`` is called with the Simulation after each download.
     """
 
-    def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
-        self.simulation, self.memory = simulation, memory
-        self.design = BlockDesign.from_manifest(manifest, arch=arch)
-        self.dma = AxiDma(simulation, memory)
-        self.interrupts = InterruptController(lambda: self.dma.lines | simulation.interrupt << 2)
-        cores = {DMA: self.dma, DEVICE: DeviceRegisters(simulation), INTERRUPTS: self.interrupts}
-        ranges = self.design.address_map.items()
-        self.bus = Bus([Region(name, base, size, cores[name]) for name, (base, size) in ranges])
-        self._stride = FIRST_STRIDE
-        self._failure: SimulationTimeout | None = None
+    def __init__(self, ddr: Ddr | None = None):
+        self.ddr = ddr or Ddr()
+        self.logic: ProgrammableLogic | None = None
+        self.waveform: Path | str | None = None
+        self.prepare: Callable[[Simulation], None] | None = None
+        self._timeout_cycles = 2_000_000
+        self._stalls: dict[str, Any] = {}
+        self._lock = threading.RLock()
+        VirtualBoard.become(self, "zynqmp")  # not a front-end's, which isn't ready yet
+
+    # Knobs
+
+    @property
+    def simulation(self) -> Simulation:
+        """The running model. Raises NothingLoadedError before the first download."""
+        return self._loaded().simulation
+
+    @property
+    def timeout_cycles(self) -> int:
+        """Cycles without progress after which polling raises SimulationTimeout."""
+        return self._timeout_cycles
+
+    @timeout_cycles.setter
+    def timeout_cycles(self, cycles: int) -> None:
+        self._timeout_cycles = cycles
+        if self.logic:
+            self.logic.simulation.timeout_cycles = cycles
+
+    def stall(self, *, source: float = 0.0, sink: float = 0.0, seed: int = 0) -> None:
+        """Random pauses on both streams, as of a busy memory: probabilities for each cycle."""
+        self._stalls = {"source": source, "sink": sink, "seed": seed}
+        if self.logic:
+            self.logic.simulation.stall(**self._stalls)
+
+    def close(self) -> None:
+        """End the simulation. Buffers live on."""
+        with self._lock:
+            if self.logic:
+                self.logic.close()
+            self.logic = None
+
+    # Loading
+
+    def become(self, arch: str) -> None:
+        """Take over a processor: "zynq" or "zynqmp"."""
+        self.arch = PROCESSORS[arch].machine
+        self._processor = processor_bus(arch)
+
+    def load(self, bit: Path | str) -> None:
+        """Load the model that belongs to a simulation .bit: build it where the cache has none, and reset it.
+
+        Raises OverlayError, and BuildError where the model doesn't compile.
+        """
+        files, arch = read_simulation_overlay(bit), hwh_arch(Path(bit).with_suffix(".hwh"))
+        simulation = Simulation.build(
+            files.verilog,
+            stream_bits=files.manifest["stream_bits"],
+            trace=self.waveform is not None,
+            top=files.manifest.get("top", "bitloom_top"),
+            registers=files.manifest["registers"],
+            timeout_cycles=self._timeout_cycles,
+        )
+        with self._lock:
+            self.close()
+            if self.arch != PROCESSORS[arch].machine:
+                self.become(arch)
+            self.logic = ProgrammableLogic(simulation, files.manifest, self.ddr, arch)
+            if self._stalls:
+                simulation.stall(**self._stalls)
+            if self.waveform is not None:
+                simulation.open_waveform(self.waveform)
+            if self.prepare:
+                self.prepare(simulation)
+
+    # Registers
 
     def read(self, address: int) -> int:
         """A 32-bit read by the processor; time passes. Raises BusError, SimulationTimeout, ProtocolError."""
-        region, offset = self.bus.find(address, "read")
-        if region.core is self.interrupts and self._failure:
-            return 0xFFFFFFFF if offset == 4 else 0  # wakes every waiter: its next read raises the failure
-        self._raise_failure()
-        self.advance()
-        return region.core.read(offset)
+        with self._lock:
+            if address not in self._processor:
+                return self._loaded().read(address)
+            region, offset = self._processor.find(address, "read")
+            return region.core.read(offset)
 
     def write(self, address: int, value: int) -> None:
         """A 32-bit write by the processor. Raises BusError, ProtocolError, DmaMisuseError."""
-        region, offset = self.bus.find(address, "write")
-        if region.core is self.interrupts and self._failure:
-            return
-        self._raise_failure()
-        region.core.write(offset, value & 0xFFFFFFFF)
-        if region.core is not self.interrupts:
-            self.simulation.touch()
-        self._stride = FIRST_STRIDE
-
-    def advance(self) -> None:
-        """Let time pass, up to the next event. Raises SimulationTimeout where there has been none for too long."""
-        conditions = self.dma.waiting_for
-        most = BUSY_STRIDE if conditions else QUIET_STRIDE
-        if not self.simulation.interrupt:
-            conditions.append("interrupt")
-        hit = self.simulation.step(min(self._stride, most), *conditions, watch=True)
-        self.dma.step()
-        if hit == "idle":
-            waiting = [channel.name for channel in self.dma.channels if channel.active]
-            reason = f"no progress for {self.simulation.timeout_cycles} cycles"
-            error = self.simulation.timeout(f"{', '.join(waiting) or 'polling'}: {reason}", **self.dma.dump())
-            self.simulation.touch()
-            raise error
-        self._stride = min(self._stride * 2, most) if hit == "cycles" else FIRST_STRIDE
+        with self._lock:
+            if address not in self._processor:
+                self._loaded().write(address, value)
+                return
+            region, offset = self._processor.find(address, "write")
+            region.core.write(offset, value)
 
     def advance_to_interrupt(self) -> bool:
-        """Let time pass for somebody who waits for the interrupt: True when it is there.
-
-        A timeout is kept for the next register read, because whoever waits for an interrupt is woken by nothing else.
-        Without a transfer there is none: the interrupt may be meant for what the driver starts later.
-        """
-        if self._failure or self.interrupts.output:
-            return True
-        try:
-            if self.busy:
-                self.advance()
-            else:
-                self.simulation.step(WAITING_STRIDE, "interrupt")
-                self.simulation.touch()
-        except SimulationTimeout as error:
-            self._failure = error
-        return bool(self._failure) or self.interrupts.output
+        """Let time pass; whether the processor's interrupt is high."""
+        with self._lock:
+            return self._loaded().advance_to_interrupt()
 
     @property
     def busy(self) -> bool:
         """Whether a DMA transfer is running."""
-        return bool(self.dma.waiting_for)
+        return self.logic is not None and self.logic.busy
 
-    def _raise_failure(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure:
-            raise failure
-
-    def close(self) -> None:
-        """End the simulation."""
-        self.simulation.close()
+    def _loaded(self) -> ProgrammableLogic:
+        if not self.logic:
+            raise NothingLoadedError(f"{NAME} device: no bitstream is loaded")
+        return self.logic

@@ -8,7 +8,7 @@ class BusError(RuntimeError):
     """Nothing answers at an address. On a board the processor would hang or take an exception."""
 
 
-class Core(Protocol):
+class Peripheral(Protocol):
     """Something with registers."""
 
     def read(self, offset: int) -> int:
@@ -18,7 +18,7 @@ class Core(Protocol):
         """Write the 32-bit register at a byte offset."""
 
 
-class Registers:
+class StoredRegisters:
     """Registers that keep what was written, 0 at first: processor registers that pynq sets and reads back."""
 
     def __init__(self, values: dict[int, int] | None = None):
@@ -40,7 +40,7 @@ class Region:
     name: str
     base: int
     size: int
-    core: Core
+    core: Peripheral
 
     def __contains__(self, address: int) -> bool:
         return self.base <= address < self.base + self.size
@@ -71,13 +71,13 @@ def processor_bus(arch: str) -> Bus:
     if arch == "zynq":
         control = {0x100: 26 << 12, 0x104: 21 << 12, 0x108: 20 << 12, 0x120: 2 << 8}
         control |= {0x170 + 0x10 * i: 2 << 20 | 5 << 8 for i in range(4)}
-        return Bus([Region("SLCR", 0xF800_0000, 0x1000, Registers(control))])
+        return Bus([Region("SLCR", 0xF800_0000, 0x1000, StoredRegisters(control))])
     low_power = {0x20: 90 << 8 | 1 << 16, 0x30: 45 << 8}  # IOPLL 1500 MHz, RPLL 1500 MHz
     low_power |= {0xC0 + 4 * i: 1 << 24 | 1 << 16 | 15 << 8 for i in range(4)}
     full_power = {0x20: 72 << 8 | 1 << 16, 0x2C: 64 << 8 | 1 << 16, 0x38: 90 << 8 | 1 << 16, 0x60: 1 << 8}
     regions = [
-        Region("CRL_APB", 0xFF5E_0000, 0x1000, Registers(low_power)),
-        Region("CRF_APB", 0xFD1A_0000, 0x1000, Registers(full_power)),
-        Region("processor registers", 0xFD00_0000, 0x0300_0000, Registers()),
+        Region("CRL_APB", 0xFF5E_0000, 0x1000, StoredRegisters(low_power)),
+        Region("CRF_APB", 0xFD1A_0000, 0x1000, StoredRegisters(full_power)),
+        Region("processor registers", 0xFD00_0000, 0x0300_0000, StoredRegisters()),
     ]
     return Bus(regions)

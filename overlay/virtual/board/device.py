@@ -12,9 +12,9 @@ from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 from pynqmetadata.views.runtime import RuntimeMetadataParser
 
+from .board import NAME, VirtualBoard, hwh_arch
 from .bus import BusError
 from .memory import CachedBuffer, Ddr
-from .system import NAME, System, hwh_arch
 
 
 class VirtualMemory:
@@ -59,11 +59,11 @@ class InterruptLine:
         task.add_done_callback(self._tasks.discard)
 
 
-class VirtualDevice(System, Device):
-    """A board whose programmable logic is simulated; its knobs are System's."""
+class VirtualDevice(VirtualBoard, Device):
+    """A board whose programmable logic is simulated; its knobs are VirtualBoard's."""
 
     def __init__(self, tag: str = "virtual", *, ddr: Ddr | None = None):
-        System.__init__(self, ddr)
+        VirtualBoard.__init__(self, ddr)
         Device.__init__(self, tag)
         self.name = NAME
         self.capabilities = {"REGISTER_RW": True}

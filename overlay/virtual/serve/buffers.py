@@ -17,14 +17,14 @@ from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
 from bitloom.overlay.virtual.board.memory import CachedBuffer, Ddr
 
 from .errors import Refused, answered
-from .stream import first_and_rest, split
+from .pieces import first_and_rest, split
 
 MOST_BUFFERS = 256
 MOST_BYTES = 1 << DMA_LENGTH_BITS
 """Longest buffer: what a transfer reaches."""
 
 
-class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
+class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
     """Buffers in ``ddr``, by ids that are never used again."""
 
     def __init__(self, ddr: Ddr):

@@ -8,11 +8,11 @@ from typing import Any
 import grpc
 from grpc import StatusCode
 
-from bitloom.overlay.virtual.bitstream import OverlayError
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError
-from bitloom.overlay.virtual.board.system import NothingLoadedError
+from bitloom.overlay.virtual.board.board import NothingLoadedError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
 from bitloom.overlay.virtual.sim.model import RegisterError
+from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
 LOG = logging.getLogger("bitloom.serve")
 LONGEST = 1000

@@ -12,10 +12,10 @@ from pynq.pl_server.embedded_device import bit2bin
 from pynq.remote import remote_device_pb2 as pb
 from pynq.remote import remote_device_pb2_grpc
 
-from bitloom.overlay.virtual.board.system import NAME, System
+from bitloom.overlay.virtual.board.board import NAME, VirtualBoard
 
 from .errors import LOG, Refused, answered
-from .stream import first_and_rest, gather, split
+from .pieces import first_and_rest, gather, split
 
 MANAGER = "/sys/class/fpga_manager/fpga0"
 FIRMWARE, FLAGS = f"{MANAGER}/firmware", f"{MANAGER}/flags"
@@ -24,18 +24,18 @@ LONGEST_NAME = 255
 MOST_NAMES = 64
 
 
-class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
+class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
     """Files of a board that loads one overlay, ``bit``. ``loaded`` is called with the client after each download."""
 
-    def __init__(self, system: System, bit: Path, loaded: Callable[[str], object]):
-        self._system, self._bit, self._loaded = system, bit, loaded
+    def __init__(self, board: VirtualBoard, bit: Path, loaded: Callable[[str], object]):
+        self._board, self._bit, self._loaded = board, bit, loaded
         self._binary = bit2bin(bit.read_bytes())
         self._names: dict[str, None] = {}  # files in STORE; all hold the overlay's binary
 
     @property
     def _readable(self) -> dict[str, bytes]:
         return {
-            "/proc/version": f"Linux version 6 (bitloom virtual board, {self._system.arch})\n".encode(),
+            "/proc/version": f"Linux version 6 (bitloom virtual board, {self._board.arch})\n".encode(),
             "/proc/device-tree/chosen/pynq_board": f"{NAME}\0".encode(),
             f"{MANAGER}/state": b"operating\n",
             FLAGS: b"0\n",
@@ -92,7 +92,7 @@ class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
     def _load(self, name: str, client: str) -> None:
         if name not in self._names:
             raise Refused(StatusCode.NOT_FOUND, f"{_shown(name)}: must be in {STORE} to be loaded, and isn't")
-        self._system.load(self._bit)
+        self._board.load(self._bit)
         self._loaded(client)
         LOG.info("%s: loaded %s", client, self._bit.name)
 

@@ -9,7 +9,7 @@ import grpc
 from grpc import StatusCode
 from pynq.remote import mmio_pb2, mmio_pb2_grpc
 
-from bitloom.overlay.virtual.board.system import System
+from bitloom.overlay.virtual.board.board import VirtualBoard
 
 from .errors import Refused, answered
 
@@ -18,11 +18,11 @@ MOST_WORDS = 1024
 """Registers in one write: a page."""
 
 
-class Registers(mmio_pb2_grpc.MmioServicer):
-    """Reads and writes of ``system``. Offsets are checked against the mapping, addresses by the system."""
+class RegisterService(mmio_pb2_grpc.MmioServicer):
+    """Reads and writes of ``board``. Offsets are checked against the mapping, addresses by the board."""
 
-    def __init__(self, system: System):
-        self._system = system
+    def __init__(self, board: VirtualBoard):
+        self._board = board
 
     @answered
     def get_mmio(self, request: mmio_pb2.GetMmioRequest, _: grpc.ServicerContext) -> mmio_pb2.GetMmioResponse:
@@ -35,7 +35,7 @@ class Registers(mmio_pb2_grpc.MmioServicer):
         """A register, or its low bytes."""
         if request.length not in (1, 2, 4):
             raise Refused(StatusCode.INVALID_ARGUMENT, f"read: length must be 1, 2 or 4 bytes, got {request.length}")
-        value = self._system.read(_address(request, 4))
+        value = self._board.read(_address(request, 4))
         return mmio_pb2.ReadResponse(status=True, data=value & (1 << 8 * request.length) - 1)
 
     @answered
@@ -47,7 +47,7 @@ class Registers(mmio_pb2_grpc.MmioServicer):
             raise Refused(StatusCode.INVALID_ARGUMENT, f"write: {rule}, got {count} bytes")
         address = _address(request, count)
         for begin in range(0, count, 4):
-            self._system.write(address + begin, int.from_bytes(request.data[begin : begin + 4], "little"))
+            self._board.write(address + begin, int.from_bytes(request.data[begin : begin + 4], "little"))
         return mmio_pb2.WriteResponse(status=True)
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import grpc
 from pynq.remote import buffer_pb2_grpc, mmio_pb2_grpc, remote_device_pb2_grpc
 
-from bitloom.overlay.virtual.board.system import System
+from bitloom.overlay.virtual.board.board import VirtualBoard
 
 from . import PORT
-from .buffers import Buffers
+from .buffers import BufferService
 from .errors import LOG
-from .files import Files
-from .registers import Registers
-from .stream import MESSAGE_BYTES
+from .files import FileService
+from .pieces import MESSAGE_BYTES
+from .registers import RegisterService
 
 THREADS = 8
 MOST_CALLS = 32
@@ -42,9 +42,9 @@ class Server:
 
     def __init__(self, bit: Path, host: str = "127.0.0.1", port: int = PORT):
         self.bit, self.host = bit, host
-        self.system = System()
-        self.system.load(bit)
-        buffers = Buffers(self.system.ddr)
+        self.board = VirtualBoard()
+        self.board.load(bit)
+        buffers = BufferService(self.board.ddr)
 
         def loaded(client: str) -> None:
             left = buffers.keep_only(client)
@@ -54,13 +54,13 @@ class Server:
         self._server = grpc.server(
             ThreadPoolExecutor(THREADS), options=list(OPTIONS.items()), maximum_concurrent_rpcs=MOST_CALLS
         )
-        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(Files(self.system, bit, loaded), self._server)
-        mmio_pb2_grpc.add_MmioServicer_to_server(Registers(self.system), self._server)
+        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(FileService(self.board, bit, loaded), self._server)
+        mmio_pb2_grpc.add_MmioServicer_to_server(RegisterService(self.board), self._server)
         buffer_pb2_grpc.add_RemoteBufferServicer_to_server(buffers, self._server)
         try:
             self.port = self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         except RuntimeError:
-            self.system.close()
+            self.board.close()
             raise OSError(f"{host}:{port}: the address must be this machine's and free, and isn't") from None
         self._server.start()
 
@@ -71,7 +71,7 @@ class Server:
     def stop(self, grace: float = 1.0) -> None:
         """Close the port; calls under way have ``grace`` seconds to end."""
         self._server.stop(grace).wait()
-        self.system.close()
+        self.board.close()
 
     def __enter__(self) -> "Server":
         return self

@@ -21,7 +21,7 @@ from bitloom.hls_gen.rtl.primitives import fifo
 from bitloom.hls_gen.rtl.results import requantise
 from bitloom.hls_gen.rtl.results import results as results_unit
 from bitloom.hls_gen.rtl.shell import loader, top
-from bitloom.overlay.build.designs import DIGITS, INTEGER
+from bitloom.overlay.build.reference_designs import DIGITS, INTEGER
 
 FOLDINGS = {"digits-cnn": DIGITS, "cifar-quick-int8": INTEGER}
 

@@ -17,11 +17,10 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.area import synthesis as areas
 from bitloom.overlay.area import yosys
-from bitloom.overlay.area.netlist import Path as LogicPath
-from bitloom.overlay.area.netlist import Resources, longest_paths, resources
-from bitloom.overlay.area.synthesis import Area, Blocks, area, area_of
+from bitloom.overlay.area.netlist import LogicPath, Resources, longest_paths, resources
+from bitloom.overlay.area.synthesis import Area, BlockArea, area, area_of
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
 
@@ -265,7 +264,7 @@ def asked(monkeypatch) -> list[Design]:
     designs: list[Design] = []
     each = Resources(lut=30, ff=20, bram36=0.5)
     path = LogicPath(3, "unit.count", "unit.sum", ("unit.next",))
-    made = Area(Resources(lut=1234, ff=20, bram36=1.0), (Blocks("unit", 2, each, each),), (path,))
+    made = Area(Resources(lut=1234, ff=20, bram36=1.0), (BlockArea("unit", 2, each, each),), (path,))
 
     def fake(design: Design) -> Area:
         designs.append(design)

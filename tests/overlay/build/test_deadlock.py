@@ -21,9 +21,9 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, ring
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 

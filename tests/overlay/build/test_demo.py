@@ -11,7 +11,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import run
 from tests.errors import value_error
 

@@ -25,9 +25,9 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.designs import REFERENCES
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.build.run import random_images, run
-from bitloom.overlay.study.designs import Figures, lanes, measure
+from bitloom.overlay.study.design_figures import Figures, lanes, measure
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
 
@@ -69,13 +69,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def measured(name: str, folder: Path) -> tuple[Figures, Build]:
     """Figures of a reference design, which is built once."""
-    return measure(name, REFERENCES[name], FRAMES, folder)
+    return measure(name, REFERENCE_DESIGNS[name], FRAMES, folder)
 
 
 @cache
 def predicted(name: str, frames: int) -> tuple[Result, Design]:
     """What the flow model says of a reference design."""
-    reference = REFERENCES[name]
+    reference = REFERENCE_DESIGNS[name]
     models = reference.models()
     design = reference.design(name, models)
     npus = [asdict(npu) for npu in design.npus]
@@ -84,7 +84,7 @@ def predicted(name: str, frames: int) -> tuple[Result, Design]:
 
 
 def test_the_table_names_every_reference_design() -> None:
-    assert set(FIGURES) == set(REFERENCES) >= set(GOALS)
+    assert set(FIGURES) == set(REFERENCE_DESIGNS) >= set(GOALS)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -155,7 +155,7 @@ def test_cnv_gives_the_scores_of_the_board(stall: float, folder: Path) -> None:
 @pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_with_seeded_weights(stall: float, folder: Path) -> None:
     """The design knows no weights: others run on it, with or without the trained file."""
-    build, reference = measured("cnv-w1a1", folder)[1], REFERENCES["cnv-w1a1"]
+    build, reference = measured("cnv-w1a1", folder)[1], REFERENCE_DESIGNS["cnv-w1a1"]
     model = bnn_pynq.seeded(bnn_pynq.cnv())
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     program = compile_model(model, manifest, reference.map_order, reference.dataflow)
@@ -212,7 +212,7 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
-    order = REFERENCES["cnv-w1a1-ring3"].order
+    order = REFERENCE_DESIGNS["cnv-w1a1-ring3"].order
     programs = [compile_model(until(model, name), manifest, order) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
@@ -225,7 +225,7 @@ def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     images = random_images(model.network, 2, 5)
-    (found,) = on_device(build, [compile_model(model, manifest, REFERENCES["cnv-w1a1-ring3"].order)], images)
+    (found,) = on_device(build, [compile_model(model, manifest, REFERENCE_DESIGNS["cnv-w1a1-ring3"].order)], images)
     np.testing.assert_array_equal(found, packed.forward(model, images))
 
 
@@ -268,7 +268,7 @@ class TestChainsWithIntegers:
 
     @pytest.mark.parametrize("stall", [0.0, STALL])
     def test_a_batch_larger_than_all_memories_streams_through(self, name: str, stall: float, folder: Path) -> None:
-        build, model = measured(name, folder)[1], networks.load(REFERENCES[name].network)
+        build, model = measured(name, folder)[1], networks.load(REFERENCE_DESIGNS[name].network)
         frame = model.network.input.size * model.network.input.encoding.bits
         count = max(FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
         images = random_images(model.network, count, 11)

@@ -30,10 +30,10 @@ from bitloom.hls_gen.design.packets import HEADER_WORDS, Header, packets
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import run
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
 from bitloom.overlay.virtual.board import activate
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images as images_of
 from tests.cases import random_model as model_of
 from tests.errors import value_error

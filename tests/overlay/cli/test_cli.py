@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS, REFERENCES, Reference
+from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
 
 REPORT_KEYS = {
@@ -48,7 +48,8 @@ def test_demo(tmp_path: Path) -> None:
 def test_build_a_reference_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, for all its networks."""
     npu = replace(DIGITS, accumulate="both")
-    monkeypatch.setitem(REFERENCES, "two", Reference(network="digits-cnn", npus=(npu,), also=("digits-or",)))
+    design = ReferenceDesign(network="digits-cnn", npus=(npu,), also=("digits-or",))
+    monkeypatch.setitem(REFERENCE_DESIGNS, "two", design)
     assert call("build", "two", "--out", str(tmp_path)).exit_code == 0
     made = builds.load(tmp_path)
     assert made.design.name == "two"

@@ -8,7 +8,7 @@ import pytest
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.area.synthesis import Area, Blocks
+from bitloom.overlay.area.synthesis import Area, BlockArea
 from bitloom.overlay.explore.estimate import error, estimate, estimate_core, estimate_outlets
 from bitloom.overlay.explore.least_squares import fitted, matched
 from bitloom.overlay.explore.parts import parts
@@ -48,7 +48,7 @@ def test_every_block_and_memory_is_known(design: Design) -> None:
     assert wanted == memories
 
     modules = {name: times for name, times in found.items() if not name.startswith(INSIDE)}
-    blocks = tuple(Blocks(name, times, Resources(), Resources()) for name, times in modules.items())
+    blocks = tuple(BlockArea(name, times, Resources(), Resources()) for name, times in modules.items())
     matches = list(matched(design, Area(Resources(), blocks, ())))
     assert len(matches) == len(parts(design))
     assert sum(part.times for part, _ in matches) == sum(modules.values())
@@ -59,13 +59,15 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 
     def area(design: Design) -> Area:
         text = generate(design, target="synthesis", checked=False).text
-        blank = Area(Resources(), tuple(Blocks(n, t, Resources(), Resources()) for n, t in instances(text).items()), ())
+        unknown = tuple(BlockArea(n, t, Resources(), Resources()) for n, t in instances(text).items())
+        blank = Area(Resources(), unknown, ())
         by_module = {}
         for part, _ in matched(design, blank):
             names = [b.module for b in blank.blocks if list(matched_to(design, part, b))]
             by_module[names[0]] = 3 * sum(part.features.values())
         blocks = tuple(
-            Blocks(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2) for b in blank.blocks
+            BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
+            for b in blank.blocks
         )
         total = sum(block.own.lut * block.instances for block in blocks)
         return Area(Resources(lut=total), blocks, ())
@@ -80,7 +82,7 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
                     assert value == pytest.approx(figures.lut, rel=0.1)
 
 
-def matched_to(design: Design, part: object, block: Blocks) -> list[object]:
+def matched_to(design: Design, part: object, block: BlockArea) -> list[object]:
     """The block alone, if the part is it."""
     return [p for p, _ in matched(design, Area(Resources(), (block,), ())) if p == part]
 

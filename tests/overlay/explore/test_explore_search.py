@@ -16,8 +16,8 @@ from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, Figures, figures
 from bitloom.overlay.explore.chain import Chain, Price, splits
-from bitloom.overlay.explore.layer import layers
-from bitloom.overlay.explore.search import Row, between_fitting, explore, of_runs, pareto
+from bitloom.overlay.explore.layer_demand import layers
+from bitloom.overlay.explore.search import Row, between_fitting, candidate_of, explore, pareto
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.errors import value_error
@@ -37,7 +37,7 @@ def test_depths_are_those_of_fit(name: str) -> None:
     runs = chain.cheapest(40_000, Price(npu=-10_000))
     assert runs is not None
     assert len(runs) == len(made)
-    candidate = of_runs(name, runs, 64, "pull")
+    candidate = candidate_of(name, runs, 64, "pull")
     keys = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits", "windows", "groups", "levels")
     for given_npu, fitted in zip(candidate.npus, candidate.design(model).npus):
         assert [getattr(given_npu, k) for k in keys] == [getattr(fitted, k) for k in keys]
@@ -53,7 +53,7 @@ def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
         assert interval < 577  # the largest number of taps
         return
     slowest = max(chain.cycles(r.first, r.last, r.npu) for r in runs)
-    found = figures(model, of_runs("digits-cnn", runs, 64, "pull"))
+    found = figures(model, candidate_of("digits-cnn", runs, 64, "pull"))
     assert found is not None
     assert found.cycles <= interval
     assert found.cycles <= slowest * 1.02 + 20

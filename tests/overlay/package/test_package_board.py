@@ -16,7 +16,7 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.rtl.generate import manifest
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from tests.overlay.conftest import ROOT
 
 pytestmark = pytest.mark.slow

@@ -10,8 +10,8 @@ import pytest
 from pynq.pl_server.device import Device
 
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import REFERENCES
-from bitloom.overlay.show.notebook import Place, find
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.show.notebook import NotebookTarget, find
 from bitloom.overlay.virtual.board import VirtualDevice
 
 BOARD = SimpleNamespace(name="Pynq-Z2")
@@ -42,7 +42,7 @@ def test_a_bitstream_in_this_folder_by_the_name_in_its_manifest(monkeypatch):
     bitstream("a_123", "other")
     bit = bitstream("b_456", "digits-cnn")
     place = find("digits-cnn")
-    assert place == Place("digits-cnn", bit, "Pynq-Z2")
+    assert place == NotebookTarget("digits-cnn", bit, "Pynq-Z2")
     assert not place.virtual
     assert str(place) == f"digits-cnn: {bit} on Pynq-Z2"
     assert Device.active_device is BOARD
@@ -51,7 +51,7 @@ def test_a_bitstream_in_this_folder_by_the_name_in_its_manifest(monkeypatch):
 def test_a_bitstream_where_pynq_looks(monkeypatch):
     boards(monkeypatch, BOARD)
     bit = bitstream("digits-cnn", "whatever its manifest says")
-    assert find("digits-cnn") == Place("digits-cnn", bit, "Pynq-Z2")
+    assert find("digits-cnn") == NotebookTarget("digits-cnn", bit, "Pynq-Z2")
 
 
 def test_a_bitstream_without_a_board():
@@ -82,7 +82,7 @@ def test_the_design_is_built_as_the_reference_says(monkeypatch):
     made = []
     monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or SimpleNamespace(bit="made.bit"))
     find("cnv-w1a1-max", "here")
-    ((folder, design, models), options), reference = made[0], REFERENCES["cnv-w1a1-max"]
+    ((folder, design, models), options), reference = made[0], REFERENCE_DESIGNS["cnv-w1a1-max"]
     assert (folder, design.name, [m.network.name for m in models]) == (
         Path("here/cnv-w1a1-max"), "cnv-w1a1-max", ["cnv-w1a1"],
     )  # fmt: skip
@@ -101,12 +101,12 @@ def test_no_warning_without_a_board(monkeypatch, recwarn):
 def test_nothing_to_run_on(monkeypatch):
     """As on a board without the generator's packages."""
     boards(monkeypatch, BOARD)
-    monkeypatch.setitem(sys.modules, "bitloom.overlay.build.designs", None)
+    monkeypatch.setitem(sys.modules, "bitloom.overlay.build.reference_designs", None)
     with pytest.raises(ImportError) as error:
         find("digits-cnn")
     assert str(error.value) == (
         "digits-cnn: needs its bitstream and a board, or to simulate it: pip install 'bitloom[hls,sim]' "
-        "(import of bitloom.overlay.build.designs halted; None in sys.modules)"
+        "(import of bitloom.overlay.build.reference_designs halted; None in sys.modules)"
     )
 
 

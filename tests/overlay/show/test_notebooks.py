@@ -20,7 +20,7 @@ from nbformat.v4 import new_code_cell
 from bitloom.golden import zoo as networks
 from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import reference
+from bitloom.overlay.build.reference_designs import reference_design
 from bitloom.overlay.cli.group import bitloom
 from tests.overlay.build.test_real_networks import FIGURES
 from tests.paths import ROOT
@@ -36,7 +36,7 @@ SECONDS = 900
 
 AS_ON_A_BOARD = """\
 import sys
-absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.designs"]
+absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.reference_designs"]
 sys.modules |= dict.fromkeys([*absent, "veriloggen", "sklearn", "click"])
 from pynq.pl_server.device import Device
 from bitloom.overlay.virtual.board import VirtualDevice
@@ -76,7 +76,7 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
 
 def bitstream(design: str, build: Path, folder: Path) -> None:
     """Put a bitstream of a reference design into ``folder``, as it comes from Vivado, but for simulation."""
-    chosen = reference(design)
+    chosen = reference_design(design)
     models = chosen.models()
     choices = {"map_order": chosen.map_order, "mapping": chosen.mapping}
     made = builds.build(build, chosen.design(design, models), models, **choices)

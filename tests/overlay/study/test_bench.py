@@ -12,11 +12,11 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.npu import Npu, cascade
-from bitloom.overlay.build.designs import REFERENCES, Reference, reference
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.study import designs as benches
-from bitloom.overlay.study.designs import Figures, measure
-from bitloom.overlay.study.map_orders import orders
+from bitloom.overlay.study import design_figures as benches
+from bitloom.overlay.study.design_figures import Figures, measure
+from bitloom.overlay.study.map_orders import map_orders
 from tests.cases import integer_cases
 from tests.errors import value_error
 
@@ -30,7 +30,7 @@ IDEAL = 220_512
 
 
 def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> Figures:
-    design = reference(name)
+    design = reference_design(name)
     return measure(name, replace(design, map_order=order or design.map_order), frames, folder)[0]
 
 
@@ -63,7 +63,7 @@ def test_cifar_quick_int8(order: str, cycles: int, latency: int, tmp_path: Path)
 def test_several_npus_and_several_networks(tmp_path: Path) -> None:
     """Figures of each NPU; those of the design are of the busiest one. The second network is the first one again."""
     npu = Npu(kfp=16, kgp=8, pfp=8, ol=4, planes=6)
-    design = Reference(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-cnn",))
+    design = ReferenceDesign(network="digits-cnn", npus=cascade([npu, npu]), also=("digits-cnn",))
     figures = measure("two", design, 4, tmp_path)[0]
     assert set(figures) == KEYS | {"per_npu", "also"}
     assert (figures["npus"], figures["lanes"], figures["xnor_lanes"], figures["mismatches"]) == (2, 256, 256, 0)
@@ -105,7 +105,7 @@ def test_command(tmp_path: Path) -> None:
 def test_command_with_another_name() -> None:
     result = call("bench", "digits-cnn", "nonet", "--json")
     assert result.exit_code == 1
-    assert str(result.exception) == f"bitloom: design: name must be one of {', '.join(REFERENCES)}, got 'nonet'"
+    assert str(result.exception) == f"bitloom: design: name must be one of {', '.join(REFERENCE_DESIGNS)}, got 'nonet'"
 
 
 def test_mismatches_fail_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -123,12 +123,12 @@ def test_mismatches_fail_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_the_reference_designs_name_networks() -> None:
-    assert {design.network for design in REFERENCES.values()} <= set(networks.names())
+    assert {design.network for design in REFERENCE_DESIGNS.values()} <= set(networks.names())
 
 
 def test_map_orders_of_the_reference_network() -> None:
     """Tuples of B7: without re-reading 335 in pull order; raster needs fewer. Here windows are passed several times."""
-    found = orders(networks.load("cifar-quick-int8"), REFERENCES["cifar-quick-int8"].npus[0])
+    found = map_orders(networks.load("cifar-quick-int8"), REFERENCE_DESIGNS["cifar-quick-int8"].npus[0])
     first = found["layers"][0]
     assert (first["pull"]["tuples_one_pass"], first["raster"]["tuples_one_pass"]) == (335, 132)
     assert (first["pull"]["tuples"], first["raster"]["tuples"]) == (336, 133)

@@ -14,7 +14,7 @@ from bitloom.golden.kernels.tiled import cpu, gpu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
-from bitloom.overlay.study.convolutions import Candidate, Row, Shape
+from bitloom.overlay.study.convolutions import Contender, Row, Shape
 from tests.errors import value_error
 
 KEYS = {
@@ -166,7 +166,7 @@ def test_an_output_unlike_pytorchs_is_an_error(monkeypatch):
 def test_the_median_of_the_fastest_way_counts():
     now = iter([2.0, 40.0,  4.0, 60.0,  1.0, 20.0,  9.0, 10.0])  # fmt: skip
     counts = []
-    candidate = Candidate("x", runs=["first", "last"])
+    candidate = Contender("x", runs=["first", "last"])
     bench_conv._time([candidate], 3, lambda run, count: counts.append((run, count)) or next(now))
     assert counts[:2] == [("first", 1), ("last", 1)]
     assert counts[2:] == [("first", 5), ("last", 1)] * 3  # 2 ms: five times in 10 ms; in turns
@@ -174,7 +174,7 @@ def test_the_median_of_the_fastest_way_counts():
 
 
 def test_what_takes_long_sits_out_the_last_rounds():
-    candidates = [Candidate("slow", runs=["slow"]), Candidate("fast", runs=["fast"])]
+    candidates = [Contender("slow", runs=["slow"]), Contender("fast", runs=["fast"])]
     bench_conv._time(candidates, 4, lambda run, count: 2500.0 if run == "slow" else 1.0)
     assert [len(candidate.times[0]) for candidate in candidates] == [2, 4]
 

@@ -14,7 +14,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import random_images, run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.dataflows import dataflows

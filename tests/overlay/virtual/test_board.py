@@ -12,10 +12,10 @@ import pytest
 
 pynq = pytest.importorskip("pynq")
 
-from bitloom.overlay.virtual.bitstream import OverlayError, write_simulation_overlay  # noqa: E402
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate  # noqa: E402
 from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout  # noqa: E402
+from bitloom.overlay.virtual.simulation_overlay import OverlayError, write_simulation_overlay  # noqa: E402
 from tests.overlay.conftest import FAULTS, loop_verilog  # noqa: E402
 from tests.overlay.platform.manifest import (  # noqa: E402
     ADDEND,
@@ -81,7 +81,7 @@ def serve(stack, path):
 
     server = stack.enter_context(Server(path, port=0))
     stack.enter_context(remote_device(server))
-    return server.system
+    return server.board
 
 
 @both

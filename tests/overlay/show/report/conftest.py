@@ -10,7 +10,7 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build.build import build
-from bitloom.overlay.build.designs import DIGITS, reference
+from bitloom.overlay.build.reference_designs import DIGITS, reference_design
 from bitloom.overlay.show.report import page as pages
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import Report, gather
@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
             if name == "streamed":
                 found = build(folder, size_memories("digits", [model], DIGITS, stream_weights=True), [model])
             else:
-                chosen = reference(name)
+                chosen = reference_design(name)
                 design = chosen.design("digits-cnn", [model])
                 found = build(folder, design, [model], map_order=chosen.map_order, dataflow=chosen.dataflow,
                 mapping=chosen.mapping)

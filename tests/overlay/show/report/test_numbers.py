@@ -13,7 +13,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.build import build, load
-from bitloom.overlay.build.designs import DIGITS
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report import measure as measuring

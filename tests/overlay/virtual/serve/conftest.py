@@ -10,9 +10,9 @@ from pynq.remote import buffer_pb2_grpc, gpio_pb2_grpc, mmio_pb2_grpc, remote_de
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import DIGITS
-from bitloom.overlay.virtual.bitstream import write_simulation_overlay
+from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.virtual.serve.server import Server
+from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.overlay.conftest import loop_verilog
 from tests.overlay.platform.manifest import loop_manifest
 

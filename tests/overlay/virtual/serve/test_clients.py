@@ -36,7 +36,7 @@ def works(server, bit):
 def test_several_clients_one_after_another(server, bit):
     for _ in range(3):
         works(server, bit)
-    assert server.system.ddr.used == 0
+    assert server.board.ddr.used == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -95,12 +95,12 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     end = time.monotonic() + 120
     while read(other, source)[:4] != b"half":
         assert time.monotonic() < end
-    assert server.system.busy
-    assert server.system.ddr.used == 2 * 4096
+    assert server.board.busy
+    assert server.board.ddr.used == 2 * 4096
     process.send_signal(signal.SIGKILL)
     process.wait()
     works(server, bit)
-    assert server.system.ddr.used == 0
+    assert server.board.ddr.used == 0
     texts = [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in caplog.messages]
     with suppress(ValueError):  # gRPC may also take the end of the connection for the end of the request
         texts.remove("CLIENT: the client went away during write")

@@ -10,7 +10,7 @@ from pynq.pl_server.embedded_device import bit2bin
 from pynq.remote import buffer_pb2, gpio_pb2, mmio_pb2, remote_device_pb2
 
 from bitloom.overlay.virtual import serve
-from bitloom.overlay.virtual.serve import buffers, server, stream
+from bitloom.overlay.virtual.serve import buffers, pieces, server
 from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
@@ -107,14 +107,14 @@ def test_nothing_answers_at_an_address(client):
 
 
 def test_faults_of_the_device_and_mistakes_of_a_driver(client, server, core):
-    server.system.timeout_cycles = 5000
+    server.board.timeout_cycles = 5000
     with refused("DEADLINE_EXCEEDED", "polling: no progress for 5000 cycles"):
         while True:
             get(client, core, IDENT)
     put(client, core, FAULT, FAULTS["no_read_answer"])
     with refused("DEADLINE_EXCEEDED", "read of register 0x000: no answer for 10000 cycles"):
         get(client, core, IDENT)
-    server.system.load(server.bit)
+    server.board.load(server.bit)
     dma = mapping(client, DMA, 0x10000)
     key = allocate(client, 64)
     put(client, dma, 0x30, 1)
@@ -128,7 +128,7 @@ def test_faults_of_the_device_and_mistakes_of_a_driver(client, server, core):
 
 
 def test_nothing_is_loaded(client, server, core):
-    server.system.close()
+    server.board.close()
     with refused("FAILED_PRECONDITION", "Virtual device: no bitstream is loaded"):
         get(client, core, IDENT)
 
@@ -138,7 +138,7 @@ def test_nothing_is_loaded(client, server, core):
 
 def test_only_flush_reaches_the_memory_and_only_invalidate_comes_back(client, server):
     key = allocate(client, 8)
-    memory = server.system.ddr.view(address(client, key), 8)
+    memory = server.board.ddr.view(address(client, key), 8)
     memory[:] = 1
     write(client, (key, b"abcd"), (key, b"efgh"))
     assert read(client, key) == b"abcdefgh"
@@ -161,13 +161,13 @@ def test_a_buffer_longer_than_a_message(client):
 
 
 def test_buffers_are_freed(client, server):
-    before = server.system.ddr.used
+    before = server.board.ddr.used
     keys = [allocate(client, 5000) for _ in range(3)]
-    assert server.system.ddr.used == before + 3 * 8192
+    assert server.board.ddr.used == before + 3 * 8192
     for key in keys:
         assert client.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)).cacheable
         free(client, key)
-    assert server.system.ddr.used == before
+    assert server.board.ddr.used == before
     assert allocate(client, 1) not in keys
 
 
@@ -219,9 +219,9 @@ def test_the_files_of_a_board(client):
 
 def test_loading_begins_anew(client, core, server, binary):
     put(client, core, ADDEND, 5)
-    first = server.system.simulation
+    first = server.board.simulation
     load(client, binary)
-    assert server.system.simulation is not first
+    assert server.board.simulation is not first
     assert get(client, core, ADDEND) == 1
     assert not exists(client, "/lib/firmware/loop.bin")
     write_file(client, (FIRMWARE, b"loop.bin\n"))
@@ -283,9 +283,9 @@ def test_what_there_is_not(client):
 def test_messages_are_bounded(client):
     key = allocate(client, 8 << 20)
     with pytest.raises(grpc.RpcError) as e:
-        write(client, (key, bytes(stream.MESSAGE_BYTES)))
+        write(client, (key, bytes(pieces.MESSAGE_BYTES)))
     assert e.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    write(client, (key, bytes(stream.MESSAGE_BYTES - 100)))
+    write(client, (key, bytes(pieces.MESSAGE_BYTES - 100)))
 
 
 class Held:
@@ -318,7 +318,7 @@ def test_calls_at_a_time_are_bounded(client, connect):
 
 
 def test_a_request_in_pieces_can_not_keep_its_thread(client, monkeypatch):
-    monkeypatch.setattr(stream, "SECONDS", 0.2)
+    monkeypatch.setattr(pieces, "SECONDS", 0.2)
     key = allocate(client, 8)
     held = Held(client, key)
     with pytest.raises(grpc.RpcError) as e:

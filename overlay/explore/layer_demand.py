@@ -24,14 +24,14 @@ from bitloom.hls_gen.compiler.tables import Tables, rows
 from bitloom.hls_gen.design.npu import Npu, least_acc_bits
 from bitloom.hls_gen.rtl.array.convolver import LATENCY, processing_element
 from bitloom.hls_gen.rtl.results.results import CREDITS
-from bitloom.overlay.build.designs import needs_integer
+from bitloom.overlay.build.reference_designs import needs_integer
 
 SMALL_MAP = 16
 """Tuples of a map that is small: the tuple memory has room for one more of it beside what it must hold."""
 
 
 @dataclass(frozen=True)
-class Tabled:
+class ReadingDemand:
     """What one dataflow needs: tuples that are held, tuples in all, rows of the tables."""
 
     hold: int
@@ -47,7 +47,7 @@ class Tabled:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class LayerDemand:
     """A weighted layer with its threshold and pool.
 
     channels : lanes of a tap; of an integer input, its channels.  planes : of that input, without the constant one, 0
@@ -64,8 +64,8 @@ class Layer:
     levels: int
     places: int
     taps: np.ndarray
-    reading: Mapping[bool, Tabled]
-    pool: Tabled | None
+    reading: Mapping[bool, ReadingDemand]
+    pool: ReadingDemand | None
     pool_taps: int
     raw: bool
     any_match: bool
@@ -158,11 +158,11 @@ def geared(words: int, source: int, target: int) -> int:
     return -(-words // (target // source)) if source <= target else words * -(-source // target)
 
 
-def layers(model: Model, map_order: str = "pull") -> list[Layer]:
+def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
     """The weighted layers of ``model``. ValueError where no engine can compute it."""
     engine = "integer" if needs_integer(model) else "binary"
     made = plan(model, [geometry(_any(engine))], map_order)
-    tables, out = iter(made.schedule.tables), list[Layer]()
+    tables, out = iter(made.schedule.tables), list[LayerDemand]()
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):
         conv = next(tables)
@@ -178,7 +178,7 @@ def _any(engine: str) -> Npu:
     return Npu(accumulate="both", acc_bits=32)
 
 
-def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, engine: str, planes: int) -> Layer:
+def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, engine: str, planes: int) -> LayerDemand:
     visits = p.visits
     places = int(p.weight.shape[1])
     low, high = p.value_range[0], p.value_range[1] + 1
@@ -186,7 +186,7 @@ def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, e
     channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
     windows = len(conv.output_order) if pool is None else len(pool.output_order)
     taps = np.bincount(conv.window) * visits
-    return Layer(
+    return LayerDemand(
         name=p.name,
         engine=engine,
         channels=channels,
@@ -213,11 +213,11 @@ def _bits(values: np.ndarray) -> int:
     return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))
 
 
-def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> Tabled:
+def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> ReadingDemand:
     made = Tables(kernel=kernel)
     if kernel:
         made.append(tables, 1, visits=visits, reread=again)
     else:
         made.append(tables, 1)
-    return Tabled(hold=int(made.layers[-1]["hold"]), tuples=len(tables.input_order), taps=rows(made.flags),
+    return ReadingDemand(hold=int(made.layers[-1]["hold"]), tuples=len(tables.input_order), taps=rows(made.flags),
                   olds=rows(made.olds), jumps=rows(made.jumps))  # fmt: skip

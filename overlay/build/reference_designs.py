@@ -23,14 +23,14 @@ ENDS_MIDDLE = Npu(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
 """bnn-int8-ends: the first layer, of 8-bit weights, and the binary ones behind it."""
 
 
-def stage(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
+def binary_npu(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
     """An NPU for binary layers of a pipeline, with nothing that they don't need. pool : PFP of its pool unit, 0: it has
     none.  more : further parameters."""
     return Npu(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
+class ReferenceDesign:
     """A design that figures are given for.
 
     network : name for networks.load.  npus, stream_bits, map_order, dataflow, mapping : as for size_memories.  equal :
@@ -58,22 +58,31 @@ class Reference:
         )  # fmt: skip
 
 
-REFERENCES: dict[str, Reference] = {
-    "digits-cnn": Reference(network="digits-cnn", npus=(DIGITS,)),
-    "digits-cnn-pipeline": Reference(
+REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
+    "digits-cnn": ReferenceDesign(network="digits-cnn", npus=(DIGITS,)),
+    "digits-cnn-pipeline": ReferenceDesign(
         network="digits-cnn",
-        npus=pipeline([stage(7, 16, 4, planes=6), stage(16, 16, 4, pool=8), stage(32, 8, 2), stage(32, 2)]),
+        npus=pipeline(
+            [
+                binary_npu(7, 16, 4, planes=6),
+                binary_npu(16, 16, 4, pool=8),
+                binary_npu(32, 8, 2),
+                binary_npu(32, 2),
+            ]
+        ),
         map_order="pull",
     ),
-    "cifar-quick-int8": Reference(network="cifar-quick-int8", npus=(INTEGER,), map_order="pull"),
-    "cifar-quick-int8-cascade3": Reference(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), map_order="pull"),
-    "cifar-quick-int8-ring2": Reference(network="cifar-quick-int8", npus=ring([INTEGER] * 2), map_order="pull"),
-    "bnn-int8-ends": Reference(
+    "cifar-quick-int8": ReferenceDesign(network="cifar-quick-int8", npus=(INTEGER,), map_order="pull"),
+    "cifar-quick-int8-cascade3": ReferenceDesign(
+        network="cifar-quick-int8", npus=cascade([INTEGER] * 3), map_order="pull"
+    ),
+    "cifar-quick-int8-ring2": ReferenceDesign(network="cifar-quick-int8", npus=ring([INTEGER] * 2), map_order="pull"),
+    "bnn-int8-ends": ReferenceDesign(
         network="bnn-int8-ends",
         npus=cascade([ENDS_FIRST, ENDS_MIDDLE, replace(INTEGER, kgp=2, pool=False)]),
         map_order="pull",
     ),
-    "bnn-int8-ends-ring2": Reference(
+    "bnn-int8-ends-ring2": ReferenceDesign(
         network="bnn-int8-ends",
         npus=(
             replace(ENDS_FIRST, inlets=("host", "ring"), outlets=("ring", "host")),
@@ -82,55 +91,55 @@ REFERENCES: dict[str, Reference] = {
         map_order="pull",
         mapping=(0, 1, 1, 1, 1, 0),
     ),
-    "cnv-w1a1": Reference(
+    "cnv-w1a1": ReferenceDesign(
         network="cnv-w1a1",
         npus=pipeline(
             [
-                stage(27, 24, 4, planes=8),
-                stage(64, 16, 2, pool=8),
-                stage(64, 6),
-                stage(64, 8, pool=8),
-                stage(32, 3),
-                stage(8, 3, accumulators=128),
-                stage(8, 2),
-                stage(16, 2, accumulators=256),
-                stage(4, 1),
+                binary_npu(27, 24, 4, planes=8),
+                binary_npu(64, 16, 2, pool=8),
+                binary_npu(64, 6),
+                binary_npu(64, 8, pool=8),
+                binary_npu(32, 3),
+                binary_npu(8, 3, accumulators=128),
+                binary_npu(8, 2),
+                binary_npu(16, 2, accumulators=256),
+                binary_npu(4, 1),
             ]
         ),
         stream_bits=64,
         map_order="pull",
         dataflow={"conv_5": "input_stationary", "dense_7": "input_stationary"},
     ),
-    "cnv-w1a1-max": Reference(
+    "cnv-w1a1-max": ReferenceDesign(
         network="cnv-w1a1",
         npus=(
-            stage(27, 64, 8, planes=8, inlets=("host",), outlets=("ring",)),
-            stage(64, 64, 8, pool=8, inlets=("ring", "loop"), outlets=("ring", "loop"), kernel_ram="block"),
-            stage(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
+            binary_npu(27, 64, 8, planes=8, inlets=("host",), outlets=("ring",)),
+            binary_npu(64, 64, 8, pool=8, inlets=("ring", "loop"), outlets=("ring", "loop"), kernel_ram="block"),
+            binary_npu(32, 10, inlets=("ring", "loop"), outlets=("loop", "host")),
         ),
         stream_bits=64,
         map_order="pull",
         mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2),
     ),
-    "cnv-w1a1-z020": Reference(
+    "cnv-w1a1-z020": ReferenceDesign(
         network="cnv-w1a1",
         npus=pipeline(
             [
-                stage(27, 64, 8, planes=8),
-                stage(64, 64, 8, pool=8),
-                stage(64, 24, 4, kernel_ram="block"),
-                stage(128, 16, 2, pool=2),
-                stage(26, 13),
-                stage(19, 4),
-                stage(16, 1),
-                stage(32, 1),
-                stage(11, 1),
+                binary_npu(27, 64, 8, planes=8),
+                binary_npu(64, 64, 8, pool=8),
+                binary_npu(64, 24, 4, kernel_ram="block"),
+                binary_npu(128, 16, 2, pool=2),
+                binary_npu(26, 13),
+                binary_npu(19, 4),
+                binary_npu(16, 1),
+                binary_npu(32, 1),
+                binary_npu(11, 1),
             ]
         ),
         stream_bits=64,
         map_order="pull",
     ),
-    "cnv-w1a1-ring3": Reference(
+    "cnv-w1a1-ring3": ReferenceDesign(
         network="cnv-w1a1",
         npus=ring([Npu(kfp=72, kgp=16, pfp=16, ol=4, planes=8, shift_bits=0)] * 3),
         stream_bits=64,
@@ -138,49 +147,56 @@ REFERENCES: dict[str, Reference] = {
         equal=True,
         also=("digits-cnn",),
     ),
-    "cnv-w1a1-shared": Reference(
+    "cnv-w1a1-shared": ReferenceDesign(
         network="cnv-w1a1",
         npus=(Npu(kfp=64, kgp=16, pfp=16, ol=4, planes=8, accumulate="both", raster=True),),
         stream_bits=64,
         map_order="raster",
         also=("lfc-w1a1", "digits-cnn", "digits-or"),
     ),
-    "lfc-w1a1": Reference(
+    "lfc-w1a1": ReferenceDesign(
         network="lfc-w1a1",
-        npus=pipeline([stage(49, 32, 2), stage(64, 32, 2, accumulators=64), stage(64, 32, 2), stage(2, 10)]),
+        npus=pipeline(
+            [
+                binary_npu(49, 32, 2),
+                binary_npu(64, 32, 2, accumulators=64),
+                binary_npu(64, 32, 2),
+                binary_npu(2, 10),
+            ]
+        ),
         stream_bits=64,
         dataflow={"dense_1": "input_stationary"},
     ),
 }
 
 
-def reference(name: str) -> Reference:
+def reference_design(name: str) -> ReferenceDesign:
     """The reference design of that name; ValueError if there is none."""
-    if name not in REFERENCES:
-        raise ValueError(f"design: name must be one of {', '.join(REFERENCES)}, got {name!r}")
-    return REFERENCES[name]
+    if name not in REFERENCE_DESIGNS:
+        raise ValueError(f"design: name must be one of {', '.join(REFERENCE_DESIGNS)}, got {name!r}")
+    return REFERENCE_DESIGNS[name]
 
 
-def chosen(
+def chosen_design(
     model: Model,
     name: str | None = None,
     parameters: Mapping[str, int] | None = None,
     stream_bits: str | None = None,
     map_order: str | None = None,
     one_npu: bool = False,
-) -> Reference:
+) -> ReferenceDesign:
     """The design for ``model`` that a command was asked for: the reference of that name, or of the model's; with
     ``parameters`` of an NPU, or where there is no reference, one NPU with these instead of its default ones."""
-    found = reference(name) if name else REFERENCES.get(model.network.name)
+    found = reference_design(name) if name else REFERENCE_DESIGNS.get(model.network.name)
     if found is None or parameters or one_npu:
         map_order = map_order or "auto"
-        found = Reference(network=model.network.name, npus=(replace(folding(model), **(parameters or {})),))
+        found = ReferenceDesign(network=model.network.name, npus=(replace(default_npu(model), **(parameters or {})),))
     return replace(found, stream_bits=int(stream_bits or found.stream_bits), map_order=map_order or found.map_order)
 
 
-def folding(model: Model) -> Npu:
+def default_npu(model: Model) -> Npu:
     """The one NPU that a network has by default: its reference design's, else a small one of the engine it needs."""
-    reference = REFERENCES.get(model.network.name)
+    reference = REFERENCE_DESIGNS.get(model.network.name)
     if reference and len(reference.npus) == 1:
         return reference.npus[0]
     return INTEGER if needs_integer(model) else Npu()

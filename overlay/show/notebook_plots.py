@@ -9,7 +9,7 @@ import numpy as np
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.overlay.show.report.colours import LIGHT, SPENT
 
-from .vcd import Signal
+from .vcd import SignalTrace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,7 +62,7 @@ def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> N
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncol=len(SPENT), frameon=False)
 
 
-def waveform(axes: "Axes", signals: Mapping[str, Signal], begin: int, end: int) -> None:
+def waveform(axes: "Axes", signals: Mapping[str, SignalTrace], begin: int, end: int) -> None:
     """Signals in the clock cycles ``begin`` .. ``end`` - 1, uppermost first: bits as lines, others as bars with values.
 
     signals : by the names that stand beside them.

@@ -7,7 +7,7 @@ import pytest
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
-from bitloom.overlay.virtual.bitstream import OverlayError, read_simulation_overlay, write_simulation_overlay
+from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay, write_simulation_overlay
 from tests.overlay.platform.manifest import loop_manifest
 
 VERILOG = "module bitloom_top; endmodule\n"

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.schedule import schedule
 from bitloom.overlay.explore.plot import draw
-from bitloom.overlay.show import plots
+from bitloom.overlay.show import notebook_plots as plots
 from bitloom.overlay.show.report.colours import LIGHT
-from bitloom.overlay.show.vcd import Signal
+from bitloom.overlay.show.vcd import SignalTrace
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_cycles(axes):
     assert axes.yaxis_inverted()
 
 
-def signal(name: str, *changes: tuple[int, int]) -> Signal:
-    return Signal(name, *(np.array(part) for part in zip(*changes)))
+def signal(name: str, *changes: tuple[int, int]) -> SignalTrace:
+    return SignalTrace(name, *(np.array(part) for part in zip(*changes)))
 
 
 def test_waveform(axes):

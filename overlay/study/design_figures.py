@@ -31,7 +31,7 @@ from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.designs import Reference
+from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.build.run import random_images
 from bitloom.overlay.virtual.board import activate
 
@@ -45,7 +45,7 @@ Progress = Callable[[int, int], None]
 
 
 def measure(
-    name: str, design: Reference, frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None
+    name: str, design: ReferenceDesign, frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None
 ) -> tuple[Figures, builds.Build]:
     """Figures of a design by name, and its build, in ``folder / name``.
 

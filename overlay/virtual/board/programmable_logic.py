@@ -1,0 +1,125 @@
+"""A virtual board without pynq: memory, bus, DMA, interrupt controller and the simulated device.
+
+Time stands still between accesses. Every register read lets some pass, so that polling ends: few cycles at first, more
+the longer the driver only reads, and never past the moment at which a transfer completes or an interrupt rises.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS, BlockDesign
+from bitloom.overlay.virtual.sim import Simulation, SimulationTimeout
+
+from .bus import Bus, Region
+from .dma import AxiDma
+from .interrupts import InterruptController
+from .memory import Ddr
+
+FIRST_STRIDE = 8  # cycles that the first read after a write or an event lets pass
+BUSY_STRIDE, QUIET_STRIDE = 1 << 13, 1 << 4  # and at most, with and without a transfer running
+WAITING_STRIDE = 1 << 10  # cycles between two looks of somebody who waits for an interrupt without a transfer
+
+
+class DeviceRegisters:
+    """The registers of the simulated device, reached through its s_axi."""
+
+    def __init__(self, simulation: Simulation):
+        self._simulation = simulation
+
+    def read(self, offset: int) -> int:
+        """Read through s_axi."""
+        return self._simulation.read_register(offset)
+
+    def write(self, offset: int, value: int) -> None:
+        """Write through s_axi."""
+        self._simulation.write_register(offset, value)
+
+
+class ProgrammableLogic:
+    """One loaded design.
+
+    manifest : of the design that ``simulation`` runs. memory : outlives the board, as DDR outlives a bitstream.
+    arch : "zynq" or "zynqmp", decides the addresses.
+
+    After ``simulation.timeout_cycles`` without progress, reads raise SimulationTimeout instead of waiting for ever.
+    Progress is a stream transfer, a register write or a completed transfer.
+    """
+
+    def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
+        self.simulation, self.memory = simulation, memory
+        self.design = BlockDesign.from_manifest(manifest, arch=arch)
+        self.dma = AxiDma(simulation, memory)
+        self.interrupts = InterruptController(lambda: self.dma.lines | simulation.interrupt << 2)
+        cores = {DMA: self.dma, DEVICE: DeviceRegisters(simulation), INTERRUPTS: self.interrupts}
+        ranges = self.design.address_map.items()
+        self.bus = Bus([Region(name, base, size, cores[name]) for name, (base, size) in ranges])
+        self._stride = FIRST_STRIDE
+        self._failure: SimulationTimeout | None = None
+
+    def read(self, address: int) -> int:
+        """A 32-bit read by the processor; time passes. Raises BusError, SimulationTimeout, ProtocolError."""
+        region, offset = self.bus.find(address, "read")
+        if region.core is self.interrupts and self._failure:
+            return 0xFFFFFFFF if offset == 4 else 0  # wakes every waiter: its next read raises the failure
+        self._raise_failure()
+        self.advance()
+        return region.core.read(offset)
+
+    def write(self, address: int, value: int) -> None:
+        """A 32-bit write by the processor. Raises BusError, ProtocolError, DmaMisuseError."""
+        region, offset = self.bus.find(address, "write")
+        if region.core is self.interrupts and self._failure:
+            return
+        self._raise_failure()
+        region.core.write(offset, value & 0xFFFFFFFF)
+        if region.core is not self.interrupts:
+            self.simulation.touch()
+        self._stride = FIRST_STRIDE
+
+    def advance(self) -> None:
+        """Let time pass, up to the next event. Raises SimulationTimeout where there has been none for too long."""
+        conditions = self.dma.waiting_for
+        most = BUSY_STRIDE if conditions else QUIET_STRIDE
+        if not self.simulation.interrupt:
+            conditions.append("interrupt")
+        hit = self.simulation.step(min(self._stride, most), *conditions, watch=True)
+        self.dma.step()
+        if hit == "idle":
+            waiting = [channel.name for channel in self.dma.channels if channel.active]
+            reason = f"no progress for {self.simulation.timeout_cycles} cycles"
+            error = self.simulation.timeout(f"{', '.join(waiting) or 'polling'}: {reason}", **self.dma.dump())
+            self.simulation.touch()
+            raise error
+        self._stride = min(self._stride * 2, most) if hit == "cycles" else FIRST_STRIDE
+
+    def advance_to_interrupt(self) -> bool:
+        """Let time pass for somebody who waits for the interrupt: True when it is there.
+
+        A timeout is kept for the next register read, because whoever waits for an interrupt is woken by nothing else.
+        Without a transfer there is none: the interrupt may be meant for what the driver starts later.
+        """
+        if self._failure or self.interrupts.output:
+            return True
+        try:
+            if self.busy:
+                self.advance()
+            else:
+                self.simulation.step(WAITING_STRIDE, "interrupt")
+                self.simulation.touch()
+        except SimulationTimeout as error:
+            self._failure = error
+        return bool(self._failure) or self.interrupts.output
+
+    @property
+    def busy(self) -> bool:
+        """Whether a DMA transfer is running."""
+        return bool(self.dma.waiting_for)
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure:
+            raise failure
+
+    def close(self) -> None:
+        """End the simulation."""
+        self.simulation.close()

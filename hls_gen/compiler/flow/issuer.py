@@ -3,9 +3,8 @@
     source --> Ring --written--> issuer --arrived--> results
                  ^-----given--------'  ^---credit-------'
 
-(hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/sequencer/taps.py.) Within a pass only
-beats of new words and the one that needs room can be late, so a pass costs as many steps here as it claims tuples,
-however many beats it has.
+(hls_gen/rtl/sequencer/writer.py, issuer.py and tap_source.py.) Within a pass only beats of new words and the one that
+needs room can be late, so a pass costs as many steps here as it claims tuples, however many beats it has.
 """
 
 from collections.abc import Generator, Sequence

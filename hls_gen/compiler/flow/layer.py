@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reading:
-    """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/taps.py).
+    """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/tap_source.py).
 
     words : of a tuple, >= 1.
     taps : (windows) valid taps of each window, >= 1; a tap that is visited twice counts as two.

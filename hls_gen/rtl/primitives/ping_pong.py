@@ -12,9 +12,9 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.sequencer.kind import layer_counter
 
 from .block import Block, add, all_of, any_of, choose, eq, resize
+from .layer_counter import layer_counter
 from .memory import Library, LoadBus, ram
 
 LUT_RAM_WORDS = 64

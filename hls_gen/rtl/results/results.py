@@ -27,8 +27,8 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.sequencer.kind import layer_counter
 
 from .requantise import requantise
 from .step import Step

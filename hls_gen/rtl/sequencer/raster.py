@@ -1,108 +1,128 @@
-"""Raster order by counters: the taps of a layer from a few numbers (part of hls_gen/rtl/sequencer/sequencer.py; spec
-B7).  Golden twin: hls_gen/compiler/schedule/raster.py.
+"""Taps by counters: those of a layer in raster order from a few numbers of its row (spec B7).  Golden twin:
+hls_gen/compiler/schedule/raster.py.
 
     layer row --> place in the kernel, room to the map's edge, lead before it: for x and y
               --> last, new, gap, relative word, kernel row of the tap at hand
 
-One tap a cycle, nothing is read from a memory. Words and kernel rows are added up: each step is a field of the layer
-row. A tap that comes after tuples that are only read later claims them all at once (``gap``), so that no cycle is lost;
-``arrived`` then goes below 0 until they are there.
+One tap a cycle, and nothing is read from a memory. Addresses and kernel rows are added up, never multiplied: each step
+is a field of the layer's row. Some tuples are claimed by a row of windows before its own first tap, because only later
+windows read them. Tables spend a cycle on each such tuple (a skip); counters claim them all at once with the next tap
+(``gap``), so that no cycle is lost. The issuer's count of words that have arrived then goes below 0 until they are
+there.
 """
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
-from bitloom.hls_gen.rtl.primitives.block import (
-    Block,
-    Signal,
-    add,
-    all_of,
-    any_of,
-    bits,
-    choose,
-    eq,
-    nonzero,
-    resize,
-    sub,
-    width,
-)
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub
 
-from .kind import Kind
-
-BEGIN_ONLY = ("y_lead", "y_room", "y_lead_rows")
-"""Fields that only the first window looks at."""
+from .layer_row import AxisRow
+from .layers import Layers
+from .progress import Progress
+from .spec import SequencerSpec
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One direction: registers of the window at hand, and what they are for the next window."""
+    """One direction of the map: where the window at hand lies, and where the next one will.
+
+    Attributes
+    ----------
+    place : Signal
+        Place of the tap at hand in the kernel, 0 at the left or the top; PLACE_BITS.
+    lead : Signal
+        Places of the kernel before the map: the first place with a tap; PLACE_BITS.
+    room : Signal
+        Place of the kernel that lies on the map's last column or row; SIDE_BITS.
+    at : Signal
+        Words from the map's beginning to the window's first position on the map; address bits.
+    final : Signal
+        ``place`` is the last one with a tap: at the kernel's or at the map's end.
+    beyond : Signal
+        The next window begins before the map too.
+    next_lead, next_room, next_at : Signal
+        lead, room and at of the next window in this direction.
+    """
 
     place: Signal
-    """Of the tap, in the kernel."""
     lead: Signal
-    """First valid place."""
     room: Signal
-    """Place of the map's last position."""
     at: Signal
-    """Words from the map's beginning to the window's first valid position."""
     final: Signal
-    """``place`` is the last valid one."""
     beyond: Signal
-    """The next window begins before the map too."""
-    next: tuple[Signal, Signal, Signal]
-    """lead, room, at."""
+    next_lead: Signal
+    next_room: Signal
+    next_at: Signal
 
 
-def _axis(b: Block, name: str, now: dict[str, Signal], ring: int) -> Axis:
-    field = lambda what: now[f"{name}_{what}"]  # noqa: E731
+def _axis(b: Block, name: str, row: AxisRow, address_bits: int) -> Axis:
+    """Registers and next values of direction ``name`` ("x" or "y"), of a layer with the fields ``row``."""
     place, lead = b.reg(f"{name}_place", PLACE_BITS), b.reg(f"{name}_first", PLACE_BITS)
-    room, at = b.reg(f"{name}_room_now", SIDE_BITS), b.reg(f"{name}_at", ring)
-    step = field("stride")
-    final = b.wire(f"{name}_final", 1, any_of(eq(place, field("kernel_minus_1")), eq(place, room)))
-    beyond = b.wire(f"{name}_beyond", 1, lead > step)
-    moved = b.wire(f"{name}_moved", ring, choose(nonzero(lead), field("cross"), field("step"), ring))
-    after = (
-        b.wire(f"{name}_first_next", PLACE_BITS, choose(beyond, sub(lead, step, PLACE_BITS), 0, PLACE_BITS)),
-        b.wire(f"{name}_room_next", SIDE_BITS, sub(room, step, SIDE_BITS)),
-        b.wire(f"{name}_at_next", ring, choose(beyond, 0, at + moved, ring)),
+    room, at = b.reg(f"{name}_room_now", SIDE_BITS), b.reg(f"{name}_at", address_bits)
+    final = b.wire(f"{name}_final", 1, any_of(eq(place, row.kernel_minus_1), eq(place, room)))
+    beyond = b.wire(f"{name}_beyond", 1, lead > row.stride)
+    # the window after one with a lead moves by less than a stride on the map: its first position was cut off
+    moved = b.wire(f"{name}_moved", address_bits, choose(nonzero(lead), row.cross, row.step, address_bits))
+    next_lead = b.wire(
+        f"{name}_first_next", PLACE_BITS, choose(beyond, sub(lead, row.stride, PLACE_BITS), 0, PLACE_BITS)
     )
-    return Axis(place, lead, room, at, final, beyond, after)
+    next_room = b.wire(f"{name}_room_next", SIDE_BITS, sub(room, row.stride, SIDE_BITS))
+    next_at = b.wire(f"{name}_at_next", address_bits, choose(beyond, 0, at + moved, address_bits))
+    return Axis(place, lead, room, at, final, beyond, next_lead, next_room, next_at)
 
 
-class Counters:
-    """Registers that run through the taps of a layer; ``now`` and ``nxt`` are its row and the next layer's."""
+class CounterTaps:
+    """The tap source of layers in raster order (interface: source.TapSource).
 
-    def __init__(self, b: Block, npu: Npu, kind: Kind, now: dict[str, Signal], nxt: dict[str, Signal], ring: int):
-        self._b, self._now, self._nxt, self._ring = b, now, nxt, ring
-        self.x, self.y = _axis(b, "x", now, ring), _axis(b, "y", now, ring)
-        self.word = b.reg("counted_word", ring)
+    Attributes
+    ----------
+    gap : Signal
+        Before this tap's tuple others arrive that only later windows read: ``gap_words`` words are claimed with it.
+    word : Signal
+        Address of the tap's tuple, new or old, counted from the layer's first word.
+    row_end : Signal
+        The window at hand is the last one of its row of windows.
+    line_end : Signal
+        The tap at hand is the last one of its line of the kernel.
+    x, y : Axis
+        Where the window lies.
+    """
+
+    def __init__(self, b: Block, spec: SequencerSpec, layers: Layers):
+        row = self._row = layers.now.raster
+        self._start, self._upcoming, self._bits = layers.start, layers.upcoming.raster, spec.address_bits
+        self.serves = row.by_counters
+        self.x, self.y = _axis(b, "x", row.x, self._bits), _axis(b, "y", row.y, self._bits)
+        self.word = b.reg("counted_word", self._bits)
         self._top, self._left = b.reg("top_windows"), b.reg("left_window")  # first row of windows, first of its row
-        self._line_start, self._line_before = b.reg("line_start"), b.reg("line_before")
-        self._second = b.reg("second_visit") if "twice" in now else None
-        line_new = any_of(self._top, self.y.place >= now["y_fresh"])
+        self._line_start = b.reg("line_start")  # first tap of its line of the kernel
+        self._line_before = b.reg("line_before")  # the line before in this window had new tuples too
+        self._second = b.reg("second_visit") if row.twice is not None else None
+        # a line of the map is new in the first window that reaches it, and a tuple if the window to the left ended
+        # before it
+        line_new = any_of(self._top, self.y.place >= row.y.fresh)
         self._line_new = b.wire("line_new", 1, line_new)
-        fresh = all_of(self.y.final, self.x.place >= now["x_fresh"])
+        fresh = all_of(self.y.final, self.x.place >= row.x.fresh)
         new = all_of(self._line_new, any_of(self._left, fresh))
         gap = all_of(self._line_new, self._left, self._line_start, self._line_before)
-        visited = None if self._second is None else b.wire("visited", 1, any_of(self._second, ~now["twice"]))
+        visited = None if self._second is None else b.wire("visited", 1, any_of(self._second, ~row.twice))
         if self._second is not None:
             new, gap = all_of(new, ~self._second), all_of(gap, ~self._second)
         self.new, self.gap = b.wire("counted_new", 1, new), b.wire("counted_gap", 1, gap)
         line_end = self.x.final if visited is None else all_of(self.x.final, visited)
-        self.visited, self.line_end = visited, b.wire("line_end", 1, line_end)
+        self._visited, self.line_end = visited, b.wire("line_end", 1, line_end)
         self.last = b.wire("counted_last", 1, self.line_end & self.y.final)
-        self.row_end = b.wire("row_end", 1, eq(self.x.room, now["x_room_end"]))  # last window of its row
+        self.row_end = b.wire("row_end", 1, eq(self.x.room, row.x_room_end))
 
-    def advance(self, step: Signal, begin: Signal, rewind: Signal, window_end: Signal, tuple_words: Signal) -> None:
-        """What the registers do when the issuer takes the tap, and when a layer begins."""
-        b, now, nxt, ring, x, y = self._b, self._now, self._nxt, self._ring, self.x, self.y
-        line, first = b.reg("line_word", ring), b.reg("first_word", ring)  # of this kernel row, of the window
-        line_next = b.wire("line_word_next", ring, line + now["line_words"])
+    def advance(self, b: Block, progress: Progress, tuple_words: Signal) -> None:
+        """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
+        step, row, ring, x, y = progress.step, self._row, self._bits, self.x, self.y
+        line, first = b.reg("line_word", ring), b.reg("first_word", ring)  # of this kernel line, of the window
+        line_next = b.wire("line_word_next", ring, line + row.line_words)
         place_next = add(x.place, 1, PLACE_BITS)
-        tap_done = step if self.visited is None else b.wire("visits_done", 1, step & self.visited)
+        tap_done = step if self._visited is None else b.wire("visits_done", 1, step & self._visited)
         if self._second is not None:
-            b.on(step, (self._second, ~self.visited))
+            b.on(step, (self._second, ~self._visited))
         b.on(
             tap_done,
             (x.place, choose(x.final, x.lead, place_next, PLACE_BITS)),
@@ -115,59 +135,48 @@ class Counters:
             (line, line_next),
             (self._line_before, self._line_new),
         )
-        b.on(step & rewind, (y.place, y.lead), (self.word, first), (line, first))
-        starts = (now["x_lead"], now["x_room"], 0)
-        x_next = [b.wire(f"x_{what}_after", w, choose(self.row_end, start, after, w))
-                  for what, w, start, after in zip(("first", "room", "at"), (PLACE_BITS, SIDE_BITS, ring),
-                                                   starts, x.next)]  # fmt: skip
-        y_first = b.wire("y_first_after", PLACE_BITS, choose(self.row_end, y.next[0], y.lead, PLACE_BITS))
-        y_at = b.wire("y_at_after", ring, choose(self.row_end, y.next[2], y.at, ring))
-        window_word = b.wire("window_word", ring, y_at + x_next[2])
+        b.on(step & progress.rewind, (y.place, y.lead), (self.word, first), (line, first))
+        self._next_window(b, progress, line, first)
+        self._begin(b, progress, line, first)
+
+    def _next_window(self, b: Block, progress: Progress, line: Signal, first: Signal) -> None:
+        """What registers become at the end of a window: to the right, or at the left of the next row of windows."""
+        step, row, ring, x, y, end = progress.step, self._row, self._bits, self.x, self.y, self.row_end
+        x_first = b.wire("x_first_after", PLACE_BITS, choose(end, row.x_lead, x.next_lead, PLACE_BITS))
+        x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
+        x_at = b.wire("x_at_after", ring, choose(end, 0, x.next_at, ring))
+        y_first = b.wire("y_first_after", PLACE_BITS, choose(end, y.next_lead, y.lead, PLACE_BITS))
+        y_at = b.wire("y_at_after", ring, choose(end, y.next_at, y.at, ring))
+        word = b.wire("window_word", ring, y_at + x_at)
         b.on(
-            step & window_end,
-            (x.place, x_next[0]), (x.lead, x_next[0]), (x.room, x_next[1]), (x.at, x_next[2]),
+            step & progress.window_end,
+            (x.place, x_first), (x.lead, x_first), (x.room, x_room), (x.at, x_at),
             (y.place, y_first), (y.lead, y_first), (y.at, y_at),
-            (self.word, window_word), (line, window_word), (first, window_word),
-            (self._left, self.row_end), (self._line_before, 0),
+            (self.word, word), (line, word), (first, word),
+            (self._left, end), (self._line_before, 0),
         )  # fmt: skip
-        b.on(all_of(step, window_end, self.row_end), (y.room, y.next[1]), (self._top, 0))
+        b.on(all_of(step, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
+
+    def _begin(self, b: Block, progress: Progress, line: Signal, first: Signal) -> None:
+        """What registers become when a layer begins."""
+        row, start, x, y = self._upcoming, self._start, self.x, self.y
         b.on(
-            begin,
-            (x.place, nxt["x_lead"]), (x.lead, nxt["x_lead"]), (x.room, nxt["x_room"]), (x.at, 0),
-            (y.place, nxt["y_lead"]), (y.lead, nxt["y_lead"]), (y.room, nxt["y_room"]), (y.at, 0),
+            progress.begin,
+            (x.place, row.x_lead), (x.lead, row.x_lead), (x.room, row.x_room), (x.at, 0),
+            (y.place, start.y_lead), (y.lead, start.y_lead), (y.room, start.y_room), (y.at, 0),
             (self.word, 0), (line, 0), (first, 0),
             (self._left, 1), (self._top, 1), (self._line_start, 1), (self._line_before, 0),
             *([(self._second, 0)] if self._second is not None else []),
         )  # fmt: skip
 
-    def landing(self, step: Signal, begin: Signal, window_end: Signal, w: int) -> Signal:
-        """Kernel row of the next window's first tap, counted from the first one of the kernel group."""
-        b, now, nxt = self._b, self._now, self._nxt
+    def landing(self, b: Block, progress: Progress, w: int) -> Signal:
+        """Kernel row of the next window's first tap, counted from the kernel group's first one; ``w`` bits."""
+        row, upcoming = self._row.kernel, self._upcoming.kernel
         x_rows, y_rows = b.reg("x_first_rows", w), b.reg("y_first_rows", w)
-        x_less = b.wire("x_rows_less", w, choose(self.x.beyond, x_rows - now["x_stride_rows"], 0, w))
-        y_less = b.wire("y_rows_less", w, choose(self.y.beyond, y_rows - now["y_stride_rows"], 0, w))
-        x_after = b.wire("x_rows_after", w, choose(self.row_end, now["x_lead_rows"], x_less, w))
+        x_less = b.wire("x_rows_less", w, choose(self.x.beyond, x_rows - row.x_stride_rows, 0, w))
+        y_less = b.wire("y_rows_less", w, choose(self.y.beyond, y_rows - row.y_stride_rows, 0, w))
+        x_after = b.wire("x_rows_after", w, choose(self.row_end, row.x_lead_rows, x_less, w))
         y_after = b.wire("y_rows_after", w, choose(self.row_end, y_less, y_rows, w))
-        b.on(step & window_end, (x_rows, x_after), (y_rows, y_after))
-        b.on(begin, (x_rows, nxt["x_lead_rows"]), (y_rows, nxt["y_lead_rows"]))
+        b.on(progress.step & progress.window_end, (x_rows, x_after), (y_rows, y_after))
+        b.on(progress.begin, (x_rows, upcoming.x_lead_rows), (y_rows, self._start.y_lead_rows))
         return b.wire("counted_landing", w, x_after + y_after)
-
-
-def claims(b: Block, tap: dict[str, Signal], ring: int) -> tuple[Signal, Signal]:
-    """(words given back, words claimed ahead of the tap's own) as the issuer takes a tap.
-
-    ``hold`` words are claimed before the first is given back; each claim after that gives back as many.
-    """
-    count, step = ring + 2, tap["step"]
-    hold = b.reg("hold", ring + 1)
-    ahead = b.wire("claimed_ahead", count, choose(step, tap["gap_words"], 0, count))
-    claimed = b.wire(
-        "claimed_words",
-        count,
-        choose(step & tap["claim"], add(tap["words_minus_1"], 1, count) + resize(tap["gap_words"], count), 0, count),
-    )
-    left = b.wire("hold_left", count, sub(hold, claimed, count))
-    negative = bits(left, count - 1, 1)
-    b.on(step, (hold, choose(negative, 0, bits(left, 0, ring + 1), width(hold))))
-    b.on(tap["begin"], (hold, tap["next_hold"]))
-    return b.wire("given", count, choose(negative, sub(claimed, hold, count), 0, count)), ahead

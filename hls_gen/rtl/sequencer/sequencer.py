@@ -6,40 +6,38 @@
                     | one tap a cycle
                    issuer --> beat (first, last, kernel row, ...)
 
-Order ``output`` (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a cycle;
-the next window, layer or frame starts in the cycle after the last beat of this one, if its words are there and there
-is room.
+Dataflow output_stationary (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a
+cycle; the next window, layer or frame starts in the cycle after the last beat of this one, if its words are there and
+there is room.
 
 The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
 the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
 
-Parts: hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/taps.py, hls_gen/rtl/sequencer/issuer.py.
+Parts: hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/tap_source.py, hls_gen/rtl/sequencer/issuer.py.
 """
 
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 
 from .issuer import issuer
-from .kind import Kind
-from .taps import tap_source
+from .spec import SequencerSpec
+from .tap_source import tap_source
 from .writer import writer
 
-__all__ = ["Kind", "sequencer"]
+__all__ = ["SequencerSpec", "sequencer"]
 
 
-def sequencer(library: Library, npu: Npu, kind: Kind) -> Block:
-    """The convolution's or the pool's sequencer of ``npu``."""
-    b = Block(library.name("pool_sequencer" if kind.pool else "conv_sequencer", npu))
-    bus = LoadBus.ports(b, library.stream_bits, kind.memories(npu))
-    last_layer = b.input("last_layer", 8)
+def sequencer(library: Library, spec: SequencerSpec) -> Block:
+    """The sequencer module that ``spec`` describes."""
+    b = Block(library.name(spec.module, spec.npu))
+    bus = LoadBus.ports(b, library.stream_bits, spec.memories)
+    last_layer = b.input("last_layer", LAYER_BITS)
     room = b.input("room")
-    ring = bits_for(kind.words(npu) - 1)
 
     # # #
 
-    source = writer(b, library, npu, kind, bus, last_layer)
-    tap = tap_source(b, library, npu, kind, bus, last_layer, ring)
-    issuer(b, library, npu, kind, tap, source, room, ring)
+    source = writer(b, library, spec, bus, last_layer)
+    tap = tap_source(b, library, spec, bus, last_layer)
+    issuer(b, library, spec, tap, source, room)
     return b

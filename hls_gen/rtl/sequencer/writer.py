@@ -1,72 +1,115 @@
-"""Writer of a tuple memory: takes the words of layer after layer from their source (part of
-hls_gen/rtl/sequencer/sequencer.py)."""
+"""Writer of the tuple memory: takes the words of layer after layer from their inlet (part of
+hls_gen/rtl/sequencer/sequencer.py).
 
+    memory inputs --> which inlet, how many words
+    inlets ---------> word, in cycles in which the ring has a free one --> tuple memory
+
+One word a cycle. The next layer's words follow those of this one without a gap, whether the tap source has come to that
+layer or not, as long as there is room in the ring.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import INLETS, Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, resize, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .kind import Kind, layer_counter
+from .spec import SequencerSpec
+
+INLET_BITS = 2
+"""Width of an inlet's place in INLETS."""
+
+
+@dataclass(frozen=True)
+class InputRow:
+    """Row of the memory ``inputs`` or ``pool_inputs``: where a layer's map comes from.
+
+    Attributes
+    ----------
+    words : Signal
+        Words of the map.
+    source : Signal or None
+        Number of its inlet among those of the NPU; ``source_bits``. None where there is one inlet.
+    """
+
+    words: Signal
+    source: Signal | None = None
 
 
 @dataclass(frozen=True)
 class Writer:
-    """``write`` puts ``word`` into the ring; the issuer drives ``has_free``."""
+    """The write port of the tuple memory.
+
+    Attributes
+    ----------
+    write : Signal
+        A word is written in this cycle.
+    word : Signal
+        That word.
+    has_free : Signal
+        Wire, driven by the issuer: a word of the ring may be overwritten.
+    """
 
     write: Signal
     word: Signal
     has_free: Signal
 
 
-def writer(b: Block, library: Library, npu: Npu, kind: Kind, bus: LoadBus, last_layer: Signal) -> Writer:
-    """Takes the words of layer after layer from its source into the ring while there is free room."""
-    w = kind.width(npu)
-    memory = npu.memory(f"{kind.prefix}inputs")
-    sources = ["in"] if kind.pool else list(npu.inlets)
-    ports = {s: (b.input(f"{s}_valid"), b.output(f"{s}_ready"), b.input(f"{s}_data", w)) for s in sources}
+def writer(b: Block, library: Library, spec: SequencerSpec, bus: LoadBus, last_layer: Signal) -> Writer:
+    """The writer inside ``b``."""
+    memory = spec.memory("inputs")
+    names = ("in",) if spec.pool else spec.npu.inlets
+    inlets = {name: Stream.input(b, name, spec.word_bits) for name in names}
     has_free = b.wire("has_free")
-    left_bits = dict(memory.fields)["words"]
-    left = b.reg("words_left", left_bits)
-    loaded = b.reg("writer_loaded")
-    take = b.wire("write")
-    word = b.wire("write_word", w)
-    final = b.wire("write_final", 1, take & eq(left, 1))
+    left = b.reg("words_left", dict(memory.fields)["words"])  # of the map that comes, this word included
+    loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
+    write, word = b.wire("write"), b.wire("write_word", spec.word_bits)
+    final = b.wire("write_final", 1, write & eq(left, 1))
     advance = b.wire("writer_advance", 1, any_of(~loaded, final))
-    upcoming = layer_counter(b, "writer_upcoming", last_layer, advance)
-    part = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
-    b.on(take, (left, sub(left, 1, left_bits)))
-    b.on(advance, (left, part["words"]), (loaded, 1))
+    number = layer_counter(b, "writer_upcoming", last_layer, advance)
+    row = InputRow(**library.loadable(b, memory, bus, resize(number, bits_for(memory.depth - 1))))
+    b.on(write, (left, sub(left, 1, width(left))))
+    b.on(advance, (left, row.words), (loaded, 1))
     can = b.wire("can_write", 1, loaded & has_free)
-    if not kind.pool:  # the inlet that is read, for register STATE
-        shown = b.output("inlet", 2)
-    if len(sources) == 1:
-        if not kind.pool:
-            shown.assign(const(INLETS.index(sources[0]), 2))
-        valid, ready, data = ports[sources[0]]
-        ready.assign(can)
-        take.assign(valid & can)
-        word.assign(data)
-        return Writer(take, word, has_free)
-    source = b.reg("source", npu.source_bits)
-    b.on(advance, (source, part["source"]))
-    shown.assign(_inlet_number(npu, source))
-    there: Signal = const(0, 1)
-    chosen: Signal = const(0, w)
-    for number, (valid, ready, data) in enumerate(ports.values()):
-        mine = b.wire(f"from_{sources[number]}", 1, eq(source, number))
-        ready.assign(can & mine)
-        there = valid if number == 0 else choose(mine, valid, there, 1)
-        chosen = data if number == 0 else choose(mine, data, chosen, w)
-    take.assign(can & there)
-    word.assign(chosen)
-    return Writer(take, word, has_free)
+    shown = None if spec.pool else b.output("inlet", INLET_BITS)  # the inlet that is read, for register STATE
+    if row.source is None:
+        if shown is not None:
+            shown.assign(const(INLETS.index(names[0]), INLET_BITS))
+        (inlet,) = inlets.values()
+        inlet.ready.assign(can)
+        write.assign(inlet.valid & can)
+        word.assign(inlet.data)
+    else:
+        source = b.reg("source", width(row.source))
+        b.on(advance, (source, row.source))
+        shown.assign(_place(spec.npu, source))
+        _select(b, inlets, source, can, (write, word))
+    return Writer(write, word, has_free)
 
 
-def _inlet_number(npu: Npu, source: Signal) -> Signal:
+def _select(
+    b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, outcome: tuple[Signal, Signal]
+) -> None:
+    """Takes words from the inlet with number ``source`` and from no other; ``outcome``: is a word written, which."""
+    write, word = outcome
+    first = next(iter(inlets.values()))
+    valid, data = first.valid, first.data
+    for number, (name, inlet) in enumerate(inlets.items()):
+        mine = b.wire(f"from_{name}", 1, eq(source, number))
+        inlet.ready.assign(can & mine)
+        if number:
+            valid, data = choose(mine, inlet.valid, valid, 1), choose(mine, inlet.data, data, width(data))
+    write.assign(can & valid)
+    word.assign(data)
+
+
+def _place(npu: Npu, source: Signal) -> Signal:
     """The place in INLETS of the inlet with number ``source`` in ``npu``."""
-    number: Signal = const(0, 2)
-    for k, name in enumerate(npu.inlets):
-        number = choose(eq(source, k), INLETS.index(name), number, 2)
-    return number
+    place: Signal = const(0, INLET_BITS)
+    for number, name in enumerate(npu.inlets):
+        place = choose(eq(source, number), INLETS.index(name), place, INLET_BITS)
+    return place

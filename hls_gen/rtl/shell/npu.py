@@ -25,7 +25,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.results.results import results
 from bitloom.hls_gen.rtl.results.step import join
-from bitloom.hls_gen.rtl.sequencer.sequencer import Kind, sequencer
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .binariser import binariser
 
@@ -146,7 +146,7 @@ def _engine(
     conv_room = b.wire("conv_room")
     conv = _wires(
         b,
-        library.get(sequencer, library, params, Kind(pool=False)),
+        library.get(sequencer, library, SequencerSpec(params, pool=False)),
         "conv_sequencer",
         restart,
         bus,
@@ -216,7 +216,7 @@ def _pooled(
     )
     pool = _wires(
         b,
-        library.get(sequencer, library, params, Kind(pool=True)),
+        library.get(sequencer, library, SequencerSpec(params, pool=True)),
         "pool_sequencer",
         restart,
         bus,

@@ -15,7 +15,7 @@ earliest. A layer's last row is written at the end of the cycle in which it is c
 later at the earliest.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, nonzero, resize, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, nonzero, resize, sub
 
 COUNT = 9
 """Bits of the counts: ``ahead`` has 8, so that at most 256 layers are unfinished."""
@@ -36,30 +36,3 @@ def unfinished_layers(b: Block, *, ahead: Signal, completes: Signal, restart: Si
         b.on(restart, (count, 0))
     b.output("weights_there", 1, nonzero(waiting))
     return b.wire("weights_room", 1, unfinished <= resize(ahead, COUNT))
-
-
-def layer_begins(b: Block, tap: dict[str, Signal], streamed: Signal) -> None:
-    """The tap source's side: ``tap["held"]``, 1 where the tap at hand is a streamed layer's first and must wait.
-
-    streamed : field ``kernel_stream`` of the tap's layer.
-    """
-    first = b.reg("first_of_layer")
-    b.on(tap["step"], (first, 0))
-    b.on(tap["begin"], (first, 1))
-    opens = b.wire("opens_weights", 1, first & streamed)
-    tap["held"] = b.wire("held_for_weights", 1, opens & ~b.input("weights_there"))
-    tap["streamed"] = streamed
-    b.output("weights_begun", 1, tap["step"] & opens)
-
-
-def layer_ends(b: Block, tap: dict[str, Signal], ends: Signal, busy: Signal, waiting: Signal) -> Signal:
-    """The issuer's side: a streamed layer is done at ``ends``. Returns "no tap is ready" without waits for weights.
-
-    busy : a tap is being turned into beats.  waiting : it is one with beats.
-    """
-    streamed = b.reg("at_streamed")
-    b.on(tap["step"], (streamed, tap["streamed"]))
-    b.output("weights_done", 1, ends & streamed)
-    held = b.wire("waits_for_weights", 1, all_of(tap["have"], ~busy, tap["held"]))
-    b.output("wait_weights", 1, held)
-    return ~any_of(waiting, held)

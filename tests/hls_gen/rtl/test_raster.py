@@ -12,7 +12,7 @@ from bitloom.hls_gen.compiler.tables import Tables
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.sequencer.sequencer import Kind, sequencer
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 from bitloom.overlay.virtual.sim import lint
 
 from .bench import Bench, Source, run
@@ -100,7 +100,7 @@ def start(bench: Bench, npu: Npu, plan: Plan, pool: bool, stall: float = 0, room
 
 @pytest.fixture(scope="module", params=[False, True], ids=["conv", "pool"])
 def rig(request):
-    bench = Bench(sequencer(Library(32), NPU, Kind(pool=request.param)))
+    bench = Bench(sequencer(Library(32), SequencerSpec(NPU, pool=request.param)))
     yield bench, request.param
     bench.close()
 
@@ -137,7 +137,7 @@ def test_one_beat_a_cycle(rig, seed):
 @pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
 def test_counters_and_tables_by_turns(pool):
     npu = replace(NPU, taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
-    with Bench(sequencer(Library(32), npu, Kind(pool=pool))) as bench:
+    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         for seed in range(CASES):
             plan = made(seed, pool, ("raster", "pull"))
             beats, source, expected = start(bench, npu, plan, pool, stall=0.2, room=0.8)
@@ -158,7 +158,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
     assert (row["tail"], row["gap_words"]) == (8, 5)
     row |= {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
     tables.inputs[0]["source"] = 0
-    with Bench(sequencer(Library(32), npu, Kind(pool=pool))) as bench:
+    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         plan = Plan(tables, [Stage(row, part, 1, tables.inputs[0])])
         beats, source, expected = start(bench, npu, plan, pool, stall, room)
         run(bench, beats, source)

@@ -17,7 +17,7 @@ from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.tables import Tables
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.sequencer.sequencer import Kind, sequencer
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 from tests.cases import cases, random_model
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
@@ -179,7 +179,7 @@ class Rig:
 
     def __init__(self, npu: Npu, pool: bool):
         self.npu, self.pool = npu, pool
-        self.bench = Bench(sequencer(Library(32), npu, Kind(pool=pool)))
+        self.bench = Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool)))
 
     def start(
         self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1
@@ -380,7 +380,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
     inputs = [{k: v for k, v in row.items() if k in dict(npu.memory("inputs").fields)} for row in inputs]
     parts = stages(made, pool=False)
     words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
-    with Bench(sequencer(Library(32), npu, Kind(pool=False))) as bench:
+    with Bench(sequencer(Library(32), SequencerSpec(npu, pool=False))) as bench:
         assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
         bench.set(rst=1, last_layer=count - 1)
         load_tables(bench, npu, replace(tables, inputs=inputs), "")

@@ -1,0 +1,232 @@
+"""Row of a layer: what the memories ``layers`` and ``pool_layers`` say of a layer to the tap source.
+
+    memory row --> LayerStart  (looked at in the cycle in which the layer begins)
+               --> LayerRow    (kept in registers while the layer is at hand)
+
+Where the fields come from: hls_gen/compiler/tables.py, hls_gen/compiler/raster_rows.py. Their widths:
+``Npu.sequencer_fields``. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row
+of the kernel memory. A field that only some NPUs have is None in the others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import TypeVar
+
+from bitloom.hls_gen.rtl.primitives.block import Signal
+
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerStart:
+    """Fields that are looked at only in the cycle in which the layer begins.
+
+    Attributes
+    ----------
+    flags_base, old_base : Signal
+        First row of the layer in the memories ``flags`` and ``olds``. A row of each is as wide as its address.
+    hold : Signal or None
+        Tuples that the ring holds of the layer: the claim of so many leaves the first of them in use, each claim after
+        that gives one back. Address bits + 1. None with ``raster``, where LayerRow.tail says it in words.
+    jump_base : Signal or None
+        First row of the layer in the memory ``jumps``. None in the pool's sequencer.
+    start_row : Signal or None
+        Kernel row of the layer's first tap, counted from its first kernel row; row bits. None in the pool's sequencer.
+    y_lead, y_room : Signal or None
+        As x_lead and x_room in RasterRow, downwards. None without ``raster``.
+    y_lead_rows : Signal or None
+        Kernel rows of the y_lead lines of the kernel that lie before the map; row bits. None without ``raster`` and in
+        the pool's sequencer.
+    """
+
+    flags_base: Signal
+    old_base: Signal
+    hold: Signal | None = None
+    jump_base: Signal | None = None
+    start_row: Signal | None = None
+    y_lead: Signal | None = None
+    y_room: Signal | None = None
+    y_lead_rows: Signal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRow:
+    """Fields of the array's sequencer alone.
+
+    Attributes
+    ----------
+    kernel_base : Signal
+        First kernel row of the layer; row bits.
+    group_rows : Signal
+        Kernel rows of a kernel group; row bits.
+    groups_minus_1 : Signal
+        Passes over each window, one a kernel group, less 1.
+    tap_offset : Signal or None
+        What each tap adds to the offset of its window, in two's complement; ``acc_bits``. None with engine "integer".
+    inner_groups_minus_1 : Signal or None
+        Kernel groups that use a word one after another, less 1; ``slot_bits``. None with one accumulator a PE.
+    tap_rows_minus_1 : Signal or None
+        Kernel rows of a tap, less 1; row bits. None with one accumulator a PE: there it is the words of a tuple.
+    kernel_stream : Signal or None
+        1: the layer's weights come down the stream while frames are computed. None without ``stream_weights``.
+    """
+
+    kernel_base: Signal
+    group_rows: Signal
+    groups_minus_1: Signal
+    tap_offset: Signal | None = None
+    inner_groups_minus_1: Signal | None = None
+    tap_rows_minus_1: Signal | None = None
+    kernel_stream: Signal | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisRow:
+    """How windows move in one direction of the map, for layers by counters.
+
+    Attributes
+    ----------
+    kernel_minus_1 : Signal
+        Size of the kernel, less 1; PLACE_BITS.
+    stride : Signal
+        Stride of windows in positions; PLACE_BITS.
+    fresh : Signal
+        First place of the kernel that no window before has read; PLACE_BITS.
+    step : Signal
+        Words of the map from a window's first position to that of the next window; address bits.
+    cross : Signal
+        The same for the first window whose first position lies on the map, after one that began before it.
+    """
+
+    kernel_minus_1: Signal
+    stride: Signal
+    fresh: Signal
+    step: Signal
+    cross: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class RasterKernelRow:
+    """Kernel rows of moves on the map, for layers by counters in the array's sequencer; all have row bits.
+
+    Attributes
+    ----------
+    x_lead_rows : Signal
+        Kernel rows of the x_lead places that lie before the map in the first window of each row.
+    x_stride_rows, y_stride_rows : Signal
+        Kernel rows of as many places as a stride has, and of as many lines.
+    line_rows : Signal
+        Kernel rows of a line of the kernel.
+    """
+
+    x_lead_rows: Signal
+    x_stride_rows: Signal
+    y_stride_rows: Signal
+    line_rows: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class RasterRow:
+    """Fields by which an NPU with ``raster`` counts through the taps of a layer.
+
+    Attributes
+    ----------
+    by_counters : Signal
+        1: counters make the layer's taps. 0: tables do, or the layer is direct.
+    x, y : AxisRow
+        The moves to the right and downwards.
+    x_lead : Signal
+        Places of the kernel that lie before the map in the first window of each row; PLACE_BITS.
+    x_room : Signal
+        Place of the kernel at which the map's last column is in that window; SIDE_BITS.
+    x_room_end : Signal
+        The same in the last window of each row, by which that window is known; SIDE_BITS.
+    line_words : Signal
+        Words of a row of the map; address bits.
+    gap_words : Signal
+        Words that a row of windows claims before its own first tap: they are read by later windows; address bits + 1.
+    twice : Signal or None
+        1: each tap is visited twice, with a kernel row of its own each time. None with engine "integer" and in the
+        pool's sequencer.
+    kernel : RasterKernelRow or None
+        Moves in kernel rows. None in the pool's sequencer.
+    """
+
+    by_counters: Signal
+    x: AxisRow
+    y: AxisRow
+    x_lead: Signal
+    x_room: Signal
+    x_room_end: Signal
+    line_words: Signal
+    gap_words: Signal
+    twice: Signal | None = None
+    kernel: RasterKernelRow | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow:
+    """Fields that are kept in registers while the layer is at hand.
+
+    Attributes
+    ----------
+    words_minus_1 : Signal
+        Words of a tuple, less 1; address bits.
+    tail : Signal
+        Words that the ring holds of the layer until its last tap is done; address bits + 1.
+    direct : Signal
+        1: every tap's tuple is new and all windows have the same number of taps, so that no table is needed.
+    window_taps_minus_1 : Signal
+        Taps of a window of a direct layer, less 1.
+    windows_minus_1 : Signal
+        Windows of the layer, less 1.
+    target : Signal or None
+        Number of the outlet that the map goes to; ``target_bits``. None in the array's sequencer, and where the NPU has
+        one outlet.
+    average : Signal or None
+        1: the pool unit takes averages, else maxima. None in the array's sequencer and with engine "binary".
+    kernel : KernelRow or None
+        Fields of the array's sequencer, None in the pool's.
+    raster : RasterRow or None
+        Fields of counters, None without ``raster``.
+    """
+
+    words_minus_1: Signal
+    tail: Signal
+    direct: Signal
+    window_taps_minus_1: Signal
+    windows_minus_1: Signal
+    target: Signal | None = None
+    average: Signal | None = None
+    kernel: KernelRow | None = None
+    raster: RasterRow | None = None
+
+
+START_ONLY = tuple(f.name for f in fields(LayerStart))
+"""Names of the fields that need no register."""
+
+
+def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
+    """The typed form of a row that was just read, as far as a layer's beginning alone looks at it."""
+    return _part(LayerStart, signals)
+
+
+def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
+    """The typed form of a row's fields, by their names in the memory map."""
+    kernel = _part(KernelRow, signals) if "kernel_base" in signals else None
+    raster = None
+    if "by_counters" in signals:
+        moves = _part(RasterKernelRow, signals) if kernel is not None else None
+        x, y = (_part(AxisRow, signals, f"{axis}_") for axis in "xy")
+        raster = _part(RasterRow, signals, x=x, y=y, kernel=moves)
+    return _part(LayerRow, signals, kernel=kernel, raster=raster)
+
+
+def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **made: object) -> Part:
+    """An object of ``cls`` with the signals of its fields' names; only fields with a default may be missing."""
+    values = dict(made)
+    for f in fields(cls):
+        name = prefix + f.name
+        if f.name not in made and (f.default is MISSING or name in signals):
+            values[f.name] = signals[name]
+    return cls(**values)

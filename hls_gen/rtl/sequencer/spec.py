@@ -1,0 +1,60 @@
+"""Which of an NPU's two sequencers a module is made for, and the sizes that follow from it."""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.npu import Memory, Npu
+from bitloom.hls_gen.design.widths import bits_for
+
+
+@dataclass(frozen=True)
+class SequencerSpec:
+    """One sequencer of an NPU.
+
+    An NPU has a sequencer in front of its array and, if it has a pool unit, another one in front of that. Both turn
+    a stream of words into windows; the array's also runs through kernel groups and kernel rows, and has a choice of
+    inlets.
+
+    Attributes
+    ----------
+    npu : Npu
+        The NPU that the sequencer is part of.
+    pool : bool
+        The sequencer in front of the pool unit; else the one in front of the array.
+    """
+
+    npu: Npu
+    pool: bool
+
+    @property
+    def module(self) -> str:
+        """Name of the module, before it is numbered where NPUs differ."""
+        return "pool_sequencer" if self.pool else "conv_sequencer"
+
+    @property
+    def memories(self) -> list[Memory]:
+        """The loadable memories inside the sequencer."""
+        return [self.memory(name) for name in ("inputs", "layers", "flags", "olds", *(() if self.pool else ("jumps",)))]
+
+    def memory(self, name: str) -> Memory:
+        """The sequencer's memory ``name``, which the pool's sequencer has under a name of its own."""
+        return self.npu.memory(f"pool_{name}" if self.pool else name)
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word: KFP or PFP features."""
+        return self.npu.pool_word_bits if self.pool else self.npu.word_bits
+
+    @property
+    def ring_words(self) -> int:
+        """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
+        return self.npu.pool_words if self.pool else self.npu.tuple_words
+
+    @property
+    def address_bits(self) -> int:
+        """Width of a word's address in the tuple memory."""
+        return bits_for(self.ring_words - 1)
+
+    @property
+    def count_bits(self) -> int:
+        """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0."""
+        return self.address_bits + 2

@@ -77,8 +77,8 @@ def _model(archive: zipfile.ZipFile) -> Model:
     network = Network.from_dict(header["network"])
     shapes = {
         f"{layer.name}.{array}": shape
-        for layer, source in network
-        for array, shape in sorted(layer.array_shapes(source).items())
+        for layer in network.layers
+        for array, shape in sorted(layer.array_shapes_of(network.sources(layer)).items())
     }
     expected = [HEADER, *(f"{name}.npy" for name in shapes)]
     if names != expected:
@@ -123,8 +123,8 @@ def _array(name: str, shape: tuple[int, ...], data: bytes) -> Array:
 
 def _stored_arrays(model: Model) -> Iterator[tuple[str, Array]]:
     """("layer.array", array in the dtype in which it is stored) in the order of the file."""
-    for layer, source in model.network:
-        for key in sorted(layer.array_shapes(source)):
+    for layer in model.network.layers:
+        for key in sorted(layer.array_shapes_of(model.network.sources(layer))):
             array = model.arrays[layer.name][key]
             low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
             dtype = next(d for d in DTYPES if np.iinfo(d).min <= low and high <= np.iinfo(d).max)

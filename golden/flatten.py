@@ -6,19 +6,22 @@ The values keep their order (row, column, channel), and with it the numbers of t
 holds values of several positions: 784 pixels of one channel each are 784 lanes, not 784 taps.
 """
 
+from dataclasses import replace
+
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Dense
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 
 
 def flat(model: Model, lanes: int) -> Model:
     """``model`` with its input as one tuple where a dense layer reads it and a position has fewer than ``lanes``
     channels, so that words would stay partly empty; else ``model`` itself."""
     network = model.network
-    source, first = network.input, network.layers[0]
+    source, first = network.input, network.next_layer(INPUT)
     if not isinstance(first, Dense) or source.height * source.width == 1 or source.channels >= lanes:
         return model
     weight = model.arrays[first.name]["weight"]
     tuple_map = Map(height=1, width=1, channels=source.size, encoding=source.encoding)
     arrays = {**model.arrays, first.name: {"weight": weight.reshape(len(weight), 1, 1, -1)}}
-    return Model(Network(name=network.name, input=tuple_map, layers=network.layers, classes=network.classes), arrays)
+    return Model(replace(network, input=tuple_map), arrays)

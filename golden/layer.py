@@ -1,8 +1,8 @@
-"""What every layer has: a name, a map in, a map out, arrays with shapes, and its arithmetic."""
+"""What every layer has: a name, the maps that it reads, the map that it makes, arrays with shapes, its arithmetic."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,17 @@ from .encoding import Array, Encoding
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """The H x W x C tensor between two layers (spec B)."""
+    """The tensor between two layers (spec B), without its values.
+
+    Attributes
+    ----------
+    height, width : int
+        Rows and columns, each >= 1.
+    channels : int
+        Values at each position, >= 1.
+    encoding : Encoding
+        Which integers the values may be.
+    """
 
     height: int
     width: int
@@ -43,34 +53,83 @@ class Map:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer(ABC):
-    """Free parameters of one layer. What can be derived is a method of the input map; arrays live in the Model.
+    """The free parameters of one layer, and what the layer computes.
 
-    name : unique in the network: a lower-case letter, then lower-case letters, digits and underscores.
+    A layer doesn't know the maps that it reads: methods get them as ``sources``, in the order of the layer's inputs.
+    The layer's arrays, such as weights, lie in the `Model`.
+
+    Attributes
+    ----------
+    kind : str
+        Of the class: its name in files.
+    input_count : int
+        Of the class: how many maps a layer of this kind reads, >= 1.
+    name : str
+        Unique in the network: a lower-case letter, then lower-case letters, digits and underscores.
+    inputs : tuple of str
+        Names of the maps that the layer reads: of the layers that make them, or `bitloom.golden.graph.INPUT`. By
+        default a layer with one input reads the map of the layer that is listed before it.
     """
 
     kind: ClassVar[str]
+    input_count: ClassVar[int] = 1
     name: str
+    inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})  # came after the first files
 
     def __post_init__(self) -> None:
         word = self.name.replace("_", "a") if isinstance(self.name, str) else ""
         if not (word.isascii() and word.isalnum() and word == word.lower() and self.name[:1].isalpha()):
             raise ValueError(f"layer: name must be lower_snake_case, got {self.name!r}")
+        named = isinstance(self.inputs, tuple) and all(isinstance(name, str) for name in self.inputs)
+        count, default = self.input_count, self.input_count == 1 and self.inputs == ()
+        if not named or not (default or len(self.inputs) == count):
+            maps = "1 map" if count == 1 else f"{count} maps"
+            raise ValueError(f"{self.name}: inputs must be a tuple with the names of {maps}, got {self.inputs!r}")
 
     @abstractmethod
-    def output(self, source: Map) -> Map:
-        """Map that the layer makes from ``source``; ValueError if it can't read such a map."""
+    def output_of(self, sources: Sequence[Map]) -> Map:
+        """The map that the layer makes.
+
+        Parameters
+        ----------
+        sources : sequence of Map
+            The maps that the layer reads.
+
+        Returns
+        -------
+        Map
+
+        Raises
+        ------
+        ValueError
+            If the layer can't read such maps.
+        """
 
     @abstractmethod
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        """(N, H, W, C) int64 of ``source`` -> (N, H', W', C') int64. The definition; obvious, not fast."""
+    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+        """The layer's arithmetic: the definition, obvious and not fast.
 
-    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
-        """Arrays that the layer needs: name -> shape."""
+        Parameters
+        ----------
+        inputs : sequence of (N, H, W, C) int64
+            Values of each map that the layer reads.
+        arrays : mapping of str to array
+            The layer's arrays by name.
+        sources : sequence of Map
+            The maps that the layer reads.
+
+        Returns
+        -------
+        (N, H', W', C') int64
+        """
+
+    def array_shapes_of(self, sources: Sequence[Map]) -> dict[str, tuple[int, ...]]:
+        """Name and shape of each array that the layer needs."""
         return {}
 
-    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
+    def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
         """Raise ValueError unless the arrays have the right names, shapes, integer dtypes and values."""
-        shapes = self.array_shapes(source)
+        shapes = self.array_shapes_of(sources)
         if set(arrays) != set(shapes):
             raise ValueError(f"{self.name}: arrays must be {sorted(shapes)}, got {sorted(arrays)}")
         for key, shape in shapes.items():
@@ -78,3 +137,36 @@ class Layer(ABC):
                 raise ValueError(f"{self.name}.{key}: shape must be {shape}, got {arrays[key].shape}")
             if not np.issubdtype(arrays[key].dtype, np.integer):
                 raise ValueError(f"{self.name}.{key}: dtype must be integer, got {arrays[key].dtype}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneInput(Layer):
+    """A layer that reads one map, ``source``. Methods are those of `Layer` for one map."""
+
+    @abstractmethod
+    def output(self, source: Map) -> Map:
+        """The map that the layer makes from ``source``; ValueError if it can't read such a map."""
+
+    @abstractmethod
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        """(N, H, W, C) int64 values of ``source`` -> (N, H', W', C') int64. The definition; obvious, not fast."""
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        """Name and shape of each array that the layer needs."""
+        return {}
+
+    def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
+        """Raise ValueError unless the arrays have the right names, shapes, integer dtypes and values."""
+        super().check_arrays_of(arrays, [source])
+
+    def output_of(self, sources: Sequence[Map]) -> Map:
+        return self.output(sources[0])
+
+    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+        return self.forward(inputs[0], arrays, sources[0])
+
+    def array_shapes_of(self, sources: Sequence[Map]) -> dict[str, tuple[int, ...]]:
+        return self.array_shapes(sources[0])
+
+    def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
+        self.check_arrays(arrays, sources[0])

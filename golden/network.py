@@ -1,7 +1,7 @@
-"""The one description of a network: an input map and a list of layers. It says nothing about hardware."""
+"""The one description of a network: an input map and a graph of layers. It says nothing about hardware."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,24 +12,52 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 
 from .encoding import Array, Encoding
-from .layer import Layer, Map
+from .graph import INPUT, final, ordered, readers, walk
+from .layer import Layer, Map, OneInput
 
 LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """``layers`` are computed in order, each reading the map before it.
+    """A graph of layers from one input map to one output map, without hardware and without arrays.
 
-    name : lower_snake_case or with dashes.  input : the map of one image.  classes : names of the outputs, if any.
+    Layers name the maps that they read (`Layer.inputs`); by default each reads the map of the layer that is listed
+    before it, and the first one reads the input. The network sorts them: a layer stands behind all whose maps it
+    reads, and names its inputs only where these are not the default. So networks that differ in the list alone are
+    equal, and a chain of layers names no inputs at all.
+
+    Attributes
+    ----------
+    name : str
+        Lower-case words, joined by underscores or dashes.
+    input : Map
+        The map of one image.
+    layers : tuple of Layer
+        All layers, sorted; the last one makes the output.
+    classes : tuple of str
+        Names of the outputs; empty if these have none.
+    reads : dict of str to tuple of str
+        Layer name -> names of the maps that the layer reads, in the order of the layer's inputs.
+    readers : dict of str to tuple of str
+        Map name -> names of the layers that read the map; none read the output.
+    maps : dict of str to Map
+        All maps by name, in the order of the layers; `bitloom.golden.graph.INPUT` is first and the output is last.
+
+    Raises
+    ------
+    ValueError
+        If there is no layer, if names are not unique, if an input doesn't exist, if layers read each other in a
+        circle, if several maps have no reader, or if a layer can't read its maps.
     """
 
     name: str
     input: Map
     layers: tuple[Layer, ...]
     classes: tuple[str, ...] = ()
-    maps: tuple[Map, ...] = field(init=False, repr=False, compare=False)
-    """maps[i] is read by layers[i]; maps[-1] is the output."""
+    reads: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    readers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    maps: Mapping[str, Map] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.layers:
@@ -38,19 +66,55 @@ class Network:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"{self.name}: layer names must be unique, got {name!r} twice")
-        maps = [self.input]
-        for layer in self.layers:
-            maps.append(layer.output(maps[-1]))
-        object.__setattr__(self, "maps", tuple(maps))
+        listed = {layer.name: layer.inputs or (before,) for layer, before in zip(self.layers, [INPUT, *names])}
+        order = ordered(self.name, listed)
+        object.__setattr__(self, "reads", {name: listed[name] for name in order})
+        object.__setattr__(self, "readers", readers(self.name, self.reads))
+        by_name, layers = {layer.name: layer for layer in self.layers}, []
+        maps = {INPUT: self.input}
+        for name, before in zip(order, [INPUT, *order]):
+            layer = by_name[name]
+            inputs = () if layer.input_count == 1 and listed[name] == (before,) else listed[name]
+            layers.append(layer if layer.inputs == inputs else replace(layer, inputs=inputs))
+            maps[name] = layer.output_of([maps[read] for read in listed[name]])
+        object.__setattr__(self, "layers", tuple(layers))
+        object.__setattr__(self, "maps", maps)
 
     @property
     def output(self) -> Map:
-        """The last map."""
-        return self.maps[-1]
+        """The map that no layer reads."""
+        return self.maps[self.layers[-1].name]
 
-    def __iter__(self) -> Iterator[tuple[Layer, Map]]:
-        """Layers with the maps that they read."""
-        return iter(zip(self.layers, self.maps))
+    def sources(self, layer: Layer) -> tuple[Map, ...]:
+        """The maps that a layer of this network reads, in the order of the layer's inputs."""
+        return tuple(self.maps[name] for name in self.reads[layer.name])
+
+    def next_layer(self, name: str) -> Layer | None:
+        """The one layer that reads the map of that name; None where several do, or none."""
+        names = self.readers[name]
+        return next(layer for layer in self.layers if layer.name == names[0]) if len(names) == 1 else None
+
+    def chain(self, user: str) -> list[tuple[OneInput, Map]]:
+        """The layers, each with the map that it reads, for what computes chains of layers only.
+
+        Parameters
+        ----------
+        user : str
+            What needs a chain, for the message, such as ``"training"``.
+
+        Raises
+        ------
+        ValueError
+            If a map has several readers, and so some layer joins maps.
+        """
+        for name, its in self.readers.items():
+            if len(its) > 1:
+                raise ValueError(
+                    f"{self.name}: {user} takes a chain of layers, where one layer reads each map, "
+                    f"got {name} read by {' and '.join(its)}"
+                )
+        one_input = [layer for layer in self.layers if isinstance(layer, OneInput)]  # all: a join needs a fork
+        return [(layer, self.maps[self.reads[layer.name][0]]) for layer in one_input]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""
@@ -74,7 +138,19 @@ class Network:
 
 @dataclass(frozen=True)
 class Model:
-    """A network with its arrays: ``arrays[layer name][array name]``, integers."""
+    """A network with its arrays.
+
+    Attributes
+    ----------
+    network : Network
+    arrays : mapping of str to mapping of str to array
+        ``arrays[layer name][array name]``, integers.
+
+    Raises
+    ------
+    ValueError
+        Unless the arrays are those that the layers need, with right shapes and values.
+    """
 
     network: Network
     arrays: Mapping[str, Mapping[str, Array]]
@@ -84,8 +160,8 @@ class Model:
         for name in self.arrays:
             if name not in names:
                 raise ValueError(f"{self.network.name}: arrays must belong to a layer, got {name!r}")
-        for layer, source in self.network:
-            layer.check_arrays(self.arrays.get(layer.name, {}), source)
+        for layer in self.network.layers:
+            layer.check_arrays_of(self.arrays.get(layer.name, {}), self.network.sources(layer))
 
     def check_images(self, images: Array) -> None:
         """Raise ValueError unless ``images`` is (N, H, W, C) integers of the input map's encoding."""
@@ -98,18 +174,42 @@ class Model:
             )
         source.encoding.check(f"{self.network.name}: images", images)
 
-    def trace(self, images: Array) -> list[Array]:
-        """Every layer's output for (N, H, W, C) images, each (N, H', W', C') int64: the definition."""
+    def walk(self, images: Array) -> Iterator[tuple[str, Array]]:
+        """Compute layer after layer; a map is held no longer than until its last reader is done.
+
+        Parameters
+        ----------
+        images : (N, H, W, C) integers
+            Values of the input map.
+
+        Yields
+        ------
+        tuple of str and (N, H', W', C') int64
+            Each layer's name and its output, in the order of `Network.layers`.
+
+        Raises
+        ------
+        ValueError
+            If the images are not of the input map.
+        """
         self.check_images(images)
-        x, outputs = images.astype(np.int64), []
-        for layer, source in self.network:
-            x = layer.forward(x, self.arrays.get(layer.name, {}), source)
-            outputs.append(x)
-        return outputs
+        layers = {layer.name: layer for layer in self.network.layers}
+
+        def step(name: str, inputs: list[Array]) -> Array:
+            return layers[name].forward_of(inputs, self.arrays.get(name, {}), self.network.sources(layers[name]))
+
+        return walk(self.network.reads, images.astype(np.int64), step)
+
+    def trace(self, images: Array) -> list[Array]:
+        """Every layer's output for (N, H, W, C) images: the definition.
+
+        Each is (N, H', W', C') int64; they come in the order of `Network.layers`.
+        """
+        return [output for _, output in self.walk(images)]
 
     def forward(self, images: Array) -> Array:
-        """The last layer's output: (N, H', W', C') int64."""
-        return self.trace(images)[-1]
+        """The network's output for (N, H, W, C) images: (N, H', W', C') int64."""
+        return final(output for _, output in self.walk(images))
 
 
 def _plain(item: Any) -> dict[str, Any]:

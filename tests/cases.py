@@ -42,15 +42,15 @@ def random_model(network: Network, rng: np.random.Generator) -> Model:
     reach; 3 and 4: just beyond them. Half of the directions, at random, are -1.
     """
     arrays: dict[str, dict[str, np.ndarray]] = {}
-    for index, (layer, source) in enumerate(network):
+    before = None
+    for index, (layer, source) in enumerate(network.chain("a case")):
         if isinstance(layer, Weighted):
             shape = layer.array_shapes(source)["weight"]
             arrays[layer.name] = {"weight": random_values(shape, layer.weight, rng)}
         elif isinstance(layer, Threshold):
-            before = network.layers[index - 1] if index else None
             low, high = source.encoding.low, source.encoding.high
             if isinstance(before, Weighted):
-                low, high = before.accumulator_range(network.maps[index - 1])
+                low, high = before.accumulator_range(*network.sources(before))
             spread = max(1, (high - low) // 8)
             threshold = np.clip(rng.integers(-spread, spread + 1, (source.channels, layer.levels)), low, high)
             for channel, value in enumerate((0, low, high, low - 1, high + 1)[: source.channels]):
@@ -61,13 +61,14 @@ def random_model(network: Network, rng: np.random.Generator) -> Model:
         elif isinstance(layer, Requantise):
             sums = _sums(network, index, arrays)
             arrays[layer.name] = _requantise_arrays(layer, sums, source, index, rng)
+        before = layer
     return Model(network, arrays)
 
 
 def _sums(network: Network, index: int, arrays: Mapping[str, Mapping[str, np.ndarray]]) -> np.ndarray:
     """(samples, C): what layer ``index`` reads when 32 random images come in."""
     x = random_values((32, *network.input.shape), network.input.encoding, np.random.default_rng(index))
-    for layer, source in list(network)[:index]:
+    for layer, source in network.chain("a case")[:index]:
         x = layer.forward(x, arrays.get(layer.name, {}), source)
     return x.reshape(-1, x.shape[-1])
 

@@ -213,7 +213,7 @@ def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
     arrays: dict[str, dict[str, np.ndarray]] = {}
     x = random_images(network, 4, seed + 1)
     reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
-    for layer, source in network:
+    for layer, source in network.chain("a test"):
         if isinstance(layer, Weighted):
             low, high, step = layer.weight.low, layer.weight.high, layer.weight.step
             low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
@@ -273,7 +273,7 @@ def random_model(network: Network, seed: int) -> Model:
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     spread, final = 1, [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
-    for layer, source in network:
+    for layer, source in network.chain("a test"):
         shapes = layer.array_shapes(source)
         if "weight" in shapes:
             values = [-1, 1] if layer.weight == BIPOLAR else [-1, 0, 1]

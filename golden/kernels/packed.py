@@ -23,12 +23,13 @@ import numpy as np
 
 from bitloom.golden import packing
 from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.graph import final, walk
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Dense, Weighted
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model
+from bitloom.golden.network import Model, Network
 
 from .native import BuildError
 from .tiled import conv, cpu
@@ -53,11 +54,9 @@ def forward(
     """
     parts = [np.empty((0, *model.network.output.shape), np.int64)]
     done = 0
-    for x, steps in _batches(model, images, batch):
-        for step in steps:
-            x = step(x)
-        parts.append(x.astype(np.int64))
-        done += len(x)
+    for outputs in _batches(model, images, batch):
+        parts.append(final(outputs).astype(np.int64))
+        done += len(parts[-1])
         if progress is not None:
             progress(done, len(images))
     return np.concatenate(parts)
@@ -65,20 +64,20 @@ def forward(
 
 def trace(model: Model, images: Array, *, batch: int | None = None) -> list[Array]:
     """`Model.trace`, fast: every layer's output, each (N, H', W', C') int64."""
-    parts = [[np.empty((0, *m.shape), np.int64)] for m in model.network.maps[1:]]
-    for x, steps in _batches(model, images, batch):
-        for part, step in zip(parts, steps):
-            x = step(x)
-            part.append(x.astype(np.int64))
+    parts = [[np.empty((0, *model.network.maps[layer.name].shape), np.int64)] for layer in model.network.layers]
+    for outputs in _batches(model, images, batch):
+        for part, output in zip(parts, outputs):
+            part.append(output.astype(np.int64))
     return [np.concatenate(part) for part in parts]
 
 
 def default_batch(model: Model) -> int:
     """Images whose largest matrix of windows has at most `COLUMNS` values; at least 1."""
-    values = [
-        target.positions * layer.fan_in(source) if isinstance(layer, Weighted) else target.size
-        for (layer, source), target in zip(model.network, model.network.maps[1:])
-    ]
+    network, values = model.network, []
+    for layer in network.layers:
+        target = network.maps[layer.name]
+        windows = isinstance(layer, Weighted) and layer.fan_in(*network.sources(layer))
+        values.append(target.positions * (windows or target.channels))
     return max(1, COLUMNS // max(values))
 
 
@@ -88,26 +87,27 @@ def value_dtype(m: Map) -> "np.dtype[Any]":
     return np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
 
 
-Step = Callable[[Array], Array]
-"""A layer as a function of a batch: value_dtype of its source in, value_dtype of its target out."""
+Step = Callable[..., Array]
+"""A layer as a function of a batch: an array of each source, in its value_dtype -> the target, in its value_dtype."""
 
 
-def _batches(model: Model, images: Array, batch: int | None) -> Iterator[tuple[Array, list[Step]]]:
-    """(input of the first layer, the layers) of each batch."""
+def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterator[Array]]:
+    """For each batch: the layers' outputs, in the order of the layers and in the maps' value_dtype."""
     model.check_images(images)
     if batch is not None and batch < 1:
         raise ValueError(f"{model.network.name}: batch must be >= 1, got {batch}")
     size = default_batch(model) if batch is None else batch
-    maps = model.network.maps
-    steps = [
-        _step(layer, source, target, model.arrays.get(layer.name, {}))
-        for layer, source, target in zip(model.network.layers, maps, maps[1:])
-    ]
+    network = model.network
+    steps = {layer.name: _step(layer, network, model.arrays.get(layer.name, {})) for layer in network.layers}
     for start in range(0, len(images), size):
-        yield images[start : start + size].astype(value_dtype(model.network.input)), steps
+        first = images[start : start + size].astype(value_dtype(network.input))
+        yield (output for _, output in walk(network.reads, first, lambda name, inputs: steps[name](*inputs)))
 
 
-def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
+def _step(layer: Layer, network: Network, arrays: Arrays) -> Step:
+    """The layer of ``network`` in the fastest way; by its definition where there is none."""
+    sources, target = network.sources(layer), network.maps[layer.name]
+    source = sources[0]
     if isinstance(layer, Weighted):
         return _weighted(layer, source, target, arrays)
     if isinstance(layer, Threshold):
@@ -116,7 +116,9 @@ def _step(layer: Layer, source: Map, target: Map, arrays: Arrays) -> Step:
         return _max_pool(layer, source, target)
     if isinstance(layer, Requantise):
         return _requantise(layer, target, arrays)
-    return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
+    return lambda *inputs: layer.forward_of([x.astype(np.int64) for x in inputs], arrays, sources).astype(
+        value_dtype(target)
+    )
 
 
 def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step:

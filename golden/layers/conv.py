@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bits
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window
 
 ACCUMULATIONS = ("popcount", "or")
@@ -26,7 +26,7 @@ def product_range(source: Encoding, weight: Encoding) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighted(Layer):
+class Weighted(OneInput):
     """A layer that multiplies features by weights, and accumulates the products of each window.
 
     out_channels : kernels (DON), >= 1.

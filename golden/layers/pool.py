@@ -10,12 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool(Layer):
+class Pool(OneInput):
     """kernel, stride: (rows, columns); padding: (top, left, bottom, right), whose taps are invalid."""
 
     kernel: Pair

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding, signed
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 
 SUM_BITS = 32
 """|x + bias| < 2^31: it fits 32 bits, and so does its negative."""
@@ -30,7 +30,7 @@ MAX_SHIFT = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Requantise(Layer):
+class Requantise(OneInput):
     """Each value for itself: biased, scaled by multiplier / 2^shift of its channel, rounded, clipped to ``encoding``.
 
     encoding : of the output: signed 2..8 bits or unsigned 1..8 bits.

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, bipolar, signed
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 
 
 @dataclass(frozen=True, kw_only=True)
-class Threshold(Layer):
+class Threshold(OneInput):
     """Each of k thresholds gives +-1; the output is their sum, a bipolar value of k bits.
 
     levels : k >= 1, thresholds per channel.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
@@ -50,7 +50,7 @@ def statistics(x: Array) -> Statistics:
 class Block(ABC):
     """How one layer, which reads ``source``, is trained. It has no state: parameters come and go as arguments."""
 
-    def __init__(self, layer: Layer, source: Map, batch: int) -> None:
+    def __init__(self, layer: OneInput, source: Map, batch: int) -> None:
         self.source, self.target = source, layer.output(source)
         magnitude = max(-source.encoding.low, source.encoding.high)
         check_terms(layer.name, batch * max(source.positions, self.target.positions), magnitude)
@@ -173,7 +173,7 @@ class ThresholdBlock(Block):
         return dx * (params["gamma"] * inverse), {"gamma": gamma, "beta": beta}
 
 
-def block(layer: Layer, source: Map, batch: int) -> Block:
+def block(layer: OneInput, source: Map, batch: int) -> Block:
     """The block of a layer; ValueError for a kind that can't be trained here."""
     if isinstance(layer, Weighted):
         return (OrBlock if layer.accumulate == "or" else WeightedBlock)(layer, source, batch)

@@ -88,7 +88,7 @@ class Trained:
     def forward(self, images: Array) -> Array:
         """The network's output by real-valued batch normalisation: (N, H, W, C) -> (N, H', W', C') float64."""
         x = _flat(images)
-        for layer, source in self.network:
+        for layer, source in self.network.chain("training"):
             if layer.name in self.norms:
                 x = signs(self.norms[layer.name].normalise(x))
             else:
@@ -99,7 +99,7 @@ class Trained:
         """The same function in integers."""
         arrays: dict[str, dict[str, Array]] = {}
         reach = self.network.input.encoding.low, self.network.input.encoding.high
-        for layer, source in self.network:
+        for layer, source in self.network.chain("training"):
             if isinstance(layer, Weighted):
                 arrays[layer.name] = {"weight": signs(self.params[layer.name]["weight"]).astype(np.int64)}
                 reach = layer.accumulator_range(source)
@@ -126,14 +126,14 @@ def fit(
         same file give the same result as a run that was never interrupted. ValueError if it is of another run.
     """
     last = _last(network)
-    blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network}
+    blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network.chain("training")}
     _check_data(network, images, labels, recipe.batch)
     state = State.initial(blocks, recipe.seed)
     store = None
     if checkpoint is not None:
         store = Checkpoint(checkpoint, network, recipe, images, labels)
         state.restore(store.read())
-    x, scale = _flat(images), 1 / sqrt(last.fan_in(network.maps[-2]))
+    x, scale = _flat(images), 1 / sqrt(last.fan_in(*network.sources(last)))
     while state.epoch < recipe.epochs:
         loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)
         if store:

@@ -121,12 +121,12 @@ def seeded(network: Network) -> Model:
     }
     arrays: Arrays = {}
     x = calibration_images(network)
-    for index, (layer, source) in enumerate(network):
+    for layer, source in network.chain("calibration"):
         if isinstance(layer, Weighted):
             arrays[layer.name] = {"weight": weights[layer.name]}
         elif isinstance(layer, Threshold):
-            after = network.layers[index + 1 : index + 2]
-            sums = _pass(after[0], source, {}, x) if after and isinstance(after[0], MaxPool) else x
+            after = network.next_layer(layer.name)
+            sums = _pass(after, source, {}, x) if isinstance(after, MaxPool) else x
             sums = sums.reshape(-1, source.channels)  # (samples, C)
             middle = len(sums) // 2
             arrays[layer.name] = _threshold(np.partition(sums, middle, axis=0)[middle][:, None])
@@ -144,10 +144,10 @@ def calibration_images(network: Network) -> Array:
 
 def _weighted(network: Network) -> Iterator[tuple[Weighted, Map, Threshold | None]]:
     """Weighted layers, the maps that they read, and the thresholds after them."""
-    for index, (layer, source) in enumerate(network):
+    for layer, source in network.chain("a file of BNN-PYNQ"):
         if isinstance(layer, Weighted):
-            after = network.layers[index + 1 : index + 2]
-            yield layer, source, after[0] if after and isinstance(after[0], Threshold) else None
+            after = network.next_layer(layer.name)
+            yield layer, source, after if isinstance(after, Threshold) else None
 
 
 def _members(content: bytes) -> dict[str, Array]:

@@ -61,7 +61,7 @@ def cifar_quick_int8() -> Model:
     network = cifar_quick()
     arrays: dict[str, dict[str, Array]] = {}
     x = random_images(CALIBRATION_IMAGES, 0)
-    for index, (layer, source) in enumerate(network):
+    for index, (layer, source) in enumerate(network.chain("calibration")):
         if isinstance(layer, Weighted):
             shape = layer.array_shapes(source)["weight"]
             arrays[layer.name] = {"weight": _random_bytes(shape, WEIGHTS, index)}

@@ -82,7 +82,7 @@ def with_or(model: Model) -> Model:
     layers: list[Layer] = []
     network, gives_bits, changed = model.network, False, False
     last = [layer for layer in network.layers if isinstance(layer, Weighted)][-1:]
-    for layer, source in network:
+    for layer, source in network.chain("a change to OR"):
         if isinstance(layer, Weighted):
             gives_bits = layer not in last and source.encoding == layer.weight == BIPOLAR
             changed |= gives_bits

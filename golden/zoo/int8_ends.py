@@ -48,12 +48,12 @@ def seeded() -> Model:
     network = bnn_int8_ends()
     arrays: dict[str, dict[str, Array]] = {}
     x = _random_bytes((CALIBRATION_IMAGES, *network.input.shape), 0)
-    for index, (layer, source) in enumerate(network):
+    for index, (layer, source) in enumerate(network.chain("calibration")):
         if isinstance(layer, Weighted):
             drawn = np.maximum(_random_bytes(layer.array_shapes(source)["weight"], index + 1), -127)
             arrays[layer.name] = {"weight": np.where(drawn < 0, -1, 1) if layer.weight == BIPOLAR else drawn}
         elif isinstance(layer, Threshold):
-            after = network.layers[index + 1]
+            after = network.next_layer(layer.name)
             sums = _run(after, source, {}, x) if isinstance(after, MaxPool) else x
             sums = np.sort(sums.reshape(-1, source.channels), axis=0)  # (samples, C)
             places = [len(sums) * (level + 1) // (layer.levels + 1) for level in range(layer.levels)]

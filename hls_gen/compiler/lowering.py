@@ -150,7 +150,7 @@ def engine_kinds(network: Network) -> list[str]:
     """The kind of engine that each weighted layer is for: integer, if it has weights of several bits, reads a map of
     integers, other than the input, or is requantised; else binary."""
     kinds: list[str] = []
-    for layer, source in network:
+    for layer, source in network.chain("the compiler"):
         if isinstance(layer, Weighted):
             integers = layer.weight.kind in ("signed", "unsigned") or (kinds and source.encoding.kind != "bipolar")
             kinds.append("integer" if integers else "binary")
@@ -162,7 +162,7 @@ def engine_kinds(network: Network) -> list[str]:
 def _chain(network: Network, first: int) -> list[tuple[Weighted, Map, list[Layer]]]:
     """Each weighted layer from number ``first`` on, the map that it reads, and the layers up to the next one."""
     chain: list[tuple[Weighted, Map, list[Layer]]] = []
-    for layer, source in list(network)[first:]:
+    for layer, source in network.chain("the compiler")[first:]:
         if isinstance(layer, Weighted):
             chain.append((layer, source, []))
         elif chain:

@@ -73,7 +73,7 @@ def shapes(texts: Sequence[str] = ()) -> list[Shape]:
     network = bnn_pynq.cnv()
     binary = [
         Shape(source.channels, layer.out_channels, layer.window(source).kernel[0], source.height, 0)
-        for layer, source in network
+        for layer, source in network.chain("a benchmark")
         if isinstance(layer, Weighted) and source.encoding == BIPOLAR
     ]
     known = [Shape(128, 128, 3, 32, 1), Shape(256, 256, 3, 14, 1), *binary]

@@ -73,7 +73,7 @@ def crosscheck(
     if images < 1:
         raise ValueError(f"crosscheck: images must be >= 1, got {images}")
     given = random_images(model.network, images, 0)
-    golden, stages = model.trace(given), check.stages(model, word_bits)
+    golden, stages = dict(model.walk(given)), check.stages(model, word_bits)
     wrong: dict[str, list[int | None]] = {}
     for done, name in enumerate(names):
         if progress is not None:
@@ -85,7 +85,7 @@ def crosscheck(
             outputs = check.trace(model, given, chosen.convolve, chosen.word_bits or word_bits)
         wrong[name] = [None if x is None else int((x != golden[s.last]).sum()) for s, x in zip(stages, outputs)]
     return [
-        StageResult(model.network.layers[s.first].name, golden[s.last].size, {name: wrong[name][k] for name in names})
+        StageResult(s.layers[0][0].name, golden[s.last].size, {name: wrong[name][k] for name in names})
         for k, s in enumerate(stages)
     ]
 
@@ -102,9 +102,10 @@ def hardware_trace(model: Model, images: np.ndarray, stages: Sequence[check.Stag
     return [run(build, shorter, images).outputs for shorter in cut]
 
 
-def cut_off(model: Model, last: int) -> Model:
+def cut_off(model: Model, last: str) -> Model:
     """The model up to layer ``last``; its name ends with that layer's."""
-    layers = model.network.layers[: last + 1]
+    names = [layer.name for layer in model.network.layers]
+    layers = model.network.layers[: names.index(last) + 1]
     name = f"{model.network.name}-{layers[-1].name.replace('_', '-')}"
     arrays = {layer.name: model.arrays[layer.name] for layer in layers if layer.name in model.arrays}
     return Model(Network(name=name, input=model.network.input, layers=layers), arrays)

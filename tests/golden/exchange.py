@@ -22,7 +22,7 @@ def never_falls(model: Model, index: int) -> Array:
 
     It may be constant over the values of its source's encoding, whatever its direction.
     """
-    layer, source = model.network.layers[index], model.network.maps[index]
+    layer, source = model.network.chain("an exchange")[index]
     if not isinstance(layer, Threshold):
         raise ValueError(f"{layer.name}: must be a threshold layer, got {layer.kind}")
     arrays = model.arrays[layer.name]

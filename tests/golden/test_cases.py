@@ -23,7 +23,7 @@ def test_names_are_unique_and_models_are_the_same_on_every_call():
 
 
 def test_the_odd_is_there():
-    layers = [(layer, source, model) for model in CASES.values() for layer, source in model.network]
+    layers = [(layer, source, model) for model in CASES.values() for layer, source in model.network.chain("a case")]
     windows = [layer for layer, _, _ in layers if isinstance(layer, Conv | Pool)]
     inputs = [model.network.input for model in CASES.values()]
     assert all(m.height != m.width or m.positions <= 4 for m in inputs)
@@ -40,7 +40,7 @@ def test_thresholds_lie_at_both_ends_of_the_reach_and_beyond():
     assert model.arrays["threshold_1"]["threshold"][:5, 0].tolist() == [0, -33, 33, -34, 34]
     for name, model in CASES.items():
         for layer in model.network.layers:
-            if isinstance(layer, Threshold) and model.network.maps[-1].channels > 1:
+            if isinstance(layer, Threshold) and model.network.output.channels > 1:
                 assert set(model.arrays[layer.name]["direction"].tolist()) == {-1, 1}, name
 
 
@@ -52,7 +52,7 @@ def test_every_case_tells_inputs_apart():
 
 
 def test_integer_cases_have_every_width_and_the_odd():
-    layers = [(layer, source, m) for m in INTEGER_CASES.values() for layer, source in m.network]
+    layers = [(layer, source, m) for m in INTEGER_CASES.values() for layer, source in m.network.chain("a case")]
     weighted = [(layer, source) for layer, source, _ in layers if isinstance(layer, Weighted)]
     requantise = [layer for layer, _, _ in layers if isinstance(layer, Requantise)]
     windows = [layer for layer, _, _ in layers if isinstance(layer, Conv | Pool)]
@@ -81,7 +81,7 @@ def test_requantisation_goes_to_its_ends():
     found: dict[str, set[int]] = {"bias": set(), "multiplier": set(), "shift": set()}
     sums = set()
     for model in INTEGER_CASES.values():
-        for layer, source in model.network:
+        for layer, source in model.network.chain("a case"):
             if isinstance(layer, Requantise):
                 for key, values in found.items():
                     values.update(model.arrays[layer.name][key].tolist())

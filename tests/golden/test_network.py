@@ -33,12 +33,13 @@ def test_every_output_is_of_the_map_that_the_layer_promises(name):
     model = CASES[name]
     x = random_images(model, 3, np.random.default_rng(1))
     outputs = model.trace(x)
-    for output, m in zip(outputs, model.network.maps[1:]):
+    for layer, output in zip(model.network.layers, outputs, strict=True):
+        m = model.network.maps[layer.name]
         assert output.shape == (3, *m.shape)
         assert output.dtype == np.int64
         m.encoding.check("output", output)
     np.testing.assert_array_equal(model.forward(x), outputs[-1])
-    assert model.network.output == model.network.maps[-1]
+    assert model.network.output == list(model.network.maps.values())[-1]
 
 
 def test_layers_are_applied_in_order():

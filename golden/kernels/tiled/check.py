@@ -12,6 +12,7 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.kernels import native
+from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
@@ -56,26 +57,39 @@ golden/kernels/tiled/cpu.py."""
 
 @dataclass(frozen=True)
 class Stage:
-    """Layers ``first`` to ``last`` of a network, and their packed convolution if they are binary."""
+    """Layers of a network, one after another, and their packed convolution if they are binary.
 
-    first: int
-    last: int
+    Attributes
+    ----------
+    layers : list of (OneInput, Map)
+        Each layer, with the map that it reads.
+    conv : PackedConv or None
+    """
+
+    layers: list[tuple[OneInput, Map]]
     conv: PackedConv | None
+
+    @property
+    def last(self) -> str:
+        """Name of the last layer."""
+        return self.layers[-1][0].name
 
 
 def stages(model: Model, word_bits: int) -> list[Stage]:
     """The stages of a model. ValueError, naming the layer, for a binary layer that golden.kernels.tiled can't
     compute."""
-    network, found = model.network, list[Stage]()
-    while (index := found[-1].last + 1 if found else 0) < len(network.layers):
-        layer, source, last, conv = network.layers[index], network.maps[index], index, None
-        if isinstance(layer, Weighted):
-            after = network.layers[index + 1] if index + 1 < len(network.layers) else None
-            last += isinstance(after, Threshold)
-            if source.encoding == layer.weight == BIPOLAR:
-                limits = model.arrays[after.name] if isinstance(after, Threshold) else {}
-                conv = from_golden(layer, source, **model.arrays[layer.name], **limits, word_bits=word_bits)
-        found.append(Stage(index, last, conv))
+    found: list[Stage] = []
+    for layer, source in model.network.chain("the check of golden.kernels.tiled"):
+        before = found[-1].layers if found else []
+        if isinstance(layer, Threshold) and len(before) == 1 and isinstance(before[0][0], Weighted):
+            before.append((layer, source))
+            continue
+        conv = None
+        if isinstance(layer, Weighted) and source.encoding == layer.weight == BIPOLAR:
+            after = model.network.next_layer(layer.name)
+            limits = model.arrays[after.name] if isinstance(after, Threshold) else {}
+            conv = from_golden(layer, source, **model.arrays[layer.name], **limits, word_bits=word_bits)
+        found.append(Stage([(layer, source)], conv))
     return found
 
 
@@ -91,7 +105,7 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
     words: Array | None = None
     outputs: list[Array | None] = []
     for stage in stages(model, word_bits):
-        layer = model.network.layers[stage.first]
+        layer = stage.layers[0][0]
         if stage.conv is not None:
             result = convolve(stage.conv, layout.pack(values, word_bits) if words is None else words)
             words = None if stage.conv.threshold is None else result
@@ -101,7 +115,7 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
         else:
             values, words = _plain(model, stage, values), None
         if words is not None:
-            values = 2 * layout.unpack(words, model.network.maps[stage.last + 1].channels).astype(np.int64) - 1
+            values = 2 * layout.unpack(words, model.network.maps[stage.last].channels).astype(np.int64) - 1
         binary = stage.conv is not None or any(output is not None for output in outputs)
         outputs.append(values if binary else None)
     return outputs
@@ -109,9 +123,8 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
 
 def _plain(model: Model, stage: Stage, values: Array) -> Array:
     """The stage's layers by golden's definition."""
-    for index in range(stage.first, stage.last + 1):
-        layer = model.network.layers[index]
-        values = layer.forward(values, model.arrays.get(layer.name, {}), model.network.maps[index])
+    for layer, source in stage.layers:
+        values = layer.forward(values, model.arrays.get(layer.name, {}), source)
     return values
 
 

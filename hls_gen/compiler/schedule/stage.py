@@ -51,7 +51,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
     All other layers work on each position for itself; ValueError if one changes the size of the map.
     """
     found = []
-    for layer, source in network:
+    for layer, source in network.chain("a schedule"):
         if not isinstance(layer, Weighted | Pool):
             target = layer.output(source)
             if (target.height, target.width) != (source.height, source.width):

@@ -179,8 +179,8 @@ def _layers(made: Compiled) -> list[LayerFacts]:
     """The layers of the network, those that an NPU does with a weighted one too."""
     out, npus = [], iter(made.program.mapping)
     npu = 0
-    for layer, (_, source) in zip(made.model.network.layers, made.model.network):
-        after = layer.output(source)
+    for layer, source in made.model.network.chain("a report"):
+        after = made.model.network.maps[layer.name]
         weighted = isinstance(layer, Weighted)
         npu = next(npus) if weighted else npu
         out.append(

@@ -76,7 +76,7 @@ def test_layers_of_bits_are_computed_in_cpp(monkeypatch):
     packed.forward(model, random_images(model, 2, np.random.default_rng(1)))
     binary = [
         layer.name
-        for layer, source in model.network
+        for layer, source in model.network.chain("a case")
         if isinstance(layer, Weighted) and source.encoding == BIPOLAR == layer.weight
     ]
     assert seen == binary != []

@@ -101,7 +101,7 @@ def random_content(network: Network, seed: int) -> dict[str, np.ndarray]:
     """What a file of the network may hold: random weights, those of the padding too, and thresholds near the middle."""
     rng = np.random.default_rng(seed)
     data: dict[str, np.ndarray] = {"classes": np.array(network.classes)}
-    weighted = [(layer, source) for layer, source in network if isinstance(layer, Weighted)]
+    weighted = [(layer, source) for layer, source in network.chain("a test") if isinstance(layer, Weighted)]
     for i, (layer, source) in enumerate(weighted):
         outputs, inputs = PADDED.get((network.name, i), (layer.out_channels, layer.fan_in(source)))
         data[f"W{i}_shape"] = np.array([outputs, inputs])

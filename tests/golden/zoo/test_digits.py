@@ -66,8 +66,8 @@ def test_real_valued_network_equals_the_integer_network_on_every_test_image(digi
 
 
 def test_multiplications_of_an_image():
-    net = digits_cnn()
-    sums = [layer.fan_in(source) * layer.output(source).size for layer, source in net if hasattr(layer, "fan_in")]
+    layers = digits_cnn().chain("a test")
+    sums = [layer.fan_in(source) * layer.output(source).size for layer, source in layers if hasattr(layer, "fan_in")]
     assert sum(sums) == 346_752
 
 

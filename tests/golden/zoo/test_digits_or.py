@@ -88,7 +88,7 @@ def test_replacing_popcount_in_digits_cnn():
     assert [getattr(layer, "accumulate", "") for layer in changed.network.layers] == [
         "popcount", "", "or", "", "or", "popcount",
     ]
-    assert [m.encoding for m in changed.network.maps[3:6]] == [BIPOLAR] * 3
+    assert [changed.network.maps[name].encoding for name in ("conv_2", "pool_2", "conv_3")] == [BIPOLAR] * 3
     for name, arrays in changed.arrays.items():
         assert arrays is model.arrays[name]
 
@@ -102,7 +102,7 @@ def test_replacing_drops_the_thresholds_of_what_were_sums():
     assert [layer.name for layer in changed.network.layers] == ["first", "conv_1", "p", "dense_2", "u"]
     images = random_images(model, 9, np.random.default_rng(2))
     expected = replace(conv, accumulate="or").forward(
-        model.trace(images)[0], model.arrays["conv_1"], model.network.maps[1]
+        model.trace(images)[0], model.arrays["conv_1"], model.network.maps["first"]
     )
     np.testing.assert_array_equal(changed.trace(images)[1], expected)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Conv, Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
@@ -305,7 +305,7 @@ def test_stages_of_a_network():
     assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
 
 
-class Crop(Layer):
+class Crop(OneInput):
     kind = "crop"
 
     def output(self, source):

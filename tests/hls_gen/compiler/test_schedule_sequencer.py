@@ -59,7 +59,7 @@ def random_model(case: Network, seed: int) -> tuple[Model, np.random.Generator]:
     rng = np.random.default_rng(seed)
     arrays = {
         layer.name: {key: rng.choice([-1, 1], shape) for key, shape in layer.array_shapes(source).items()}
-        for layer, source in case
+        for layer, source in case.chain("a test")
     }
     return Model(case, arrays), rng
 
@@ -69,7 +69,7 @@ def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int
     s = schedule(model.network, map_order)
     golden = model.trace(images)
     stream = images.reshape(len(images), -1, images.shape[3])[:, s.input_order].reshape(-1, images.shape[3])
-    for layer, source, t, wanted in zip(model.network.layers, model.network.maps, s.tables, golden):
+    for (layer, source), t, wanted in zip(model.network.chain("a test"), s.tables, golden):
         if isinstance(layer, Weighted):
             reread = layer.out_channels > kernels_per_group
             image = t.image(t.capacity(reread) + ahead, reread)

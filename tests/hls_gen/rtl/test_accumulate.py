@@ -294,7 +294,7 @@ def model_of(network: Network, seed: int) -> Model:
     rng = np.random.default_rng(seed)
     model = random_model(network, rng)
     x = random_images(model, 3, rng)
-    for layer, source in network:
+    for layer, source in network.chain("a test"):
         arrays = model.arrays.get(layer.name, {})
         if getattr(layer, "accumulate", "popcount") == "or":
             positions = layer.window(source).positions(source.height, source.width)

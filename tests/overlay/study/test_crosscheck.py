@@ -97,7 +97,7 @@ def test_requests_are_checked(model, tmp_path):
 
 
 def test_names_of_cut_off_models(model):
-    cut = crosscheck.cut_off(model, 2)
+    cut = crosscheck.cut_off(model, "pool_1")
     assert (cut.network.name, len(cut.network.layers)) == ("small-pool-1", 3)
     assert set(cut.arrays) == {"conv_1", "threshold_1"}
 

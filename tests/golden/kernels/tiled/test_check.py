@@ -33,11 +33,11 @@ def test_most_cases_are_binary():
 @pytest.mark.parametrize(("case", "model"), CASES, ids=[name for name, _ in CASES])
 def test_stages_equal_golden(case, model, name):
     images = random_images(model, 3, np.random.default_rng(5))
-    golden, chosen = model.trace(images), check.IMPLEMENTATIONS[name]
+    golden, chosen = dict(model.walk(images)), check.IMPLEMENTATIONS[name]
     for word_bits in (chosen.word_bits,) if chosen.word_bits else (32, 64):
         outputs = check.trace(model, images, chosen.convolve, word_bits)
         stages = check.stages(model, word_bits)
-        assert [stage.last for stage in stages][-1] == len(model.network.layers) - 1
+        assert [layer.name for stage in stages for layer, _ in stage.layers] == list(golden)
         first = next(k for k, stage in enumerate(stages) if stage.conv)
         assert outputs[:first] == [None] * first
         for stage, output in zip(stages[first:], outputs[first:]):
@@ -65,11 +65,12 @@ def network():
 def test_stages_of_a_mixed_network(network):
     model = random_model(network, np.random.default_rng(0))
     stages = check.stages(model, 64)
-    assert [(s.first, s.last, s.conv is not None) for s in stages] == [
-        (0, 1, False), (2, 2, True), (3, 3, False), (4, 4, False), (5, 6, True), (7, 7, False), (8, 8, True),
+    assert [([layer.name for layer, _ in s.layers], s.conv is not None) for s in stages] == [
+        (["conv_1", "threshold_1"], False), (["conv_2"], True), (["pool_2"], False), (["threshold_2"], False),
+        (["conv_3", "threshold_3"], True), (["pool_3"], False), (["dense_4"], True),
     ]  # fmt: skip
     images = random_images(model, 2, np.random.default_rng(1))
-    golden, outputs = model.trace(images), check.trace(model, images, reference.run, 64)
+    golden, outputs = dict(model.walk(images)), check.trace(model, images, reference.run, 64)
     assert outputs[0] is None
     for stage, output in zip(stages[1:], outputs[1:]):
         assert np.array_equal(output, golden[stage.last])

@@ -1,0 +1,267 @@
+"""Networks as graphs: order, edges, what is held and refused (golden/graph.py, golden/network.py)."""
+
+import json
+import random
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden import file, network
+from bitloom.golden.encoding import signed
+from bitloom.golden.flatten import flat
+from bitloom.golden.graph import INPUT, ordered, readers, walk
+from bitloom.golden.kernels import packed
+from bitloom.golden.kernels.tiled import check
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.train import Recipe, train
+from bitloom.hls_gen.compiler.lowering import engine_kinds, lower
+from bitloom.hls_gen.compiler.schedule import schedule
+from tests.cases import case_map, random_values
+from tests.errors import value_error
+
+from .graphs import SOURCE, Subtract, residual
+
+CHAIN = tuple(Requantise(name=name, encoding=signed(4)) for name in "abcd")
+
+
+def chain(*inputs: tuple[str, ...]) -> Network:
+    return Network(name="n", input=SOURCE, layers=tuple(replace(c, inputs=i) for c, i in zip(CHAIN, inputs)))
+
+
+@pytest.fixture
+def model(monkeypatch) -> Model:
+    monkeypatch.setitem(network.LAYER_KINDS, "subtract", Subtract)
+    rng = np.random.default_rng(1)
+    net, arrays = residual(), {}
+    for layer in net.layers:
+        shapes = layer.array_shapes_of(net.sources(layer))
+        arrays[layer.name] = {key: rng.integers(1, 2, shape) for key, shape in shapes.items()}
+        if "weight" in shapes:
+            arrays[layer.name] = {"weight": random_values(shapes["weight"], layer.weight, rng)}
+    arrays["subtract_3"] = {"sign": np.array([1, -1])}
+    return Model(net, arrays)
+
+
+def images(count: int = 2) -> np.ndarray:
+    return random_values((count, *SOURCE.shape), SOURCE.encoding, np.random.default_rng(7))
+
+
+def by_hand(model: Model, x: np.ndarray) -> list[np.ndarray]:
+    arrays, net = model.arrays, model.network
+    one, two, *_ = (layer.name for layer in net.layers)
+    a = x @ arrays[one]["weight"][:, 0, 0].T
+    b = a @ arrays[two]["weight"][:, 0, 0].T
+    c = (a - b) * [1, -1]
+    bias, multiplier, shift = (arrays["requantise_4"][key] for key in ("bias", "multiplier", "shift"))
+    t = (c + bias) * multiplier
+    d = np.clip(np.sign(t) * ((abs(t) + ((1 << shift) >> 1)) >> shift), -8, 7)
+    e = d - x
+    f = np.einsum("nyxc,oyxc->no", e, arrays["dense_6"]["weight"])[:, None, None]
+    return [a, b, c, d, e, f]
+
+
+def test_a_graph_computes_what_its_edges_say(model):
+    x = images()
+    for result, expected in zip(model.trace(x), by_hand(model, x), strict=True):
+        assert np.array_equal(result, expected)
+    assert np.array_equal(model.forward(x), by_hand(model, x)[-1])
+    assert [name for name, _ in model.walk(x)] == [layer.name for layer in model.network.layers]
+
+
+@pytest.mark.parametrize("batch", [None, 1, 2])
+def test_the_fast_way_equals_the_definition(model, batch):
+    x = images(3)
+    assert np.array_equal(packed.forward(model, x, batch=batch), model.forward(x))
+    for fast, slow in zip(packed.trace(model, x, batch=batch), model.trace(x), strict=True):
+        assert np.array_equal(fast, slow)
+
+
+def test_edges_of_a_graph():
+    net = residual()
+    assert net.reads == {
+        "conv_1": (INPUT,), "conv_2": ("conv_1",), "subtract_3": ("conv_1", "conv_2"), "requantise_4": ("subtract_3",),
+        "subtract_5": ("requantise_4", INPUT), "dense_6": ("subtract_5",),
+    }  # fmt: skip
+    assert net.readers == {
+        INPUT: ("conv_1", "subtract_5"), "conv_1": ("conv_2", "subtract_3"), "conv_2": ("subtract_3",),
+        "subtract_3": ("requantise_4",), "requantise_4": ("subtract_5",), "subtract_5": ("dense_6",), "dense_6": (),
+    }  # fmt: skip
+    assert list(net.maps) == [INPUT, *(layer.name for layer in net.layers)]
+    assert net.output == net.maps["dense_6"]
+    assert net.sources(net.layers[2]) == (net.maps["conv_1"], net.maps["conv_2"])
+    assert [net.next_layer(name) for name in ("conv_1", "conv_2", "dense_6")] == [None, net.layers[2], None]
+
+
+def test_the_list_of_layers_may_have_any_order():
+    net = residual()
+    explicit = [replace(layer, inputs=net.reads[layer.name]) for layer in net.layers]
+    for seed in range(20):
+        random.Random(seed).shuffle(explicit)
+        assert replace(net, layers=tuple(explicit)) == net
+
+
+def test_a_chain_names_no_inputs():
+    """However it is listed: the same network, description and digest as files of before."""
+    plain = chain((), (), (), ())
+    assert [layer.inputs for layer in plain.layers] == [()] * 4
+    assert chain((INPUT,), ("a",), (), ("c",)) == plain
+    assert chain(("c",), (INPUT,), ("b",), ("a",)).reads == {"b": (INPUT,), "c": ("b",), "a": ("c",), "d": ("a",)}
+    assert all("inputs" not in layer for layer in plain.to_dict()["layers"])
+
+
+def test_only_inputs_that_are_not_the_layer_before_are_written(model):
+    data = json.loads(json.dumps(model.network.to_dict()))
+    assert [layer.get("inputs") for layer in data["layers"]] == [
+        None, None, ["conv_1", "conv_2"], None, ["requantise_4", "@input"], None,
+    ]  # fmt: skip
+    assert Network.from_dict(data) == model.network
+
+
+def test_a_graph_in_a_file(model, tmp_path):
+    file.save(model, tmp_path / "model.npz")
+    read = file.load(tmp_path / "model.npz")
+    assert read.network == model.network
+    assert np.array_equal(read.forward(images()), model.forward(images()))
+    assert file.model_digest(read) == file.model_digest(model)
+
+
+def test_a_layer_may_read_a_map_twice():
+    net = Network(name="n", input=SOURCE, layers=(Subtract(name="zero", inputs=(INPUT, INPUT)),))
+    assert net.readers == {INPUT: ("zero", "zero"), "zero": ()}
+    assert not Model(net, {"zero": {"sign": np.ones(2, int)}}).forward(images()).any()
+
+
+class Value:
+    """Something whose end can be seen."""
+
+
+def test_a_value_is_held_until_its_last_reader_is_done():
+    reads = {"a": (INPUT,), "b": ("a",), "c": ("a", "a"), "d": ("c", "b"), "e": ("d",)}
+    alive: dict[str, weakref.ref] = {}
+    seen = {}
+
+    def step(name, values):
+        assert values == [alive[read]() for read in reads[name]]
+        made = Value()
+        alive[name] = weakref.ref(made)
+        return made
+
+    def first():
+        made = Value()
+        alive[INPUT] = weakref.ref(made)
+        return made
+
+    for name, value in walk(reads, first(), step):
+        del value
+        seen[name] = [key for key, ref in alive.items() if ref() is not None]
+    assert seen == {"a": ["a"], "b": ["a", "b"], "c": ["b", "c"], "d": ["d"], "e": ["e"]}
+
+
+def test_order_of_a_graph():
+    reads = {"d": ("b", "c"), "c": ("a",), "b": ("a",), "a": (INPUT,)}
+    assert ordered("n", reads) == ["a", "c", "b", "d"]
+    assert readers("n", reads) == {INPUT: ("a",), "d": (), "c": ("d",), "b": ("d",), "a": ("c", "b")}
+
+
+def test_the_order_of_a_sorted_list_stays():
+    for seed in range(20):
+        draw = random.Random(seed)
+        reads = {f"l{i}": [draw.choice([INPUT, *(f"l{k}" for k in range(i))])] for i in range(12)}
+        assert ordered("n", reads) == list(reads)
+
+
+WIDE = Network(
+    name="wide", input=SOURCE,
+    layers=(Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 1, 1, 1)),
+            Threshold(name="threshold_1"),
+            Conv(name="conv_2", out_channels=2, kernel=(1, 1)),
+            Threshold(name="threshold_2"),
+            Subtract(name="subtract_3", inputs=("threshold_1", "threshold_2"))))  # fmt: skip
+RULE = "takes a chain of layers, where one layer reads each map, got threshold_1 read by conv_2 and subtract_3"
+
+
+@pytest.mark.parametrize(
+    ("call", "user"),
+    [
+        (lambda m: lower(m), "the compiler"),
+        (lambda m: engine_kinds(m.network), "the compiler"),
+        (lambda m: schedule(m.network), "a schedule"),
+        (lambda m: check.stages(m, 64), "the check of golden.kernels.tiled"),
+        (lambda m: train(m.network, images(32), np.zeros(32, int), Recipe(epochs=1)), "training"),
+    ],
+)
+def test_what_needs_a_chain_says_so(call, user):
+    ones = {"threshold": np.zeros((2, 1), int), "direction": np.ones(2, int)}
+    arrays = {
+        "conv_1": {"weight": np.ones((2, 3, 3, 2), int)}, "threshold_1": ones, "threshold_2": ones,
+        "conv_2": {"weight": np.ones((2, 1, 1, 2), int)}, "subtract_3": {"sign": np.ones(2, int)},
+    }  # fmt: skip
+    if user == "training":
+        last = Conv(name="last", out_channels=2, kernel=(3, 4))
+        net = replace(WIDE, layers=(*WIDE.layers, last))
+        model = Model(net, {**arrays, "last": {"weight": np.ones((2, 3, 4, 2), int)}})
+    else:
+        model = Model(WIDE, arrays)
+    with value_error(f"wide: {user} {RULE}"):
+        call(model)
+
+
+def test_a_map_that_several_read_is_not_flattened(model):
+    assert flat(model, 64) is model
+
+
+A = CHAIN[0]
+CIRCLE = "n: layers must not read each other in a circle"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: chain(("x",)), "a: inputs must be layers of n or @input, got 'x'"),
+        (lambda: chain((), ("b",)), f"{CIRCLE}, got b -> b"),
+        (lambda: chain(("d",), (), (), ()), f"{CIRCLE}, got a -> b -> c -> d -> a"),
+        (lambda: chain((), ("c",), ("d",), ("b",)), f"{CIRCLE}, got b -> d -> c -> b"),
+        (
+            lambda: chain((), (), ("a",)),
+            "n: one layer must make the output and every other map be read, got no reader of b, c",
+        ),
+        (
+            lambda: chain((), (INPUT,), (INPUT,)),
+            "n: one layer must make the output and every other map be read, got no reader of a, b, c",
+        ),
+        (lambda: Subtract(name="s"), "s: inputs must be a tuple with the names of 2 maps, got ()"),
+        (lambda: Subtract(name="s", inputs=("a",)), "s: inputs must be a tuple with the names of 2 maps, got ('a',)"),
+        (lambda: replace(A, inputs=("a", "b")), "a: inputs must be a tuple with the names of 1 map, got ('a', 'b')"),
+        (lambda: replace(A, inputs="a"), "a: inputs must be a tuple with the names of 1 map, got 'a'"),
+        (lambda: replace(A, inputs=(1,)), "a: inputs must be a tuple with the names of 1 map, got (1,)"),
+        (
+            lambda: Network(name="n", input=case_map(2, 3, 1), layers=(
+                Conv(name="c", out_channels=1, kernel=(2, 2)), Subtract(name="s", inputs=("c", INPUT)))),
+            "s: maps must have one shape, got (1, 2, 1) and (2, 3, 1)",
+        ),
+        (
+            lambda: Model(chain((), ()), {"a": {}}),
+            "a: arrays must be ['bias', 'multiplier', 'shift'], got []",
+        ),
+        (
+            lambda: Model(Network(name="n", input=SOURCE, layers=(Subtract(name="s", inputs=(INPUT, INPUT)),)),
+                          {"s": {"sign": np.ones(3, int)}}),
+            "s.sign: shape must be (2,), got (3,)",
+        ),
+    ],
+)  # fmt: skip
+def test_graphs_that_are_refused(call, message):
+    with value_error(message):
+        call()
+
+
+def test_bad_inputs_in_a_description():
+    data = chain((), ()).to_dict()
+    data["layers"][1]["inputs"] = ["z"]
+    with value_error("b: inputs must be layers of n or @input, got 'z'"):
+        Network.from_dict(data)

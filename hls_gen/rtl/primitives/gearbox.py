@@ -104,21 +104,3 @@ def divider(in_width: int, out_width: int, pieces: int, side: int = 0, tail_bits
     out_data.assign(bits(rest, 0, out_width))
     out_last.assign(is_last & final)
     return b
-
-
-def chain(
-    b: Block, block: Block, name: str, stream: dict[str, Signal], unused: tuple[str, ...] = (), **fixed: Signal
-) -> dict[str, Signal]:
-    """Instance of a gearbox on ``stream`` (valid, ready, data, last, side); returns the stream that comes out,
-    of which the parts named in ``unused`` are not looked at."""
-    out: dict[str, Signal] = {}
-    ports = dict(fixed)
-    for key, port in block.m.io_variable.items():
-        if key.startswith("in_") and key not in ports:
-            ports[key] = stream[key[3:]]
-        elif key.startswith("out_"):
-            w = 1 if port.width is None else int(port.width)
-            out[key[4:]] = b.wire(f"{name}_{key[4:]}" + ("_unused" if key[4:] in unused else ""), w)
-            ports[key] = out[key[4:]]
-    b.instance(block, name, **ports)
-    return out

@@ -1,0 +1,95 @@
+"""What the parts of an NPU share while they are put together (hls_gen/rtl/shell/npu.py), and how instances are made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+
+
+def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> dict[str, Signal]:
+    """Instance of a module, with a new wire at each port for which nothing is given.
+
+    Parameters
+    ----------
+    b : Block
+        Block that gets the instance.
+    block : Block
+        What it is an instance of.
+    name : str
+        Name of the instance.
+    prefix : str
+        What the names of the new wires begin with; the port's name follows.
+    ports : Signal
+        What is connected to some of the ports.
+
+    Returns
+    -------
+    dict of str to Signal
+        What is connected to each port, clock and reset apart.
+    """
+    made = {port: signal for port, signal in ports.items() if port != "rst"}
+    for port, variable in block.m.io_variable.items():
+        if port not in made and port not in ("clk", "rst"):
+            made[port] = b.wire(f"{prefix}{port}", width(variable))
+    b.instance(block, name, **{**made, "rst": ports.get("rst", b.rst)})
+    return made
+
+
+@dataclass(frozen=True)
+class RingWords:
+    """The words that an NPU and its neighbours in the ring exchange.
+
+    Parameters
+    ----------
+    out_bits : int
+        Width of a word of outlet "ring", which is that of the words of the NPU after.
+    from_bits : bool
+        The NPU is integer and the one before is binary: inlet "ring" has one bit a feature.
+    to_bits : bool
+        The NPU is integer and the one after is binary: outlet "ring" has one bit a feature.
+    """
+
+    out_bits: int
+    from_bits: bool = False
+    to_bits: bool = False
+
+
+@dataclass(frozen=True)
+class NpuContext:
+    """An NPU's block under construction, and the signals that all of its parts need.
+
+    Parameters
+    ----------
+    b : Block
+        The NPU's module.
+    library : Library
+        Where modules come from.
+    npu : Npu
+        Parameters of the NPU.
+    ring : RingWords
+        What its neighbours in the ring give and take.
+    restart : Signal
+        Reset of all parts: the module's reset, or no network runs. A part's own ``rst`` is connected to it, so that
+        all begin with layer 0 when the next network has been loaded.
+    bus : LoadBus
+        The load bus, which writes all loadable memories.
+    settings : mapping of str to Signal
+        Fields of the network row that the NPU looks at (numbers of the last layers and rows), by name.
+    """
+
+    b: Block
+    library: Library
+    npu: Npu
+    ring: RingWords
+    restart: Signal
+    bus: LoadBus
+    settings: Mapping[str, Signal]
+
+    def place(self, block: Block, name: str, **ports: Signal) -> dict[str, Signal]:
+        """Instance of a part, reset by ``restart`` and connected to the load bus if it has loadable memories.
+
+        Parameters and result are those of the function `place`; new wires are called ``name_<port>``.
+        """
+        return place(self.b, block, name, f"{name}_", **{**ports, **self.bus.to(block), "rst": self.restart})

@@ -1,0 +1,95 @@
+"""Engine of an NPU: from words to features and raw values (part of hls_gen/rtl/shell/npu.py).
+
+    inlets --> sequencer --beats--> convolver --results--> results unit --> features, raw values
+                  ^---------------- room for another window -----'
+
+The array never stalls: a window's last beat is issued only where the results unit has a place for what comes of it.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.rtl.array.convolver import convolver
+from bitloom.hls_gen.rtl.primitives.block import Signal
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.results.results import results
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
+
+from .context import NpuContext
+
+
+@dataclass(frozen=True)
+class EngineOutputs:
+    """What the rest of the NPU sees of the engine.
+
+    Parameters
+    ----------
+    features : Stream
+        OL features a word. Without a pool unit its side bits are "last of its map" and the map's outlet.
+    ports : dict of str to Signal
+        What is connected to the ports of the convolution's sequencer, for counters and register STATE.
+    """
+
+    features: Stream
+    ports: dict[str, Signal]
+
+
+def engine(c: NpuContext, words: dict[str, Stream]) -> EngineOutputs:
+    """Sequencer, convolver and results unit.
+
+    Parameters
+    ----------
+    c : NpuContext
+        The NPU; it gets port ``weights_there`` if its weights are streamed and stream ``raw`` if it has outlet "host".
+    words : dict of str to Stream
+        What may be read, by inlet.
+
+    Returns
+    -------
+    EngineOutputs
+        The features; the raw values leave by stream ``raw``.
+    """
+    b, npu = c.b, c.npu
+    # with several accumulators in a PE, the results unit says which of them it reads
+    drain_slot = b.wire("drain_slot", npu.slot_bits) if npu.accumulators > 1 else None
+    room = b.wire("conv_room")  # the results unit can take the results of another window
+    conv = c.place(
+        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=False)),
+        "conv_sequencer",
+        last_layer=c.settings["last_layer"],
+        room=room,
+        **({"weights_there": b.input("weights_there")} if npu.stream_weights else {}),
+        **{port: signal for name, stream in words.items() for port, signal in stream.ports(name).items()},
+    )
+    array = _array(c, conv, drain_slot)
+    raw = Stream.output(b, "raw", npu.ol * npu.acc_bits, last=True) if "host" in npu.outlets else None
+    # One accumulator: a window needs a place when its results leave the array. Several: it takes one with its first
+    # beat, since all kernel groups are at work at a time.
+    taken = conv["beat"] & conv["last" if drain_slot is None else "first"]
+    out = c.place(
+        c.library.get(results, c.library, npu),
+        "results_unit",
+        last_layer=c.settings["last_layer"],
+        taken=taken,
+        **({} if drain_slot is None else {"drain_slot": drain_slot}),
+        result_valid=array["result_valid"],
+        results=array["results"],
+        **({"result_offset": array["result_offset"]} if npu.engine == "binary" else {}),
+        **({} if raw is None else raw.ports("raw")),
+    )
+    room.assign(out["room"])
+    return EngineOutputs(Stream.of(out, "features"), conv)
+
+
+def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:
+    """The convolver, driven by the sequencer; what is connected to its ports."""
+    return c.place(
+        c.library.get(convolver, c.library, c.npu),
+        "convolver",
+        beat=conv["beat"],
+        first=conv["first"],
+        last=conv["last"],
+        kernel_row=conv["kernel_row"],
+        features=conv["word"],
+        **({} if drain_slot is None else {"slot": conv["slot"], "drain_slot": drain_slot}),
+        **({"offset": conv["offset"]} if c.npu.engine == "binary" else {}),
+    )

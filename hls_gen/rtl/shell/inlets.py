@@ -1,0 +1,75 @@
+"""Inlets of an NPU: where the words come from that its convolution takes (part of hls_gen/rtl/shell/npu.py).
+
+    host words --(binariser)-----------------> convolution
+    ring words --> ping-pong pair --(to +-1)-> convolution
+    loop words ------------------------------> convolution
+
+Which inlet is read is said by each layer's row of memory ``inputs`` (hls_gen/rtl/sequencer/writer.py).
+"""
+
+from veriloggen import Cat, Repeat
+
+from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
+from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.results.step import join
+
+from .binariser import binariser
+from .context import NpuContext
+
+
+def inlets(c: NpuContext, loop: Stream | None) -> dict[str, Stream]:
+    """The streams of words that the convolution's sequencer takes.
+
+    Parameters
+    ----------
+    c : NpuContext
+        The NPU; it gets the ports of inlets "host" and "ring".
+    loop : Stream or None
+        Words of the map store, in an NPU with inlet "loop".
+
+    Returns
+    -------
+    dict of str to Stream
+        A stream for each inlet that the NPU has, in the order of ``Npu.inlets``.
+    """
+    found: dict[str, Stream] = {}
+    for name in c.npu.inlets:
+        if name == "host":
+            found[name] = _host(c)
+        elif name == "ring":
+            found[name] = _ring(c)
+        else:
+            assert loop is not None  # the caller makes one for every NPU with this inlet
+            found[name] = loop
+    return found
+
+
+def _host(c: NpuContext) -> Stream:
+    """Words of frames, made binary on their way where the NPU has a binariser."""
+    frame = Stream.input(c.b, "host", c.npu.host_word_bits)
+    if not c.npu.binariser_bits:
+        return frame
+    binary = Stream.wires(c.b, "binary", c.npu.word_bits)
+    unit = c.library.get(binariser, c.library, c.npu)
+    c.place(unit, "binariser", **frame.ports("in"), **binary.ports("out"), last_row=c.settings["binariser_last"])
+    return binary
+
+
+def _ring(c: NpuContext) -> Stream:
+    """Words of the NPU before, through the ping-pong pair, and as features where that NPU sends bits."""
+    word_bits = c.npu.kfp if c.ring.from_bits else c.npu.word_bits
+    before = Stream.input(c.b, "ring", word_bits, last=True)
+    unit, chunked = c.library.get(ping_pong, c.library, c.npu, word_bits), Stream.wires(c.b, "chunked", word_bits)
+    c.place(unit, "ping_pong", **before.ports("in"), **chunked.ports("out"), last_chunk=c.settings["last_chunk"])
+    return chunked.replace(data=_features(c, chunked.data)) if c.ring.from_bits else chunked
+
+
+def _features(c: NpuContext, word: Signal) -> Signal:
+    """A feature of the integer NPU for each bit of ``word``, in two's complement: +1 for a 1, -1 for a 0."""
+    high = c.npu.feature_bits - 1  # the bits above bit 0, which is 1 in +1 and in -1
+    lanes = []
+    for k in range(c.npu.kfp):
+        minus = c.b.wire(f"minus_{k}", 1, ~bits(word, k, 1))
+        lanes.append(Cat(Repeat(minus, high) if high > 1 else minus, const(1, 1)))
+    return c.b.wire("features", c.npu.word_bits, join(lanes))

@@ -1,0 +1,57 @@
+"""Pool of an NPU: from features to pooled words (part of hls_gen/rtl/shell/npu.py).
+
+    features[OL] --> gearbox --> sequencer --beats--> pool unit --> words[PFP]
+                                     ^---- room in its FIFO ---'
+
+The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
+"""
+
+from bitloom.hls_gen.rtl.pool.pool import pool_unit, side_bits
+from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.primitives.block import Signal, bits
+from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
+from bitloom.hls_gen.rtl.primitives.stream import Stream, chain
+from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
+
+from .context import NpuContext
+
+
+def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
+    """The pool's sequencer and unit, behind a gearbox.
+
+    Parameters
+    ----------
+    c : NpuContext
+        The NPU, which has a pool unit.
+    features : Stream
+        OL features a word, ``last`` at the end of each tuple.
+
+    Returns
+    -------
+    Stream
+        Words of PFP features, ``last`` at the end of each tuple; side: last of its map, and the map's outlet.
+    Signal
+        Number of the layer after the one being pooled, 8 bits.
+    """
+    npu, room = c.npu, c.b.wire("pool_room")
+    # the pool's sequencer counts words and needs no ``last``
+    packer = c.library.get(gearbox, npu.ol * npu.feature_bits, npu.pool_word_bits)
+    packed = chain(c.b, packer, "to_pool", features, unused=("last",), rst=c.restart)
+    beats = c.place(
+        c.library.get(sequencer, c.library, SequencerSpec(npu, pool=True)),
+        "pool_sequencer",
+        last_layer=c.settings["last_pool_layer"],
+        room=room,
+        **packed.replace(last=None).ports("in"),
+    )
+    names = ["beat", "first", "last", "tuple_last", "map_last", "index", "word"]
+    names += ["target"] if npu.target_bits else []
+    binary = npu.engine == "binary"
+    names += [] if binary else ["average", "taps"]
+    unit = c.library.get(pool_unit if binary else pool_unit_integer, c.library, npu)
+    pooled = c.place(unit, "pool_unit", **{name: beats[name] for name in names})
+    room.assign(pooled["room"])
+    out, w = Stream.of(pooled, "out"), npu.pool_word_bits
+    # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
+    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, side_bits(npu) - 1)}
+    return out.replace(data=bits(out.data, 0, w), **flags), beats["layer"]

@@ -203,7 +203,7 @@ def _rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
 
 def _waiting(memory: Memory) -> Words:
     """A row of memory ``inputs`` or ``layers``: a layer of one word without a table."""
-    ones = {"words": 1, "hold": 1, "tail": 1, "direct": 1}
+    ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
     return pack_fields(memory, {f.name: np.array([ones.get(f.name, 0)]) for f in memory.fields})
 
 

@@ -68,8 +68,8 @@ class Tables:
         hold = min(tables.capacity(reread), tuples)
         row = {
             "words_minus_1": words - 1,
-            "hold": hold,
-            "tail": hold * words,
+            "hold_tuples": hold,
+            "hold_words": hold * words,
             "direct": int(window_taps > 0),
             "window_taps_minus_1": max(window_taps - 1, 0),
             "windows_minus_1": windows - 1,
@@ -84,7 +84,7 @@ class Tables:
             if counters and not window_taps:
                 row |= counter_fields(counters, words, words * visits * inner if self.kernel else 0)
                 self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
-            del row["hold"]  # hardware holds words: tail
+            del row["hold_tuples"]  # counters count words
         self.layers.append(row)
         self.inputs.append({"words": tuples * words})
         self.flags.append(flags)
@@ -96,10 +96,16 @@ class Tables:
     def append_straight(self, windows: int, words: int) -> None:
         """Rows of a pool layer without windows: it hands ``windows`` tuples on."""
         row = dict.fromkeys(("window_taps_minus_1", "flags_base", "old_base"), 0)
-        row |= {"words_minus_1": words - 1, "hold": 1, "tail": words, "direct": 1, "windows_minus_1": windows - 1}
+        row |= {
+            "words_minus_1": words - 1,
+            "hold_tuples": 1,
+            "hold_words": words,
+            "direct": 1,
+            "windows_minus_1": windows - 1,
+        }
         if self.raster:
             row |= no_counters(self.kernel)
-            del row["hold"]
+            del row["hold_tuples"]
         self.layers.append(row)
         self.inputs.append({"words": windows * words})
         self.ring_words = max(self.ring_words, 2 * words)

@@ -5,7 +5,7 @@ Keys that are not described there are kept by ``npus[n].parameters`` and ignored
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,9 @@ from .npu import renamed
 FORMAT = "bitloom-manifest"
 VERSION = 1
 ACCESS = ("RO", "RW", "RW1C")
+EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
+"""Names of memories' fields in manifests of bitloom 0.1, and the present ones."""
+
 REGISTER_SPACE = 1 << 12
 """Bytes of the AXI4-Lite address space."""
 
@@ -277,6 +280,7 @@ def _npu(entry: Any, where: str) -> Npu:
         item = _Reader(m, f"{where}: memories[{i}]")
         width = item.number("width", 1)
         fields = _fields(item, item.entries("fields") if "fields" in m else [], width)
+        fields = tuple(replace(f, name=EARLIER_FIELDS.get(f.name, f.name)) for f in fields)
         memories.append(Memory(item.text("name"), item.number("id", 0, 255), item.number("depth", 1), width, fields))
     reader.unique("memories: names", [m.name for m in memories])
     reader.unique("memories: ids", [m.id for m in memories])

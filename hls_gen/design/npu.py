@@ -294,8 +294,8 @@ class Npu:
         row = bits_for(self.kernel_rows - 1)
         reading: Fields = [
             ("words_minus_1", ring),
-            *([] if self.raster else [("hold", ring + 1)]),
-            ("tail", ring + 1),
+            *([] if self.raster else [("hold_tuples", ring + 1)]),
+            ("hold_words", ring + 1),
             ("direct", 1),
             ("window_taps_minus_1", bits_for(self.window_taps - 1)),
             ("windows_minus_1", bits_for(self.windows - 1)),

@@ -219,5 +219,6 @@ def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) 
         made.append(tables, 1, visits=visits, reread=again)
     else:
         made.append(tables, 1)
-    return ReadingDemand(hold=int(made.layers[-1]["hold"]), tuples=len(tables.input_order), taps=rows(made.flags),
-                  olds=rows(made.olds), jumps=rows(made.jumps))  # fmt: skip
+    hold = int(made.layers[-1]["hold_tuples"])
+    tuples, taps = len(tables.input_order), rows(made.flags)
+    return ReadingDemand(hold=hold, tuples=tuples, taps=taps, olds=rows(made.olds), jumps=rows(made.jumps))

@@ -98,4 +98,4 @@ def _words(model: Model, folding: Npu, name: str, dataflow: str) -> int:
     made = _plan(model, folding, dataflow)
     number = [p.name for p in made.lowered.passes].index(name)
     row = made.npus[0].conv.layers[number]
-    return int(row["hold"] * (row["words_minus_1"] + 1))
+    return int(row["hold_tuples"] * (row["words_minus_1"] + 1))

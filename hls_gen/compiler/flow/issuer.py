@@ -63,7 +63,7 @@ class Issuer:
                     for group in range(layer.groups):
                         make = self._held_pass if several else self._pass
                         t = yield from make(layer, one, t + 1, group == 0)
-                self.given.extend([t] * (layer.reading.hold * layer.reading.words))
+                self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
                 beats += layer.beats
                 self._table += layer.groups * sum(p[0] for p in windows) - layer.beats
             self.counts.append(Count(t, beats, self._input, self._room, self._table))

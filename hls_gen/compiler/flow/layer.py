@@ -20,7 +20,7 @@ class Reading:
     taps : (windows) valid taps of each window, >= 1; a tap that is visited twice counts as two.
     claiming : (claims) numbers of the taps that claim tuples, counted through all windows, ascending.
     claims : (claims) tuples that each of them claims, >= 1.
-    hold : tuples that are claimed before the first is given back, 1..tuples.
+    hold_tuples : tuples that are claimed before the first is given back, 1..tuples.
     skips : tuples that a tap claims beyond its own cost a cycle each, in every pass over the window.
     """
 
@@ -28,14 +28,14 @@ class Reading:
     taps: Ints
     claiming: Ints
     claims: Ints
-    hold: int
+    hold_tuples: int
     skips: bool = False
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
         """Each tuple is a window of its own."""
         ones = np.ones(windows, np.int64)
-        return cls(words=words, taps=ones, claiming=np.arange(windows), claims=ones, hold=1)
+        return cls(words=words, taps=ones, claiming=np.arange(windows), claims=ones, hold_tuples=1)
 
     @property
     def tuples(self) -> int:
@@ -126,7 +126,7 @@ def passes(reading: Reading, inner: int = 1) -> list[Pass]:
 
 def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
-    words, spare = reading.words, -reading.hold * reading.words
+    words, spare = reading.words, -reading.hold_tuples * reading.words
     for tap, count in zip(reading.claiming.tolist(), reading.claims.tolist()):
         parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [((count - 1) * words, words)]
         for ahead, own in parts:

@@ -109,6 +109,6 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading
         taps=np.bincount(tables.window) * visits,
         claiming=claiming * visits,
         claims=tables.advance[claiming],
-        hold=row["tail"] // words,
+        hold_tuples=row["hold_words"] // words,
         skips=not row.get("by_counters", 0),
     )

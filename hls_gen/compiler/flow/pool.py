@@ -66,7 +66,7 @@ def pool_issuer(
                             break
                         t = out + 2
                     emitted.append(t)
-            given.extend([t] * (reading.hold * words))
+            given.extend([t] * (reading.hold_tuples * words))
 
 
 def outlet(

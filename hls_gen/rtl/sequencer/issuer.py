@@ -55,12 +55,12 @@ class TapAtWork:
     layer_end: Signal
     address: Signal
     words_minus_1: Signal
-    tail: Signal
+    hold_words: Signal
 
     @classmethod
     def registers(cls, b: Block, tap: Tap) -> "TapAtWork":
         """Registers ``at_...`` in ``b``, which take ``tap`` with its step."""
-        names = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "tail")
+        names = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "hold_words")
         return cls(**{name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names})
 
 
@@ -236,7 +236,7 @@ def _count(b: Block, spec: SequencerSpec, tap: Tap, issue: Issue, write: Signal,
         claimed = claimed + claims.ahead
     for value in (counts.arrived, counts.arrived_minus_1):
         b.on(None, (value, add(value, write, count) - claimed))
-    ended = b.wire("ended", count, choose(issue.done & at.layer_end, at.tail, 0, count))
+    ended = b.wire("ended", count, choose(issue.done & at.layer_end, at.hold_words, 0, count))
     returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
     free = counts.free
     b.on(None, (returned, claims.given + ended), (free, free - resize(write, count) + returned))

@@ -25,9 +25,9 @@ class LayerStart:
     ----------
     flags_base, old_base : Signal
         First row of the layer in the memories ``flags`` and ``olds``. A row of each is as wide as its address.
-    hold : Signal or None
+    hold_tuples : Signal or None
         Tuples that the ring holds of the layer: the claim of so many leaves the first of them in use, each claim after
-        that gives one back. Address bits + 1. None with ``raster``, where LayerRow.tail says it in words.
+        that gives one back. Address bits + 1. None with ``raster``, where LayerRow.hold_words says it in words.
     jump_base : Signal or None
         First row of the layer in the memory ``jumps``. None in the pool's sequencer.
     start_row : Signal or None
@@ -41,7 +41,7 @@ class LayerStart:
 
     flags_base: Signal
     old_base: Signal
-    hold: Signal | None = None
+    hold_tuples: Signal | None = None
     jump_base: Signal | None = None
     start_row: Signal | None = None
     y_lead: Signal | None = None
@@ -172,7 +172,7 @@ class LayerRow:
     ----------
     words_minus_1 : Signal
         Words of a tuple, less 1; address bits.
-    tail : Signal
+    hold_words : Signal
         Words that the ring holds of the layer until its last tap is done; address bits + 1.
     direct : Signal
         1: every tap's tuple is new and all windows have the same number of taps, so that no table is needed.
@@ -192,7 +192,7 @@ class LayerRow:
     """
 
     words_minus_1: Signal
-    tail: Signal
+    hold_words: Signal
     direct: Signal
     window_taps_minus_1: Signal
     windows_minus_1: Signal

@@ -30,7 +30,7 @@ class Tap:
         Place of the tuple's first word in the tuple memory; address bits.
     words_minus_1 : Signal
         Words of a tuple, less 1; address bits.
-    tail : Signal
+    hold_words : Signal
         Words that the ring still holds of the layer when its last tap is done; address bits + 1.
     hold_next : Signal
         Of the layer that begins: what its windows keep in the ring; address bits + 1. In words with ``raster``, else in
@@ -61,7 +61,7 @@ class Tap:
     layer_end: Signal
     address: Signal
     words_minus_1: Signal
-    tail: Signal
+    hold_words: Signal
     hold_next: Signal
     gap_words: Signal | None = None
     target: Signal | None = None

@@ -22,7 +22,7 @@ def reading(tables: StageTables, words: int, *, reread: bool = False) -> Reading
         taps=np.bincount(tables.window),
         claiming=claiming,
         claims=tables.advance[claiming],
-        hold=min(tables.capacity(reread), len(tables.input_order)),
+        hold_tuples=min(tables.capacity(reread), len(tables.input_order)),
         skips=True,
     )
 

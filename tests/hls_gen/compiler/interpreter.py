@@ -124,7 +124,7 @@ class Sequencer:
         layer_word = 0
         for layer in cycle(self.layers):
             row = self.row("layers", layer)
-            words, hold, start = row["words_minus_1"] + 1, row["hold"], row.get("start_row", 0)
+            words, hold, start = row["words_minus_1"] + 1, row["hold_tuples"], row.get("start_row", 0)
             after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), layer_word)
             for _ in range(row["windows_minus_1"] + 1):
                 before, landing = after, 0
@@ -159,7 +159,7 @@ class Sequencer:
                             landing, jump = self.row("jumps", jump)["row"], jump + 1
                             kernel_row = group_row + landing
                 after, start = (flag, old, jump, new_word), landing
-            self.free += row["tail"]
+            self.free += row["hold_words"]
             layer_word = new_word
 
 

@@ -101,9 +101,9 @@ def test_the_interpreter_notices_a_wrong_hold(map_order):
     program, images = compile_model(model, design, map_order), random_images(model, 2, np.random.default_rng(3))
     payloads = program.pack_images(images)
     early, late = Device(design, program.parameters), Device(design, program.parameters)
-    early.units[0].row("layers", 0)["hold"] -= 1
+    early.units[0].row("layers", 0)["hold_tuples"] -= 1
     assert (program.unpack_results(early.run(payloads)) != model.forward(images)).any()
-    late.units[0].row("layers", 0)["hold"] += 2
+    late.units[0].row("layers", 0)["hold_tuples"] += 2
     with pytest.raises(Deadlock):
         late.run(payloads)
 

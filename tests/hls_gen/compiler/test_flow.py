@@ -160,7 +160,12 @@ def test_tuple_memory_too_small_for_a_window() -> None:
 def test_passes_of_a_window_with_skips() -> None:
     """Two windows of 2 and 1 taps; the first one's second tap comes behind a tuple that it does not read."""
     made = Reading(
-        words=2, taps=np.array([2, 1]), claiming=np.array([0, 1, 2]), claims=np.array([1, 2, 1]), hold=2, skips=True
+        words=2,
+        taps=np.array([2, 1]),
+        claiming=np.array([0, 1, 2]),
+        claims=np.array([1, 2, 1]),
+        hold_tuples=2,
+        skips=True,
     )
     assert made.tuples == 4
     assert passes(made) == [
@@ -171,7 +176,9 @@ def test_passes_of_a_window_with_skips() -> None:
         (4, 0, [(0, 0, 0, 2)], [(2, 2, 2, 2)]),
         (2, 0, [(0, 2, 0, 2)], []),
     ]
-    first = Reading(words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold=3, skips=True)
+    first = Reading(
+        words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold_tuples=3, skips=True
+    )
     assert passes(first, inner=4) == [(6, 2, [(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 0, 1)], [])]
 
 

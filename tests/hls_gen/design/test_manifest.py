@@ -30,6 +30,15 @@ def test_frame_payload(bits, kfp, frame_words, words):
     assert Manifest.from_dict(data).frame_payload(frame_words) == words
 
 
+def test_fields_of_before():
+    """bitloom 0.1 called what a layer's windows keep in the tuple memory hold (tuples) and tail (words)."""
+    data = manifest_dict()
+    data["npus"][0]["memories"][0]["fields"] = [["hold", 0, 4], ["tail", 4, 8], ["frame_tail", 12, 4]]
+    assert Manifest.from_dict(data).memory(0, "network").fields == (
+        Field("hold_tuples", 0, 4), Field("hold_words", 4, 8), Field("frame_tail", 12, 4)
+    )  # fmt: skip
+
+
 def test_field_of_and_at():
     field = Field("f", 4, 8)
     assert field.of(0xABCDE) == 0xCD

@@ -155,7 +155,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
     tables = Tables(kernel=not pool, raster=True)
     tables.append(part, 1)
     (row,) = tables.layers
-    assert (row["tail"], row["gap_words"]) == (8, 5)
+    assert (row["hold_words"], row["gap_words"]) == (8, 5)
     row |= {"target": 0} if pool else {"kernel_base": 0, "group_rows": 0, "groups_minus_1": 0, "tap_offset": 3}
     tables.inputs[0]["source"] = 0
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=pool))) as bench:

@@ -333,7 +333,7 @@ TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride",
 def tight(request):
     name, order = request.param
     made = made_plan(name, order)
-    words = max(row["tail"] for row in made.npus[0].conv.layers)
+    words = max(row["hold_words"] for row in made.npus[0].conv.layers)
     assert words == TIGHT[request.param]
     rig = Rig(replace(BIG, tuple_words=words), pool=False)
     yield rig, made
@@ -355,7 +355,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
         Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
     made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)], "raster")
-    assert made.npus[0].pool.layers[0]["tail"] == 8
+    assert made.npus[0].pool.layers[0]["hold_words"] == 8
     rig = Rig(replace(BIG, pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
     run(rig.bench, beats, *sources)

@@ -17,8 +17,9 @@ import numpy as np
 import pynq
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.headers import HEADER_WORDS
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import HEADER_WORDS, packets, transfers
+from bitloom.hls_gen.design.packets import packets, transfers
 from bitloom.hls_gen.design.program import Program
 
 from .errors import DeviceError, DigestMismatch

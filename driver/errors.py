@@ -5,7 +5,7 @@ Wrong files and wrong images are ValueErrors, as in golden; these here need a de
 
 from collections.abc import Mapping
 
-from bitloom.hls_gen.design.manifest import ErrorCode
+from bitloom.hls_gen.design.headers import ErrorCode
 
 from .waiting import explain
 

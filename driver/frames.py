@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import HEADER_WORDS, Words, frame_header, pieces
+from bitloom.hls_gen.design.packets import frame_header, pieces
 from bitloom.hls_gen.design.program import Program
 
 

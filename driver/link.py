@@ -21,14 +21,13 @@ from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import describe_header
+from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, IDENT
 
 from .dma import StreamDma
 from .errors import DesignMismatch, DigestMismatch, PacketError, Timeout, TransferError
 from .registers import Counters, Registers
 
 Array = NDArray[Any]
-IDENT = 0x424C4D31
-"""What register IDENT must hold: "BLM1"."""
 LOOKS = 8
 """Looks at the counters within a time-out."""
 LOOK_AGAIN = 0.001
@@ -90,7 +89,7 @@ class Link:
         found = [str(version >> shift & mask) for shift, mask in ((16, 0xFFFF), (8, 0xFF), (0, 0xFF))]
         if found[: wanted.count(".") + 1] != wanted.split("."):
             raise DesignMismatch(f"{self.name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
-        digest = "".join(f"{self.registers.read(f'DIGEST_{i}'):08x}" for i in range(4))
+        digest = "".join(f"{self.registers.read(f'DIGEST_{i}'):08x}" for i in range(DIGEST_REGISTERS))
         if digest != self.manifest.digest[:32]:
             raise DigestMismatch(
                 f"{self.name}: the hardware must have the manifest's digest {self.manifest.digest[:32]}, got {digest}",

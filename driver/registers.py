@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from bitloom.hls_gen.design.manifest import Field, Manifest
+from bitloom.hls_gen.design.fields import Field
+from bitloom.hls_gen.design.manifest import Manifest
 
 COUNTER = re.compile(r"CYCLES|FRAMES|WORDS_IN|WORDS_OUT|NPU\d+_(BEATS|WAIT_\w+)")
 STATE = re.compile(r"NPU(\d+)_STATE")

@@ -14,8 +14,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest, Memory, Npu
-from bitloom.hls_gen.design.packets import Words, load_packet, pack_fields, pack_rows, weights_packet
+from bitloom.hls_gen.design.packets import load_packet, pack_fields, pack_rows, weights_packet
 from bitloom.hls_gen.design.program import Program
 
 from .flow import Deadlock, simulate, spill

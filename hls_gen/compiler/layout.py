@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.gearbox import gear
 
 Ints = NDArray[np.int64]
 Layout = Ints
@@ -43,15 +44,14 @@ def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
 def regroup(layout: Layout, width: int) -> Layout:
     """``layout`` after a gearbox to words of ``width`` (hls_gen/rtl/primitives/gearbox.py); it ends with the tuple."""
     count, have = layout.shape
+    together, pieces = gear(have, width)
     if have <= width:
-        together = width // have
         words = -(-count // together)
         padded = np.full((words * together, have), UNUSED, np.int64)
         padded[:count] = layout
         out = np.full((words, width), UNUSED, np.int64)
         out[:, : together * have] = padded.reshape(words, together * have)
         return out
-    pieces = -(-have // width)
     wide = np.full((count, pieces * width), UNUSED, np.int64)
     wide[:, :have] = layout
     return wide.reshape(count * pieces, width)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-HEADER_BITS = 128
-"""Of a packet."""
+from bitloom.hls_gen.design.headers import HEADER_BITS
+
 MOST_AHEAD = 255
 FRAMES = 4
 """Frames that an estimate plays through; the last one counts."""

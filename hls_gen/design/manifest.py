@@ -7,51 +7,21 @@ Keys that are not described there are kept by ``npus[n].parameters`` and ignored
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from .fields import Field, named
+from .gearbox import gear, geared
+from .headers import ErrorCode
 from .npu import renamed
+from .registers import ACCESS, ADDRESS_BITS, Register
 
 FORMAT = "bitloom-manifest"
 VERSION = 1
-ACCESS = ("RO", "RW", "RW1C")
 EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
 """Names of memories' fields in manifests of bitloom 0.1, and the present ones."""
 
-REGISTER_SPACE = 1 << 12
+REGISTER_SPACE = 1 << ADDRESS_BITS
 """Bytes of the AXI4-Lite address space."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """Bits ``lsb`` to ``lsb + width - 1`` of a register or of a memory row."""
-
-    name: str
-    lsb: int
-    width: int
-    description: str = ""
-
-    def of(self, value: int) -> int:
-        """The field's unsigned content in ``value``."""
-        return (value >> self.lsb) & ((1 << self.width) - 1)
-
-    def at(self, content: int) -> int:
-        """A word that holds ``content`` in this field and 0 elsewhere."""
-        return (content & ((1 << self.width) - 1)) << self.lsb
-
-
-@dataclass(frozen=True)
-class Register:
-    """One 32-bit register at byte ``offset``. access: RO, RW or RW1C."""
-
-    name: str
-    offset: int
-    access: str
-    description: str = ""
-    fields: tuple[Field, ...] = ()
-
-    def field(self, name: str) -> Field:
-        """The field of that name; KeyError with the names that exist."""
-        return _named(self.fields, name, f"register {self.name}: field")
 
 
 @dataclass(frozen=True)
@@ -71,7 +41,7 @@ class Memory:
 
     def field(self, name: str) -> Field:
         """The field of that name; KeyError with the names that exist."""
-        return _named(self.fields, name, f"memory {self.name}: field")
+        return named(self.fields, name, f"memory {self.name}: field")
 
 
 @dataclass(frozen=True)
@@ -93,16 +63,7 @@ class Npu:
 
     def memory(self, name: str) -> Memory:
         """The memory of that name; KeyError with the names that exist."""
-        return _named(self.memories, name, "memory")
-
-
-@dataclass(frozen=True)
-class ErrorCode:
-    """A value of ERROR_CODE, its name and the rule that was broken."""
-
-    code: int
-    name: str
-    rule: str
+        return named(self.memories, name, "memory")
 
 
 @dataclass(frozen=True)
@@ -130,7 +91,7 @@ class Manifest:
 
     def register(self, name: str) -> Register:
         """The register of that name; KeyError with the names that exist."""
-        return _named(self.registers, name, "register")
+        return named(self.registers, name, "register")
 
     def memory(self, npu: int, name: str) -> Memory:
         """Memory ``name`` of NPU ``npu``; KeyError with the names or numbers that exist."""
@@ -145,14 +106,12 @@ class Manifest:
 
     def padded(self, bits: int) -> int:
         """32-bit words that ``bits`` bits take in the stream, padding to the stream word included."""
-        return -(-bits // self.stream_bits) * self.stream_words
+        return gear(bits, self.stream_bits).pieces * self.stream_words
 
     def frame_payload(self, frame_words: int) -> int:
         """32-bit words that ``frame_words`` input words of KFP bits (NPU 0) take in the stream."""
         word = self.npus[0].host_word_bits
-        if word > self.stream_bits:
-            return frame_words * self.padded(word)
-        return -(-frame_words // (self.stream_bits // word)) * self.stream_words
+        return geared(frame_words, word, self.stream_bits) * self.stream_words
 
     @classmethod
     def load(cls, path: str | Path) -> "Manifest":
@@ -243,9 +202,6 @@ class _Reader:
             self.require(values.count(value) == 1, f"{what} must be unique", value)
 
 
-T = TypeVar("T", Field, Register, Memory)
-
-
 def _fields(reader: _Reader, entries: list[Any], width: int) -> tuple[Field, ...]:
     """Fields given as objects or as [name, lsb, width]; checked for overlap and for the row's width."""
     out: list[Field] = []
@@ -295,10 +251,3 @@ def _error(code: str, entry: Any, where: str) -> ErrorCode:
     ok = isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) and text for text in entry)
     reader.require(ok, f"{code} must be [name, rule]", entry)
     return ErrorCode(int(code), entry[0], entry[1])
-
-
-def _named(items: tuple[T, ...], name: str, what: str) -> T:
-    for item in items:
-        if item.name == name:
-            return item
-    raise KeyError(f"{what} must be one of {', '.join(item.name for item in items)}, got {name!r}")

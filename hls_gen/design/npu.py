@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from .lanes import lane_groups
 from .widths import PLACE_BITS, SIDE_BITS, bits_for
 
 Fields = list[tuple[str, int]]
@@ -281,6 +282,21 @@ class Npu:
     def plane_lanes(self) -> int:
         """Channels of an integer input in a word: kfp // (planes + 1) beside each other, else kfp."""
         return self.kfp // (self.planes + 1) if self.planes else self.kfp
+
+    @property
+    def lane_groups(self) -> list[tuple[int, int]]:
+        """(first lane, lanes) of each lane group of a binary PE; one group without planes."""
+        return lane_groups(self.kfp, self.planes)
+
+    @property
+    def pool_side_bits(self) -> int:
+        """Bits that go with a word of the pool unit: last of its tuple, last of its map, the map's outlet."""
+        return 2 + self.target_bits
+
+    @property
+    def pool_sum_bits(self) -> int:
+        """Width of a sum of 2^COUNT_BITS features, of which an average is made."""
+        return self.feature_bits + COUNT_BITS
 
     @property
     def pool_index_bits(self) -> int:

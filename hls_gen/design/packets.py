@@ -5,44 +5,16 @@ word.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .headers import HEADER_WORDS, Header, Words, check
 from .manifest import Manifest, Memory
 
-HEADER_WORDS = 4
-MASK = 0xFFFFFFFF
 Array = NDArray[Any]
-Words = NDArray[np.uint32]
-
-
-@dataclass(frozen=True)
-class Header:
-    """A packet's header, decoded.
-
-    memory : id; of WEIGHTS: ``ahead``, streamed layers that may be unfinished.  address : first row.
-    length : rows or input words.  last : the frame ends the results' transfer, the layer's weights are whole.
-    """
-
-    kind: int
-    npu: int
-    memory: int
-    address: int
-    length: int
-    last: bool = False
-
-    def words(self, magic: int) -> Words:
-        """(4,) uint32, the check word included."""
-        word0 = self.kind | int(self.last) << 4 | self.memory << 8 | self.npu << 16 | magic << 24
-        return np.array([word0, self.address, self.length, ~(word0 ^ self.address ^ self.length) & MASK], np.uint32)
-
-    @classmethod
-    def of(cls, word0: int, address: int, length: int) -> "Header":
-        """Decode words 0 to 2. The magic byte and the check are not looked at."""
-        return cls(word0 & 15, word0 >> 16 & 255, word0 >> 8 & 255, address, length, bool(word0 >> 4 & 1))
 
 
 def frame_header(manifest: Manifest, frame_words: int, last: bool = False) -> Words:
@@ -137,7 +109,7 @@ def packets(
     position, number = 0, 0
     while position < len(words):
         where, head = f"{name}: packet {number}", [int(w) for w in words[position : position + HEADER_WORDS]]
-        if len(head) < HEADER_WORDS or head[0] >> 24 != manifest.packet_magic or head[3] != ~_xor(head) & MASK:
+        if len(head) < HEADER_WORDS or head[0] >> 24 != manifest.packet_magic or head[3] != check(*head[:3]):
             raise ValueError(f"{where}: must begin with a header, got {_hex(head)}")
         header = Header.of(*head[:3])
         if header.kind != manifest.packet_kinds.get(kind):
@@ -215,10 +187,6 @@ def describe_header(manifest: Manifest, word0: int, address: int, length: int) -
     memories = manifest.npus[header.npu].memories if header.npu < len(manifest.npus) else ()
     memory = f"memory {header.memory}" + "".join(f" ({m.name})" for m in memories if m.id == header.memory)
     return f"LOAD of npu {header.npu} {memory}, {length} rows from row {address} {raw}"
-
-
-def _xor(head: list[int]) -> int:
-    return head[0] ^ head[1] ^ head[2]
 
 
 def _hex(words: list[int]) -> str:

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import veriloggen
 
 from bitloom.hls_gen.check import check
+from bitloom.hls_gen.design.headers import MAGIC, errors, kinds
 from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.registers import register_map
 from bitloom.hls_gen.rtl.array.popcount import Body
-from bitloom.hls_gen.rtl.shell.loader import MAGIC, errors, kinds
-from bitloom.hls_gen.rtl.shell.registers import register_map
 from bitloom.hls_gen.rtl.shell.top import TOP, top
 
 Target = Literal["simulation", "synthesis"]
@@ -82,7 +82,7 @@ def manifest(design: Design, digest: str) -> dict[str, Any]:
         "spill_words": design.spill_words,
         "registers": [r.to_dict() for r in register_map(design)],
         "packet": {"magic": MAGIC, "kinds": kinds(design)},
-        "errors": {str(k): list(v) for k, v in errors(design).items()},
+        "errors": {str(e.code): [e.name, e.rule] for e in errors(design)},
         "vlnv": VLNV,
         "top": TOP,
         "verilog": f"{TOP}.v",

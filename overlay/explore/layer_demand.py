@@ -21,9 +21,9 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.sizing import geometry
 from bitloom.hls_gen.compiler.tables import Tables, rows
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu, least_acc_bits
-from bitloom.hls_gen.rtl.array.convolver import LATENCY, processing_element
-from bitloom.hls_gen.rtl.results.results import CREDITS
 from bitloom.overlay.build.reference_designs import needs_integer
 
 SMALL_MAP = 16
@@ -109,7 +109,7 @@ class LayerDemand:
         steps = -(-npu.kgp // npu.ol) * self.levels
         taps, count = self._counts
         if npu.accumulators == 1:
-            steps = max(steps, -(-(steps + array_latency(npu) + 1) // CREDITS))
+            steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
             return int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
         return int((np.maximum(taps * beats, steps) * count).sum()) * groups
@@ -146,16 +146,6 @@ class LayerDemand:
     def pool_beats(self, npu: Npu) -> int:
         """Beats of the pool unit a frame."""
         return self.pool_taps * geared(self.steps(npu), npu.ol, npu.pfp)
-
-
-def array_latency(npu: Npu) -> int:
-    """Cycles from the last beat of a group to its results."""
-    return LATENCY + processing_element(npu)[1]
-
-
-def geared(words: int, source: int, target: int) -> int:
-    """Words that ``words`` of one tuple become in a gearbox (hls_gen.compiler.layout.regroup)."""
-    return -(-words // (target // source)) if source <= target else words * -(-source // target)
 
 
 def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:

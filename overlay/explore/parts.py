@@ -7,12 +7,9 @@ stores.py). A part's ``module`` is the beginning of its module's name in the Ver
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.array.pe import CHUNK, extra_stage, groups
-from bitloom.hls_gen.rtl.pool.pool import FIFO_WORDS, side_bits
-from bitloom.hls_gen.rtl.pool.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
-from bitloom.hls_gen.rtl.shell.top import MAP_HELD
 
 from .memory import mapped
 
@@ -74,12 +71,14 @@ def _shell(design: Design) -> Iterator[Part]:
     yield Part("registers", "registers_block", {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state})
     yield Part("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
     word = first.host_word_bits
+    pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
-        yield from _collector(stream, -(-word // stream), word, 0)
+        yield from _collector(stream, together, word, 0)
     elif word < stream:
-        name = f"divide_{stream}_to_{stream // word}x{word}_tail"
-        yield Part("divider", name, {"one": 1, "width": stream, "pieces": bits_for(stream // word)})
-    yield Part("fifo", "fifo_1x16", _fifo(1, 16))
+        name = f"divide_{stream}_to_{pieces}x{word}_tail"
+        yield Part("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
+    flags = timing.FRAMES_IN_FLIGHT
+    yield Part("fifo", f"fifo_1x{flags}", _fifo(1, flags))
     if design.spill_words:
         width = first.word_bits + 1
         yield Part("fifo", f"fifo_{width}x{design.spill_words}", _fifo(width, design.spill_words))
@@ -118,9 +117,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
     yield Part("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
-    integer, w = npu.engine == "integer", npu.pool_word_bits + side_bits(npu)
+    integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
     yield Part(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
-    words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS
+    words = timing.pool_fifo_words(npu)
     yield Part("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
     if integer:
         yield Part("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp)
@@ -142,11 +141,12 @@ def _array(npu: Npu, n: int) -> Iterator[Part]:
     if npu.accumulate == "or":
         yield Part("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.kgp, True)
         return
-    found = groups(npu)
-    chunks = sum(-(-size // CHUNK) for _, size in found)
+    found = npu.lane_groups
+    chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
     features = {"one": 1, "lanes": lanes, "acc": acc, "bits": sum(bits_for(size) for _, size in found),
                 "triples": sum(size // 3 for _, size in found), "singles": sum(size % 3 for _, size in found),
-                "several": acc * several, "choice": choice, "chunks": chunks * bits_for(lanes) * extra_stage(npu),
+                "several": acc * several, "choice": choice,
+                "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
                 "both": acc * (npu.accumulate == "both")}  # fmt: skip
     if npu.planes:
         features |= {"planes": npu.planes, "plain": lanes * bool(npu.code_bits)}
@@ -176,16 +176,16 @@ def _host(npu: Npu, stream: int, n: int) -> Iterator[Part]:
         return
     yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    yield Part("fifo", f"fifo_{npu.word_bits + 1}x{MAP_HELD}", _fifo(npu.word_bits + 1, MAP_HELD), n)
+    yield Part("fifo", f"fifo_{npu.word_bits + 1}x{timing.MAP_HELD}", _fifo(npu.word_bits + 1, timing.MAP_HELD), n)
     yield from gear(npu.word_bits, stream, 0, n)
 
 
 def gear(source: int, target: int, side: int, n: int) -> Iterator[Part]:
     """The gearbox from words of ``source`` bits to words of ``target``."""
+    together, pieces = gearbox.gear(source, target)
     if source <= target:
-        yield from _collector(source, target // source, target, side, n)
+        yield from _collector(source, together, target, side, n)
     else:
-        pieces = -(-source // target)
         name = f"divide_{source}_to_{pieces}x{target}" + (f"_side_{side}" if side else "")
         yield Part("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
@@ -197,5 +197,5 @@ def _collector(width: int, count: int, target: int, side: int, n: int | None = N
 
 
 def _fifo(width: int, depth: int) -> Features:
-    small = depth <= 64
+    small = depth <= timing.LUT_RAM_WORDS
     return {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from bitloom.hls_gen.design.npu import Design
-from bitloom.hls_gen.rtl.shell.registers import VERSION
+from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.synthesis import Area, area
 from bitloom.overlay.area.yosys import yosys_version
 from bitloom.overlay.cli.show import bar, grid, one_line_errors

@@ -3,20 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.pool.divide import sum_bits
-from bitloom.hls_gen.rtl.pool.pool import FIFO_WORDS, side_bits
-from bitloom.hls_gen.rtl.pool.pool_integer import FIFO_WORDS as INTEGER_FIFO_WORDS
-from bitloom.hls_gen.rtl.primitives.counters import WIDTH
-from bitloom.hls_gen.rtl.primitives.fifo import LUT_RAM_DEPTH
-from bitloom.hls_gen.rtl.primitives.ping_pong import LUT_RAM_WORDS
-from bitloom.hls_gen.rtl.shell.top import MAP_HELD
 
 SUMS = "sums"
 """The accumulators of the PEs."""
-HOST_COUNTERS = 4
-"""Counters beside those of the NPUs."""
 ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
 """Loadable memories that are read at once."""
 
@@ -54,30 +47,29 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     if npu.pool:
         yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
         integer = npu.engine == "integer"
-        w = npu.pfp * sum_bits(npu) if integer else npu.pfp
+        w = npu.pfp * npu.pool_sum_bits if integer else npu.pfp
         yield Store("pool_queue", w, 1 << npu.pool_index_bits, 0)
-        words = INTEGER_FIFO_WORDS if integer else FIFO_WORDS
-        yield Store("pool_fifo", npu.pool_word_bits + side_bits(npu), words, 0)
+        yield Store("pool_fifo", npu.pool_word_bits + npu.pool_side_bits, timing.pool_fifo_words(npu), 0)
     if "loop" in npu.inlets:
-        yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > LUT_RAM_DEPTH))
+        yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > timing.LUT_RAM_WORDS))
     if "ring" in npu.inlets:
         depth = 2 << bits_for(npu.buffer_words - 1)
-        yield Store("buffers", npu.word_bits, depth, int(depth > LUT_RAM_WORDS))
+        yield Store("buffers", npu.word_bits, depth, int(depth > timing.LUT_RAM_WORDS))
     if "host" in npu.outlets:
-        yield Store("map_held", npu.word_bits + 1, MAP_HELD, 0)
+        yield Store("map_held", npu.word_bits + 1, timing.MAP_HELD, 0)
 
 
 def counter_rows(design: Design) -> int:
     """Rows of the memory of the design's counters."""
-    return 1 << max(2, (HOST_COUNTERS + sum(len(npu.pulses) for npu in design.npus) - 1).bit_length())
+    return 1 << max(2, (len(counter_names(design)) - 1).bit_length())
 
 
 def stores(design: Design) -> Iterator[Store]:
     """The memories of a design."""
     for npu in design.npus:
         yield from npu_stores(npu, design.stream_bits)
-    yield Store("frame_flags", 1, 16, 0)
-    yield Store("counts", WIDTH, counter_rows(design), 0)
+    yield Store("frame_flags", 1, timing.FRAMES_IN_FLIGHT, 0)
+    yield Store("counts", COUNTER_BITS, counter_rows(design), 0)
     if design.spill_words:
         width = design.npus[0].word_bits + 1
-        yield Store("spill_store", width, design.spill_words, int(design.spill_words > LUT_RAM_DEPTH))
+        yield Store("spill_store", width, design.spill_words, int(design.spill_words > timing.LUT_RAM_WORDS))

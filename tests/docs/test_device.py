@@ -9,11 +9,11 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.headers import ERRORS, MAGIC, kinds
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, cascade
+from bitloom.hls_gen.design.registers import register_map
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.hls_gen.rtl.shell.loader import ERRORS, MAGIC, kinds
-from bitloom.hls_gen.rtl.shell.registers import register_map
 from bitloom.overlay.build.reference_designs import DIGITS
 
 from .blocks import ROOT
@@ -79,9 +79,9 @@ def test_fields():
 
 def test_error_codes():
     told = {int(code): (name, rule) for code, name, rule in rows(section("Packets")) if name.isupper()}
-    assert {code: name for code, (name, _) in told.items()} == {code: name for code, (name, _) in ERRORS.items()}
-    for code, (name, rule) in ERRORS.items():
-        assert told[code][1].startswith(rule), name
+    assert {code: name for code, (name, _) in told.items()} == {error.code: error.name for error in ERRORS}
+    for error in ERRORS:
+        assert told[error.code][1].startswith(error.rule), error.name
 
 
 def test_packets():

@@ -10,9 +10,10 @@ one for the other.
 from collections.abc import Sequence
 from itertools import cycle as again
 
+from bitloom.hls_gen.design.gearbox import gear
+
 from .kahn import Wait
 from .streams import Sink
-from .system import gear
 
 
 class Gearbox:

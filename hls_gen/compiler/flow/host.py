@@ -4,16 +4,11 @@ Cycle 0 is the first in which the NPUs run: that after the header of the first f
 the next word ready and always takes a result.
 """
 
-from .kahn import Stamps, Wait
-from .system import gear
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.headers import HEADER_BITS
 
-HEADER_BITS = 128
-JUDGING = 2
-"""Cycles from a header's last word to its acceptance."""
-FRAMES_IN_FLIGHT = 16
-"""Frames whose flags the loader keeps, and one more at the output."""
-HELD_WORDS = 4
-"""Words of a last map that wait in front of the output."""
+from .kahn import Stamps, Wait
 
 
 class Frames:
@@ -60,13 +55,13 @@ class Frames:
 
     def _accept(self) -> bool:
         """Take the next frame's header, if as many frames may be in flight."""
-        frame, cycle = len(self.accepted), self._beat + self._header + JUDGING
+        frame, cycle = len(self.accepted), self._beat + self._header + timing.JUDGING
         if not frame:
             cycle = -1
-        if frame >= FRAMES_IN_FLIGHT:
-            cycle = max(cycle, self.accepted[frame - FRAMES_IN_FLIGHT] + 2)
-        if frame > FRAMES_IN_FLIGHT:
-            first = frame - FRAMES_IN_FLIGHT - 1
+        if frame >= timing.FRAMES_IN_FLIGHT:
+            cycle = max(cycle, self.accepted[frame - timing.FRAMES_IN_FLIGHT] + 2)
+        if frame > timing.FRAMES_IN_FLIGHT:
+            first = frame - timing.FRAMES_IN_FLIGHT - 1
             if len(self._done) <= first:
                 self.word = (self._done, first)
                 return False
@@ -100,7 +95,7 @@ class MapResults:
         self._words, self._done = words, done
         self._together, self._pieces = gear(word_bits, stream_bits)
         self._number = 0
-        self._outs = [-1] * HELD_WORDS
+        self._outs = [-1] * timing.MAP_HELD
         """Cycles in which the latest words left the memory of the FIFO."""
         self._taken = self._free = -1
         """Cycle in which the gearbox took the latest word, and from which on it takes the next."""

@@ -10,16 +10,15 @@ needs room can be late, so a pass costs as many steps here as it claims tuples, 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
+from bitloom.hls_gen.design import timing
+
 from .kahn import Stamps, Steps, Wait
 from .layer import Claim, Layer, Pass, passes
 from .streams import Sink, Source
-from .system import CREDITS, Unit
+from .system import Unit
 
 Passing = Generator[tuple[Wait, ...], None, int]
 """Part of a process: waits as ``Steps`` does, then returns a cycle."""
-
-FIRST_STEP = 1
-"""Cycle in which the first tap is taken from the tables."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,8 @@ class Issuer:
 
     def steps(self, layers: Sequence[Layer], frames: int) -> Steps:
         """The process: beats of the layers, round and round."""
-        several, t, beats = self.unit.accumulators > 1, FIRST_STEP, 0
-        self._table = FIRST_STEP + 1
+        several, t, beats = self.unit.accumulators > 1, timing.FIRST_STEP, 0
+        self._table = timing.FIRST_STEP + 1
         plans = [(layer, passes(layer.reading, layer.inner)) for layer in layers]
         for _ in range(frames):
             for layer, windows in plans:
@@ -78,7 +77,7 @@ class Issuer:
             if rest:
                 shift = yield from self._claim(rest, shift, 1)
             self._input += shift - start
-        t, number = shift + cycles - 1, len(self.arrived) - CREDITS
+        t, number = shift + cycles - 1, len(self.arrived) - timing.CREDITS
         if number >= 0:
             if len(self.credit) <= number:
                 yield ((self.credit, number),)

@@ -8,8 +8,9 @@
 
 from collections.abc import Sequence
 
+from bitloom.hls_gen.design import timing
+
 from .gearbox import Gears
-from .issuer import FIRST_STEP
 from .kahn import Stamps, Steps
 from .layer import Reading, passes
 from .system import Unit
@@ -26,7 +27,7 @@ def pool_issuer(
 ) -> Steps:
     """Process: beats of the pool unit. emitted : those of last taps.  taken : by the gearbox behind the FIFO."""
     latency, limit = unit.pool_latency, unit.pool_room
-    t, claimed, known = FIRST_STEP, 0, 0
+    t, claimed, known = timing.FIRST_STEP, 0, 0
     plans = [(reading, passes(reading)) for reading in readings]
     for _ in range(frames):
         for reading, windows in plans:

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, replace
 
+from bitloom.hls_gen.design import timing
+
 from .kahn import Deadlock
 from .simulate import FRAMES, simulate
-from .streams import LUT_RAM_WORDS
 from .system import System
 
 
@@ -36,7 +37,7 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
 def smooth(system: System, frames: int = FRAMES) -> int:
     """Words of a spill store in which nobody ever waits for room. Deadlock where no size helps."""
     held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
-    return held + 2 * (held > LUT_RAM_WORDS)  # a registered ready keeps so many free
+    return held + 2 * (held > timing.LUT_RAM_WORDS)  # a registered ready keeps so many free
 
 
 def _finishes(system: System, frames: int) -> bool:

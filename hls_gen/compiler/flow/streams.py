@@ -13,12 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .kahn import Stamps, Wait
+from bitloom.hls_gen.design import timing
 
-LUT_RAM_WORDS = 64
-"""Deeper FIFOs have a registered ready (hls_gen/rtl/primitives/fifo.py)."""
-GIVE_BACK = 2
-"""Cycles from the tap that gives a word of a tuple memory back to the write that may take its place."""
+from .kahn import Stamps, Wait
 
 
 class Sink(Protocol):
@@ -60,7 +57,7 @@ class Ring:
             if len(self._given) <= over:
                 self.room = (self._given, over)
                 return None
-            cycle = max(cycle, self._given[over] + GIVE_BACK)
+            cycle = max(cycle, self._given[over] + timing.GIVE_BACK)
         self._written.append(cycle)
         return cycle
 
@@ -80,7 +77,7 @@ class Fifo:
     def put(self, cycle: int) -> int | None:
         """See Sink."""
         depth, puts = self._depth, self._puts
-        if depth is not None and depth > LUT_RAM_WORDS:
+        if depth is not None and depth > timing.LUT_RAM_WORDS:
             while True:  # ready is a register: it knows of what happened two cycles ago, and keeps a word free
                 known = len(puts) - (bool(puts) and puts[-1] == cycle - 1)
                 over = known - (depth - 1)

@@ -3,22 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bitloom.hls_gen.design.gearbox import geared
+
 from .layer import Layer, Reading
-
-CREDITS = 2
-"""Kernel groups whose results may be on their way, with one accumulator a PE (hls_gen/rtl/results/results.py)."""
-
-
-def gear(source: int, target: int) -> tuple[int, int]:
-    """(words put together, pieces a word is cut into) from ``source`` lanes to ``target``
-    (hls_gen/rtl/primitives/gearbox.py)."""
-    return (target // source, 1) if source <= target else (1, -(-source // target))
-
-
-def geared(words: int, source: int, target: int) -> int:
-    """Words that ``words`` of one tuple become."""
-    together, pieces = gear(source, target)
-    return -(-words // together) * pieces
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
     beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
     feature word, a cycle later -----------------------------^
 
-One beat a cycle, no stall inside. ``result_valid`` comes ``LATENCY`` + that of the PE cycles after the last beat of a
+One beat a cycle, no stall inside. ``result_valid`` comes ``timing.array_latency`` cycles after the last beat of a
 window; the results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the
 upper one.
 """
@@ -12,18 +12,15 @@ from collections.abc import Callable
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 
-from .pe import pe, pe_latency
-from .pe_collect import pe_collect, pe_collect_latency
-from .pe_integer import pe_integer, pe_integer_latency
-from .pe_or import LATENCY as PE_OR_LATENCY
+from .pe import pe
+from .pe_collect import pe_collect
+from .pe_integer import pe_integer
 from .pe_or import pe_or
-
-LATENCY = 1
-"""Cycles from a beat to its row and word at the outputs of the memories."""
 
 
 def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:
@@ -31,14 +28,10 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
 
     ``last`` and ``code`` come one cycle before the result.
     """
+    latency = timing.pe_latency(npu)
     if npu.collect:
-        return pe_collect, pe_collect_latency(npu), 0
-    if npu.engine == "integer":
-        make, latency = pe_integer, pe_integer_latency(npu)
-    elif npu.accumulate == "or":
-        make, latency = pe_or, PE_OR_LATENCY
-    else:
-        make, latency = pe, pe_latency(npu)
+        return pe_collect, latency, 0
+    make = pe_integer if npu.engine == "integer" else pe_or if npu.accumulate == "or" else pe
     return make, latency, latency - 1
 
 
@@ -72,7 +65,7 @@ def convolver(library: Library, npu: Npu) -> Block:
 
     part = library.loadable(b, memory, bus, row, read=beat, style=npu.kernel_ram)
     make, latency, begins = processing_element(npu)
-    at_total, at_begin = LATENCY + latency - 1, LATENCY + begins
+    at_total, at_begin = timing.ARRAY_READ + latency - 1, timing.ARRAY_READ + begins
     valid_line = delayed(b, beat, "beat", at_begin, init=0)
     first_line = delayed(b, first, "first", at_begin)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)

@@ -25,6 +25,7 @@ from functools import reduce
 
 from veriloggen import Cat, Repeat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -42,26 +43,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .accumulator import accumulator
 from .popcount import popcount
-from .popcount_planes import groups as plane_groups
 from .popcount_planes import popcount_planes, times, weighted_bits
-
-CHUNK = 64
-"""Lanes of one popcount module; wider words are summed in one more register stage."""
-
-
-def groups(npu: Npu) -> list[tuple[int, int]]:
-    """(first lane, lanes) of each lane group."""
-    return plane_groups(npu.kfp, npu.planes) if npu.planes else [(0, npu.kfp)]
-
-
-def extra_stage(npu: Npu) -> bool:
-    """Whether a popcount is wide enough to take two register stages."""
-    return max(lanes for _, lanes in groups(npu)) > CHUNK
-
-
-def pe_latency(npu: Npu) -> int:
-    """Cycles from features to result."""
-    return 4 if extra_stage(npu) else 3
 
 
 def pe(library: Library, npu: Npu) -> Block:
@@ -142,15 +124,15 @@ def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> 
 def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of matches."""
     chunks, lanes = [], npu.kfp
-    for i, start in enumerate(range(0, lanes, CHUNK)):
-        n = min(CHUNK, lanes - start)
+    for i, start in enumerate(range(0, lanes, timing.POPCOUNT_LANES)):
+        n = min(timing.POPCOUNT_LANES, lanes - start)
         ones = b.wire(f"ones_{i}", bits_for(n))
         ports = {"features": bits(features, start, n), "weights": bits(weights, start, n)}
         b.instance(library.get(popcount, n, library.popcount_body), f"popcount_{i}", **ports, count=ones)
         part = b.reg(f"part_{i}", bits_for(n), init=None)
         b.on(None, (part, ones))
         chunks.append(part)
-    if not extra_stage(npu):
+    if not timing.counts_in_parts(npu):
         return chunks[0]
     count = b.reg("count", bits_for(lanes), init=None)
     b.on(None, (count, reduce(lambda a, c: a + c, [resize(c, bits_for(lanes)) for c in chunks])))

@@ -20,20 +20,13 @@ from functools import reduce
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .pe import CHUNK
 from .popcount import popcount
-
-
-def pe_collect_latency(npu: Npu) -> int:
-    """Cycles from the features of a window's last beat to result."""
-    if npu.accumulate == "or":
-        return 2
-    return 3 if npu.collect <= CHUNK else 4
 
 
 def pe_collect(library: Library, npu: Npu) -> Block:
@@ -78,15 +71,16 @@ def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signa
 def _counts(b: Block, library: Library, collected: Signal, n: int) -> list[Signal]:
     """Numbers of ones in the parts of the register; two registers later if there are several parts, else one."""
     counts = []
-    for k, start in enumerate(range(0, n, CHUNK)):
-        size = min(CHUNK, n - start)
+    for k, start in enumerate(range(0, n, timing.POPCOUNT_LANES)):
+        size = min(timing.POPCOUNT_LANES, n - start)
         ones = b.wire(f"ones_{k}", bits_for(size))
         ports = {"features": bits(collected, start, size), "weights": const(-1, size), "count": ones}
         b.instance(library.get(popcount, size, library.popcount_body), f"popcount_{k}", **ports)
         counts.append(ones)
-    if n <= CHUNK:
+    if n <= timing.POPCOUNT_LANES:
         return counts
-    parts = [b.reg(f"part_{k}", bits_for(min(CHUNK, n - k * CHUNK)), init=None) for k in range(len(counts))]
+    sizes = [min(timing.POPCOUNT_LANES, n - low) for low in range(0, n, timing.POPCOUNT_LANES)]
+    parts = [b.reg(f"part_{k}", bits_for(size), init=None) for k, size in enumerate(sizes)]
     for part, ones in zip(parts, counts):
         b.on(None, (part, ones))
     return parts

@@ -10,27 +10,12 @@ have them); ``result`` holds from the ``last`` beat of a window to that of the n
 
 from functools import reduce
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, product, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .accumulator import accumulator
-
-ARITY = 4
-"""Terms that one stage of sums adds."""
-
-
-def sum_stages(npu: Npu) -> int:
-    """Register stages of the adder tree, at least 1."""
-    stages, terms = 1, -(-npu.kfp // ARITY)
-    while terms > 1:
-        stages, terms = stages + 1, -(-terms // ARITY)
-    return stages
-
-
-def pe_integer_latency(npu: Npu) -> int:
-    """Cycles from features to result."""
-    return 3 + sum_stages(npu)
 
 
 def pe_integer(library: Library, npu: Npu) -> Block:
@@ -56,11 +41,12 @@ def pe_integer(library: Library, npu: Npu) -> Block:
         term = b.reg(f"product_{k}", npu.feature_bits + npu.weight_bits, init=None)
         b.on(None, (term, product(feature, weight)))
         terms.append(term)
-    for stage in range(sum_stages(npu)):
+    for stage in range(timing.sum_stages(npu)):
         sums = []
-        for i in range(0, len(terms), ARITY):
-            part = b.reg(f"sum_{stage}_{i // ARITY}", npu.acc_bits, init=None)
-            b.on(None, (part, reduce(lambda a, c: a + c, [sign_extend(t, npu.acc_bits) for t in terms[i : i + ARITY]])))
+        for i in range(0, len(terms), timing.SUM_TERMS):
+            part = b.reg(f"sum_{stage}_{i // timing.SUM_TERMS}", npu.acc_bits, init=None)
+            wide = [sign_extend(t, npu.acc_bits) for t in terms[i : i + timing.SUM_TERMS]]
+            b.on(None, (part, reduce(lambda a, c: a + c, wide)))
             sums.append(part)
         terms = sums
     accumulator(b, library, npu, lambda base: terms[0] + base, valid, first, last)

@@ -16,9 +16,6 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .accumulator import accumulator
 
-LATENCY = 2
-"""Cycles from features to result."""
-
 LANES = 3
 """Lanes of one register."""
 

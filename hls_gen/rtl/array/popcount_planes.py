@@ -5,7 +5,7 @@
     weights[lanes] --+                 +--> rest: whether lane 0 matches, which neither sum has
 
 One word a cycle, latency 1 cycle, ``stages`` with wide groups. ``rest`` is for the accumulator's carry in, where a
-bit costs nothing. Lane groups: ``groups``. Two bodies behind the same ports and the same module name, as in
+bit costs nothing. Lane groups: ``lane_groups``. Two bodies behind the same ports and the same module name, as in
 popcount.py:
 
 ``countones``   for simulation: a register of ``lanes`` matches, ``$countones`` of each group, shifted and added.
@@ -29,6 +29,8 @@ from functools import reduce
 
 from veriloggen import Cat, SystemTask
 
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.lanes import lane_groups
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, resize
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
@@ -36,26 +38,15 @@ from bitloom.hls_gen.rtl.primitives.block import width as width_of
 from .carry_save import Bit, Columns, add, compress, matches_by_threes
 from .popcount import Body
 
-CHUNK = 64
-"""Lanes up to which a group is counted in one stage."""
-
-
-def groups(lanes: int, planes: int) -> list[tuple[int, int]]:
-    """(first lane, lanes) of each lane group: group 0 also has the constant lanes, the last one what is left over.
-    Source: docs/decisions/0003, "Bit planes"."""
-    size = lanes // (planes + 1)
-    spare = lanes - size * (planes + 1)
-    return [(0, 2 * size)] + [((g + 1) * size, size + spare * (g == planes - 1)) for g in range(1, planes)]
-
 
 def stages(lanes: int, planes: int) -> int:
     """Cycles from a word to its sums."""
-    return 2 if max(count for _, count in groups(lanes, planes)) > CHUNK else 1
+    return 2 if max(count for _, count in lane_groups(lanes, planes)) > timing.POPCOUNT_LANES else 1
 
 
 def weighted_bits(lanes: int, planes: int) -> int:
     """Width of ``weighted``, two's complement."""
-    *others, (_, last) = groups(lanes, planes)
+    *others, (_, last) = lane_groups(lanes, planes)
     top = sum(count << g for g, (_, count) in enumerate(others)) - 1
     return 1 + max(bits_for(top), bits_for((last << planes - 1) - 1))
 
@@ -92,7 +83,7 @@ def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> 
     """The sums by $countones."""
     lanes, w = width_of(match), width_of(out["weighted"])
     shifted = []
-    for g, (low, n) in enumerate(groups(lanes, planes)[:w]):
+    for g, (low, n) in enumerate(lane_groups(lanes, planes)[:w]):
         low, n = (low + 1, n - 1) if g == 0 else (low, n)
         part = bits(match, low, n)
         count = b.wire(f"count_{g}", bits_for(n), part if n == 1 else SystemTask("countones", part))
@@ -112,7 +103,7 @@ def times(value: Signal, shift: int, w: int) -> Signal:
 def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:
     """What each output adds up, from the same registers."""
     made: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
-    for g, (low, n) in enumerate(groups(width_of(match), planes)):
+    for g, (low, n) in enumerate(lane_groups(width_of(match), planes)):
         group = range(low, low + n) if g else range(1, n)  # lane 0 is ``rest``
         singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
         ones = matches_by_threes(b, match, group, singles, f"{g}_")

@@ -14,19 +14,13 @@ from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, product, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-LATENCY = 4
-POWER = 23
-
-
-def sum_bits(npu: Npu) -> int:
-    """Width of a sum of 2^COUNT_BITS features."""
-    return npu.feature_bits + COUNT_BITS
+POWER = RECIPROCAL_BITS
 
 
 def divide(library: Library, npu: Npu) -> Block:
     """Divider of one lane; with ``average`` 0 the sum's low bits come out as they are."""
     b = Block(library.name("divide", npu), reset=False)
-    w, out = sum_bits(npu), npu.feature_bits
+    w, out = npu.pool_sum_bits, npu.feature_bits
     inputs = (("sum", w), ("count", COUNT_BITS), ("average", 1), ("reciprocal", RECIPROCAL_BITS))
     given = {name: (b.input(name, bit_count), bit_count) for name, bit_count in inputs}
     quotient = b.output_reg("quotient", out, init=None)

@@ -10,21 +10,15 @@ stalls inside.
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 
-FIFO_WORDS = 16
-
-
-def side_bits(npu: Npu) -> int:
-    """Bits that go with a word: last of its tuple, last of its map, the map's outlet."""
-    return 2 + npu.target_bits
-
 
 def side_inputs(b: Block, npu: Npu) -> list[Signal]:
-    """These bits as input ports, in this order, low bits first."""
+    """Ports of the bits that go with a word (``Npu.pool_side_bits``): last of its tuple, last of its map, outlet."""
     target = [b.input("target", npu.target_bits)] if npu.target_bits else []
     return [b.input("tuple_last"), b.input("map_last"), *target]
 
@@ -33,7 +27,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     """The max pool unit of ``npu``."""
     b = Block(library.name("pool_unit", npu))
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")
-    flags, side_width = side_inputs(b, npu), side_bits(npu)
+    flags, side_width = side_inputs(b, npu), npu.pool_side_bits
     index = b.input("index", npu.pool_index_bits)
     word = b.input("word", npu.pfp)
     room = b.output("room")
@@ -64,7 +58,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     )
     ready = b.wire("fifo_ready_unused")
     b.instance(
-        library.get(fifo, library, npu.pfp + side_width, FIFO_WORDS),
+        library.get(fifo, library, npu.pfp + side_width, timing.pool_fifo_words(npu)),
         "out_fifo",
         in_valid=b.wire("emit", 1, valid & here["last"]),
         in_ready=ready,

@@ -8,6 +8,7 @@ FIFO; ``room`` goes back to the sequencer, nothing stalls inside.
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import COUNT_BITS, Npu
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend, signed_at_least
@@ -15,12 +16,8 @@ from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from bitloom.hls_gen.rtl.results.step import join
 
-from .divide import LATENCY, divide, sum_bits
-from .pool import side_bits, side_inputs
-
-FIFO_WORDS = 24
-MARGIN = LATENCY + 6
-"""Words that may be on their way when ``room`` falls."""
+from .divide import divide
+from .pool import side_inputs
 
 
 def pool_unit_integer(library: Library, npu: Npu) -> Block:
@@ -29,7 +26,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
     memory = npu.memory("reciprocals")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last, average = b.input("beat"), b.input("first"), b.input("last"), b.input("average")
-    flags, side_width = side_inputs(b, npu), side_bits(npu)
+    flags, side_width = side_inputs(b, npu), npu.pool_side_bits
     index, taps = b.input("index", npu.pool_index_bits), b.input("taps", COUNT_BITS)
     word = b.input("word", npu.pool_word_bits)
     room = b.output("room")
@@ -38,7 +35,7 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    w = sum_bits(npu)
+    w = npu.pool_sum_bits
     valid = b.reg("valid")
     b.on(None, (valid, beat))
     here = {name: b.reg(f"at_{name}", init=None) for name in ("first", "last", "average")}
@@ -83,11 +80,12 @@ def pool_unit_integer(library: Library, npu: Npu) -> Block:
         read_row=place,
         read_data=so_far,
     )
-    emit = delayed(b, b.wire("emit", 1, valid & here["last"]), "emit", LATENCY, init=0)[-1]
-    late_side = delayed(b, side, "side", LATENCY, side_width)[-1]
+    emit = delayed(b, b.wire("emit", 1, valid & here["last"]), "emit", timing.DIVIDE_LATENCY, init=0)[-1]
+    late_side = delayed(b, side, "side", timing.DIVIDE_LATENCY, side_width)[-1]
     ready = b.wire("fifo_ready_unused")
+    words, margin = timing.pool_fifo_words(npu), timing.pool_fifo_margin(npu)
     b.instance(
-        library.get(fifo, library, npu.pool_word_bits + side_width, FIFO_WORDS, MARGIN),
+        library.get(fifo, library, npu.pool_word_bits + side_width, words, margin),
         "out_fifo",
         in_valid=emit,
         in_ready=ready,

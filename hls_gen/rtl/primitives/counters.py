@@ -8,12 +8,11 @@ pulses up to then in it; ``clear`` takes effect at once.
 
 from collections.abc import Mapping
 
+from bitloom.hls_gen.design.registers import COUNTER_BITS as WIDTH
 from bitloom.hls_gen.design.widths import bits_for
 
 from .block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero, resize, sub, width
 from .memory import Library, ram
-
-WIDTH = 32
 
 
 def counters(

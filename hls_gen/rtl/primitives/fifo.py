@@ -7,18 +7,17 @@ One word a cycle each way; ``out`` is a register. Small ones are LUT RAM. From 6
 ``room``: at least ``margin`` words can be taken.
 """
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import bits_for
 
 from .block import Block, add, all_of, any_of, choose, const, eq, nonzero, sub
 from .memory import Library, ram
 
-LUT_RAM_DEPTH = 64
 
-
-def fifo(library: Library, width: int, depth: int, margin: int = 4) -> Block:
+def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MARGIN) -> Block:
     """FIFO of at least ``depth`` words (stored: depth, and one in the output register)."""
-    b = Block(f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != 4 else ""))
-    block_ram = depth > LUT_RAM_DEPTH
+    b = Block(f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != timing.FIFO_MARGIN else ""))
+    block_ram = depth > timing.LUT_RAM_WORDS
     in_valid, in_data = b.input("in_valid"), b.input("in_data", width)
     in_ready = b.output_reg("in_ready", init=1) if block_ram else b.output("in_ready")
     out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
@@ -40,7 +39,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = 4) -> Block:
     b.on(get, (read_row, step(read_row)))
     b.on(put & ~get, (level, add(level, 1, count_width)))
     b.on(~put & get, (level, sub(level, 1, count_width)))
-    b.on(None, (room, level < const(max(depth - margin - 1, 1), count_width)))
+    b.on(None, (room, level < const(timing.room_words(depth, margin), count_width)))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))
     ports = {"write": put, "write_row": write_row, "write_data": in_data, "read_row": read_row}

@@ -9,6 +9,7 @@ Narrower: a word leaves in ceil(in / out) pieces, low part first. One word a cyc
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.widths import bits_for
 
 from .block import Block, Signal, add, any_of, bits, choose, const, eq, resize
@@ -16,11 +17,10 @@ from .block import Block, Signal, add, any_of, bits, choose, const, eq, resize
 
 def gearbox(in_width: int, out_width: int, side: int = 0) -> Block:
     """Width change of a stream whose words carry ``last`` and ``side`` more bits."""
-    return (
-        collector(in_width, out_width, out_width // in_width, side)
-        if in_width <= out_width
-        else divider(in_width, out_width, -(-in_width // out_width), side)
-    )
+    together, pieces = gear(in_width, out_width)
+    if in_width <= out_width:
+        return collector(in_width, out_width, together, side)
+    return divider(in_width, out_width, pieces, side)
 
 
 def _ports(b: Block, in_width: int, out_width: int, side: int) -> tuple[Signal, ...]:

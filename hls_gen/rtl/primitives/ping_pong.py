@@ -10,14 +10,13 @@ inside a chunk; ``out`` is a register. Latency: 2 cycles from a chunk's last wor
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
 from .block import Block, add, all_of, any_of, choose, eq, resize
 from .layer_counter import layer_counter
 from .memory import Library, LoadBus, ram
-
-LUT_RAM_WORDS = 64
 
 
 def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
@@ -73,7 +72,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
         "read_row": b.wire("read_row", place + 1, Cat(reads, read_word)),
     }
     depth = 2 << place
-    if depth > LUT_RAM_WORDS:
+    if depth > timing.LUT_RAM_WORDS:
         b.instance(library.get(ram, word_bits, depth, latency=1), "buffers", **ports, read=get, read_data=out_data)
     else:
         word, held = b.wire("word", word_bits), b.reg("held", word_bits, init=None)

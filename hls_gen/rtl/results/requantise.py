@@ -14,6 +14,7 @@ from itertools import pairwise
 from veriloggen import Repeat
 from veriloggen.core.vtypes import Srl
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import MULTIPLIER_BITS, SHIFT_BITS, Npu
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -34,7 +35,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 
 from .step import Step, join, values_of
 
-STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
+STAGES = timing.REQUANTISE_STAGES
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:

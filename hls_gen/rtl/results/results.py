@@ -11,6 +11,7 @@ PE a result waits in its place, at ``drain_slot``, and ``room`` says whether ano
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -34,8 +35,6 @@ from .requantise import requantise
 from .step import Step
 from .threshold import threshold
 
-CREDITS = 2
-
 
 def results(library: Library, npu: Npu) -> Block:
     """The results unit of ``npu``."""
@@ -56,7 +55,7 @@ def results(library: Library, npu: Npu) -> Block:
     finish, load = b.wire("finish"), b.wire("load")
     count = npu.slot_bits + 1 if several else 2
     credits, given_back = (
-        b.reg("credits", count, init=npu.accumulators if several else CREDITS),
+        b.reg("credits", count, init=npu.accumulators if several else timing.CREDITS),
         load if several else finish,
     )
     b.on(taken & ~given_back, (credits, sub(credits, 1, count)))

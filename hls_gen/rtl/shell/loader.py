@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import headers, timing
+from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.npu import MEMORY_BITS, TAIL_BITS, Design
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -35,32 +37,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, split
 
 from .streamed_weights import unfinished_layers
 
-MAGIC = 0xB1
-KINDS = {"LOAD": 1, "FRAME": 2}
-WEIGHTS = 3
-"""Kind of the packets that only designs with ``stream_weights`` know."""
-ERRORS = {
-    1: ("BAD_HEADER", "word 0 begins with 0xB1 and word 3 is the check"),
-    2: ("BAD_KIND", "kind is 1 or 2"),
-    3: ("BAD_NPU", "the NPU exists"),
-    4: ("BAD_MEMORY", "the memory exists"),
-    5: ("BAD_RANGE", "rows >= 1 and first row + rows <= depth of the memory"),
-    6: ("BAD_FRAME", "the frame has as many input words as the loaded network says"),
-    7: ("TRUNCATED", "tlast does not come before the end of a packet"),
-    8: ("NOT_LOADED", "a network row was loaded since the last reset"),
-}
-FRAMES_IN_FLIGHT = 16
 STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
-
-
-def kinds(design: Design) -> dict[str, int]:
-    """Kinds of packets that ``design`` takes."""
-    return {**KINDS, **({"WEIGHTS": WEIGHTS} if design.npus[0].stream_weights else {})}
-
-
-def errors(design: Design) -> dict[int, tuple[str, str]]:
-    """Error codes of ``design``: name and rule."""
-    return {**ERRORS, **({2: ("BAD_KIND", "kind is 1, 2 or 3")} if design.npus[0].stream_weights else {})}
 
 
 @dataclass(frozen=True)
@@ -104,7 +81,7 @@ def loader(library: Library, design: Design) -> Block:
 
     # LOAD payload
     kind, memory, npu_number = bits(header[0], 0, 4), bits(header[0], 8, 8), bits(header[0], 16, 8)
-    is_weights = b.wire("is_weights", 1, eq(kind, WEIGHTS)) if npu.stream_weights else None
+    is_weights = b.wire("is_weights", 1, eq(kind, headers.WEIGHTS)) if npu.stream_weights else None
     if is_weights is not None:
         memory = b.wire("target_memory", 8, choose(is_weights, npu.memory("kernels").id, memory, 8))
     depth, banks = _memory_shape(b, design, npu_number, memory, port)
@@ -138,28 +115,28 @@ def loader(library: Library, design: Design) -> Block:
     b.on(
         None,
         (end_ok, all_of(nonzero(header[2]), end <= resize(depth, 33))),
-        (whole, eq(bits(header[0], 24, 8), MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
+        (whole, eq(bits(header[0], 24, 8), headers.MAGIC) & eq(header[3], ~(header[0] ^ header[1] ^ header[2]))),
         (frame_ok, eq(header[2], network["frame_words"])),
     )
     is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
     other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
     b.on(
         None,
-        (is_load, eq(kind, KINDS["LOAD"])),
-        (is_frame, eq(kind, KINDS["FRAME"])),
+        (is_load, eq(kind, headers.LOAD)),
+        (is_frame, eq(kind, headers.FRAME)),
         (other_npu, npu_number > const(len(design.npus) - 1, 8)),
         (no_memory, eq(depth, 0)),
     )
     rows = is_load if is_weights is None else is_load | is_weights
     needs_network = is_frame if is_weights is None else is_frame | is_weights
     rules = [
-        (~whole, 1),
-        (~any_of(is_load, is_frame, *([] if is_weights is None else [is_weights])), 2),
-        (other_npu, 3),
-        (is_load & no_memory, 4),
-        (rows & ~end_ok, 5),
-        (needs_network & ~loaded, 8),
-        (is_frame & ~frame_ok, 6),
+        (~whole, headers.BAD_HEADER),
+        (~any_of(is_load, is_frame, *([] if is_weights is None else [is_weights])), headers.BAD_KIND),
+        (other_npu, headers.BAD_NPU),
+        (is_load & no_memory, headers.BAD_MEMORY),
+        (rows & ~end_ok, headers.BAD_RANGE),
+        (needs_network & ~loaded, headers.NOT_LOADED),
+        (is_frame & ~frame_ok, headers.BAD_FRAME),
     ]
     verdict: Signal = const(0, 4)
     for broken, number in reversed(rules):
@@ -167,11 +144,11 @@ def loader(library: Library, design: Design) -> Block:
     verdict = b.wire("verdict", 4, verdict)
     passed = b.wire("passed", 1, eq(verdict, 0))  # nothing is taken while judging, so no other fault can come
     b.on(None, (early, all_of(take, tlast, ~final, ~at["DRAIN"])))
-    fault_code.assign(choose(at["JUDGE"], verdict, choose(early, 7, 0, 4), 4))
+    fault_code.assign(choose(at["JUDGE"], verdict, choose(early, headers.TRUNCATED, 0, 4), 4))
     fault.assign(nonzero(fault_code))
 
     # frames in flight
-    flight_bits = bits_for(FRAMES_IN_FLIGHT + 2)
+    flight_bits = bits_for(timing.FRAMES_IN_FLIGHT + 2)
     in_flight = b.reg("in_flight", flight_bits)
     idle = b.wire("no_frame", 1, eq(in_flight, 0))
     flag_ready = b.wire("flag_ready")
@@ -181,7 +158,7 @@ def loader(library: Library, design: Design) -> Block:
     b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, flight_bits)))
     flag_room = b.wire("flag_room_unused")
     b.instance(
-        library.get(fifo, library, 1, FRAMES_IN_FLIGHT),
+        library.get(fifo, library, 1, timing.FRAMES_IN_FLIGHT),
         "last_flags",
         in_valid=accept_frame,
         in_ready=flag_ready,
@@ -253,11 +230,11 @@ def loader(library: Library, design: Design) -> Block:
 def _header(b: Block, at: dict[str, Signal], take: Signal, data: Signal, width: int) -> tuple[list[Signal], Signal]:
     """The four header words, and the pulse that says that all are there."""
     per_beat = width // 32
-    beats = 4 // per_beat
+    beats = headers.HEADER_WORDS // per_beat
     place = b.reg("header_place", bits_for(beats - 1))
     words = []
     here = b.wire("header_take", 1, at["HEADER"] & take)
-    for k in range(4):
+    for k in range(headers.HEADER_WORDS):
         word = b.reg(f"header_{k}", 32)
         b.on(here & eq(place, k // per_beat), (word, bits(data, 32 * (k % per_beat), 32)))
         words.append(word)
@@ -319,12 +296,12 @@ def _network(
 
 def _frame_words(b, library, word, width, valid, ready, data, last, tail) -> None:
     """Stream words of a frame to words of KFP bits, on the ports ``words_*``."""
+    pieces, together = gear(word, width)  # how the host put words into stream words is undone here
     if word <= width:
-        pieces = width // word
         block = library.get(divider, width, word, pieces, tail_bits=TAIL_BITS)
         extra = {"in_tail": tail}
     else:
-        block, extra = library.get(collector, width, word, -(-word // width)), {}
+        block, extra = library.get(collector, width, word, together), {}
     unused = b.wire("words_last_unused")
     b.instance(
         block,

@@ -6,7 +6,7 @@
 The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
 """
 
-from bitloom.hls_gen.rtl.pool.pool import pool_unit, side_bits
+from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
@@ -53,5 +53,5 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     room.assign(pooled["room"])
     out, w = Stream.of(pooled, "out"), npu.pool_word_bits
     # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
-    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, side_bits(npu) - 1)}
+    flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_side_bits - 1)}
     return out.replace(data=bits(out.data, 0, w), **flags), beats["layer"]

@@ -8,139 +8,20 @@ counters more (counters.py). Reads of unused addresses
 give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
 """
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.registers import (
+    ADDRESS_BITS,
+    IDENT,
+    NPU_BASE,
+    VERSION,
+    counter_name,
+    register_map,
+)
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, const, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
-
-IDENT = 0x424C4D31
-VERSION = (0, 1, 0)
-NPU_BASE, NPU_STRIDE = 0x100, 0x40
-ADDRESS_BITS = 12
-
-
-@dataclass(frozen=True)
-class Field:
-    """Part of a register."""
-
-    name: str
-    lsb: int
-    width: int
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class Register:
-    """A 32-bit register at a byte offset; access RO, RW or RW1C."""
-
-    name: str
-    offset: int
-    access: str
-    description: str
-    fields: tuple[Field, ...] = field(default=())
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON data for the manifest."""
-        return {**asdict(self), "fields": [asdict(f) for f in self.fields]}
-
-
-def register_map(design: Design) -> list[Register]:
-    """All registers of ``design``, by offset."""
-    made = [
-        Register("IDENT", 0x000, "RO", '0x424C4D31, "BLM1"'),
-        Register("VERSION", 0x004, "RO", "major << 16, minor << 8, patch"),
-        *[
-            Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest")
-            for k in range(4)
-        ],
-        Register(
-            "GEOMETRY",
-            0x018,
-            "RO",
-            "shape of the design",
-            (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width")),
-        ),
-        Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
-        Register(
-            "CONTROL",
-            0x020,
-            "RW",
-            "control",
-            (
-                Field("START", 0, 1, "frames may enter"),
-                Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
-                Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
-            ),
-        ),
-        Register(
-            "STATUS",
-            0x024,
-            "RO",
-            "status",
-            (
-                Field("IDLE", 0, 1, "no frame in flight"),
-                Field("ERROR", 1, 1, "a packet was malformed"),
-                Field("LOADED", 2, 1, "a network is loaded"),
-                Field("LOADER_STATE", 4, 3, "state of the loader"),
-            ),
-        ),
-        Register("ERROR_CODE", 0x028, "RO", "which rule a packet broke; 0 = none"),
-        Register("ERROR_HEADER", 0x02C, "RO", "word 0 of that packet"),
-        Register("ERROR_ADDRESS", 0x030, "RO", "its word 1"),
-        Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
-        Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
-        Register(
-            "IRQ_STATUS",
-            0x044,
-            "RW1C",
-            "pending interrupts",
-            (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
-        ),
-        Register("CYCLES", 0x050, "RO", "cycles with a frame in flight, since CLEAR_COUNTERS"),
-        Register("FRAMES", 0x054, "RO", "frames whose results have left"),
-        Register("WORDS_IN", 0x058, "RO", "stream words taken"),
-        Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
-    ]
-    for n, npu in enumerate(design.npus):
-        base = NPU_BASE + NPU_STRIDE * n
-        made += [
-            Register(f"NPU{n}_LANES", base, "RO", "array", (Field("KFP", 0, 16), Field("KGP", 16, 16))),
-            Register(f"NPU{n}_WIDTHS", base + 0x04, "RO", "narrow units", (Field("PFP", 0, 16), Field("OL", 16, 16))),
-            Register(f"NPU{n}_BEATS", base + 0x10, "RO", "cycles in which the array was fed"),
-            Register(f"NPU{n}_WAIT_INPUT", base + 0x14, "RO", "cycles in which the next word had not arrived"),
-            Register(f"NPU{n}_WAIT_ROOM", base + 0x18, "RO", "cycles without room for results"),
-            Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
-            Register(
-                f"NPU{n}_STATE",
-                base + 0x20,
-                "RO",
-                "where the sequencers stand",
-                (
-                    Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
-                    Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
-                    Field("RUN", 16, 1, "the NPU is out of reset"),
-                    Field("WAITS_INPUT", 17, 1),
-                    Field("WAITS_ROOM", 18, 1),
-                    Field("HOST_VALID", 19, 1, "a word of a frame has come"),
-                    Field("RING_VALID", 20, 1, "a word of the NPU before has come"),
-                    Field("LOOP_VALID", 21, 1, "a word of the map store has come"),
-                    Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
-                    Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
-                    Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
-                    Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
-                    *([Field("WAITS_WEIGHTS", 27, 1)] if npu.stream_weights else []),
-                ),
-            ),
-        ]
-        if npu.stream_weights:
-            what = "cycles in which a layer's weights had not arrived"
-            made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
-    return made
 
 
 def registers(library: Library, design: Design, digest: str) -> Block:
@@ -202,8 +83,7 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
         values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
         for name in npu.pulses:
-            register = f"NPU{n}_{'BEATS' if name == 'beat' else name.upper()}"
-            counted[register] = computing & b.input(f"npu{n}_{name}")
+            counted[counter_name(n, name)] = computing & b.input(f"npu{n}_{name}")
         values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), 32)
     chosen = [
         Repeat(_decoded(b, f"reads_{name.lower()}", eq(bus.read_address, v[name].offset)), 32) & value

@@ -13,15 +13,13 @@ from collections.abc import Mapping, Sequence
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collector, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream, chain
-
-MAP_HELD = 4
-"""Words of a last map that wait for the host: they keep its ready apart from the NPU's."""
 
 
 def result_words(
@@ -69,7 +67,7 @@ def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signa
     w, name = maps.data_bits, f"{name}_map"
     held = Stream(b.wire(f"{name}_held_valid"), b.wire(f"{name}_held_ready"), b.wire(f"{name}_held", w + 1))
     b.instance(
-        library.get(fifo, library, w + 1, MAP_HELD),
+        library.get(fifo, library, w + 1, timing.MAP_HELD),
         f"{name}_held_words",
         rst=reset,
         **maps.replace(data=Cat(maps.last, maps.data), last=None).ports("in"),

@@ -8,6 +8,7 @@ Parts: hls_gen/rtl/shell/loader.py, npu.py, ring.py, result_words.py, registers.
 """
 
 from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
@@ -16,11 +17,9 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 from .context import RingWords, place
 from .loader import loader
 from .npu import npu
-from .registers import ADDRESS_BITS, registers
-from .result_words import MAP_HELD, output_register, result_words
+from .registers import registers
+from .result_words import output_register, result_words
 from .ring import ring
-
-__all__ = ["AXI", "MAP_HELD", "TOP", "top"]
 
 TOP = "bitloom_top"
 AXI = (

@@ -13,6 +13,7 @@ import numpy as np
 
 from bitloom.driver.registers import npu_state
 from bitloom.driver.waiting import explain
+from bitloom.hls_gen.design.registers import CONTROL
 
 from .library import FAILED, STATE_FIELDS, STOP, WriteShape, load
 from .verilator import build_model
@@ -20,7 +21,6 @@ from .verilator import build_model
 UNLIMITED = (1 << 64) - 1
 CHUNK = 200_000  # cycles of one call into C++, so that Ctrl-C is heard
 REGISTER_LIMIT = 10_000  # cycles in which a register access must be answered
-CONTROL, SOFT_RESET = 0x020, 2  # docs/reference/device.md
 RESPONSES = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 
 
@@ -266,7 +266,7 @@ class Simulation:
         strobes : byte lanes, 15 = a whole word. The delays are cycles before awvalid, wvalid and bready rise, so that
         the address comes before the data or the data before the address.
         """
-        resets = offset == CONTROL and bool(value & SOFT_RESET) and strobes == 15
+        resets = offset == CONTROL.offset and bool(CONTROL.field("SOFT_RESET").of(value)) and strobes == 15
         shape = WriteShape(strobes, address_delay, data_delay, response_delay, resets)
         limit = REGISTER_LIMIT + address_delay + data_delay + response_delay
         code = self._call.write(self._model, _offset(offset), value & 0xFFFFFFFF, ctypes.byref(shape), limit)

@@ -11,7 +11,8 @@ from bitloom.hls_gen.compiler.flow.issuer import Issuer
 from bitloom.hls_gen.compiler.flow.kahn import Process, Stamps, Steps, run
 from bitloom.hls_gen.compiler.flow.layer import Layer, Reading
 from bitloom.hls_gen.compiler.flow.results import Activation, results
-from bitloom.hls_gen.compiler.flow.streams import GIVE_BACK, Ring
+from bitloom.hls_gen.compiler.flow.streams import Ring
+from bitloom.hls_gen.design.timing import GIVE_BACK
 
 from .flows import UNIT
 

@@ -9,7 +9,8 @@ import pytest
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.integer_rows import COUNTS, RECIPROCAL_POWER, reciprocals
 from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
-from bitloom.hls_gen.rtl.pool.divide import LATENCY, POWER, divide, sum_bits
+from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
+from bitloom.hls_gen.rtl.pool.divide import POWER, divide
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench
@@ -48,7 +49,7 @@ def quotients(cases: Iterable[Case]) -> list[int]:
 
 def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
     """The quotients, LATENCY cycles after what they belong to, a case a cycle."""
-    width, table, out = sum_bits(npu(bits)), reciprocals().tolist(), []
+    width, table, out = npu(bits).pool_sum_bits, reciprocals().tolist(), []
     for k in range(len(cases) + LATENCY):
         if k >= LATENCY:
             value = bench["quotient"]

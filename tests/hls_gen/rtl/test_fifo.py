@@ -4,12 +4,13 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.rtl.primitives.fifo import LUT_RAM_DEPTH, fifo
+from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Each, Sink, Source, run, steady, together
 
-KINDS = {"lut": (5, 11), "largest_lut": (33, LUT_RAM_DEPTH), "block": (9, LUT_RAM_DEPTH + 3), "least": (1, 2)}
+KINDS = {"lut": (5, 11), "largest_lut": (33, LUT_RAM_WORDS), "block": (9, LUT_RAM_WORDS + 3), "least": (1, 2)}
 KINDS |= {"margin": (7, 22, 9), "margin_of_all": (6, 14, 13)}
 """name: (width, depth), and the margin of ``room`` if it is not 4."""
 

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.headers import ERRORS, MAGIC, Header
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu, cascade
-from bitloom.hls_gen.design.packets import Header, frame_header, load_packet, pack_fields
+from bitloom.hls_gen.design.packets import frame_header, load_packet, pack_fields
 from bitloom.hls_gen.rtl.generate import manifest
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import ERRORS, FRAMES_IN_FLIGHT, MAGIC, STATES, loader
+from bitloom.hls_gen.rtl.shell.loader import STATES, loader
 
 from .bench import Agent, Bench, Sink, Source, run
 
@@ -32,7 +34,8 @@ DESIGNS = {
     "32_kfp_70": Design(name="d", stream_bits=32, npus=(Npu(kfp=70, kgp=3, ol=3, **SMALL),)),
 }
 LAST = {"last_layer": 2, "last_pool_layer": 1}
-CODE = {name: code for code, (name, _) in ERRORS.items()}
+CODE = {error.name: error.code for error in ERRORS}
+NAMES = {code: name for name, code in CODE.items()}
 
 
 class Bus(Agent):
@@ -272,7 +275,7 @@ def test_error(rig, name, stall):
     items += rig.items(rig.network(5), rig.load("jumps", 0, 2), rig.frame(words_of(rig, 5)))
     sink, flag = Sink(bench, "words_", stall=stall), Sink(bench, "flag_", stall=stall, ready="flag_ready_out")
     run(bench, rig.source(items, stall), bus, sink, flag)
-    assert (bench["error"], ERRORS[bench["error_code"]][0]) == (1, error)
+    assert (bench["error"], NAMES[bench["error_code"]]) == (1, error)
     assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
     assert (bench["loader_state"], bench["run"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 0, 1)
     assert not any(memory == rig.manifest.memory(0, "jumps").id for memory, *_ in bus.words)
@@ -360,13 +363,13 @@ def test_loads_need_no_start(rig):
 
 def test_frames_in_flight_are_bounded(rig):
     """The flags' FIFO holds back further frames, and none is lost."""
-    bench, count = rig.bench, FRAMES_IN_FLIGHT + 6
+    bench, count = rig.bench, timing.FRAMES_IN_FLIGHT + 6
     sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", expect=count, ready="flag_ready_out")
     flag.closed = True
     frames = [rig.frame(words_of(rig, 2, k), last=k % 2 == 1) for k in range(count)]
     source = rig.source(rig.items(rig.network(2), *frames))
     run(bench, source, sink, flag, cycles=40 * count)
-    assert len(sink.values) == 2 * (FRAMES_IN_FLIGHT + 1)  # one flag waits in the output register
+    assert len(sink.values) == 2 * (timing.FRAMES_IN_FLIGHT + 1)  # one flag waits in the output register
     flag.closed = False
     run(bench, source, sink, flag)
     assert flag.values == [k % 2 for k in range(count)]
@@ -507,6 +510,6 @@ def test_every_npu_has_memories_of_its_own(several, parts, error):
     made = header(several, **parts)
     bus = Buses(several.bench)
     run(several.bench, several.source(several.items(made, rows_of(several, 0, "jumps", 7))), bus)
-    assert (several.bench["error"], ERRORS[several.bench["error_code"]][0]) == (1, error)
+    assert (several.bench["error"], NAMES[several.bench["error_code"]]) == (1, error)
     assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
     assert bus.words == []

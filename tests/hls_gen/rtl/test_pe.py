@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.array.pe import groups, pe, pe_latency
+from bitloom.hls_gen.design.timing import pe_latency
+from bitloom.hls_gen.rtl.array.pe import pe
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, together
@@ -186,7 +187,7 @@ def test_each_lane_alone(bench, name):
     ],
 )
 def test_groups(npu, parts):
-    assert groups(npu) == parts
+    assert npu.lane_groups == parts
 
 
 def test_no_code_where_only_integers_come():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu, least_acc_bits
-from bitloom.hls_gen.rtl.array.pe_integer import pe_integer, pe_integer_latency
+from bitloom.hls_gen.design.timing import pe_latency
+from bitloom.hls_gen.rtl.array.pe_integer import pe_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, together
@@ -85,7 +86,7 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
     """``result`` latency cycles after each last beat, and that it held until then. None is a cycle without a beat;
     control comes with the delay that the convolver has."""
     one, draw = NPUS[name], random.Random(0)
-    latency = pe_integer_latency(one)
+    latency = pe_latency(one)
     line: list[Beat | None] = [None] * (latency - 1)
     shown = []
     for beat in [*beats, *([None] * (latency + 1))]:
@@ -105,7 +106,7 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
 
 
 def test_latency_is_what_the_module_says(name):
-    assert pe_integer_latency(NPUS[name]) == LATENCY[name]
+    assert pe_latency(NPUS[name]) == LATENCY[name]
 
 
 @pytest.mark.parametrize("corners", [False, True])

@@ -6,8 +6,9 @@ from itertools import accumulate, pairwise
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.ping_pong import LUT_RAM_WORDS, ping_pong
+from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 
 from .bench import Bench, Sink, Source, load, run, steady, together
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.pool.pool import FIFO_WORDS, pool_unit
+from bitloom.hls_gen.design.timing import pool_fifo_words
+from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Agent, Bench, Sink, run, steady
@@ -114,7 +115,7 @@ def test_nothing_is_lost_when_the_output_stalls(bench):
     give, sink = Sequencer(bench, beats, 0, 2), Sink(bench, "out_", expect=len(expected))
     sink.closed = True
     run(bench, give, sink, cycles=100)
-    assert FIFO_WORDS - 6 <= len(give.given) <= FIFO_WORDS
+    assert pool_fifo_words(NPU) - 6 <= len(give.given) <= pool_fifo_words(NPU)
     assert bench["room"] == 0
     sink.closed = False
     run(bench, give, sink)

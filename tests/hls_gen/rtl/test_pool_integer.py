@@ -9,14 +9,14 @@ import pytest
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.integer_rows import reciprocals
 from bitloom.hls_gen.design.npu import COUNT_BITS, Npu
-from bitloom.hls_gen.rtl.pool.divide import LATENCY as DIVIDE
-from bitloom.hls_gen.rtl.pool.pool_integer import FIFO_WORDS, pool_unit_integer
+from bitloom.hls_gen.design.timing import DIVIDE_LATENCY, pool_fifo_words
+from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Agent, Bench, Sink, load, run, steady
 
 NPU = Npu(engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16)
-LATENCY = 1 + DIVIDE + 2
+LATENCY = 1 + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.feature_bits - 1), (1 << NPU.feature_bits - 1) - 1
 
@@ -133,7 +133,7 @@ def test_nothing_is_lost_when_the_output_stalls(bench):
     give, sink = Sequencer(bench, beats, 0, 2), Sink(bench, "out_", expect=len(expected))
     sink.closed = True
     run(bench, give, sink, cycles=100)
-    assert FIFO_WORDS - 9 <= len(give.given) <= FIFO_WORDS
+    assert pool_fifo_words(NPU) - 9 <= len(give.given) <= pool_fifo_words(NPU)
     assert bench["room"] == 0
     sink.closed = False
     run(bench, give, sink)

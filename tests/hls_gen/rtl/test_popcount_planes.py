@@ -9,9 +9,10 @@ import pytest
 import veriloggen
 
 from bitloom.hls_gen.check import check
+from bitloom.hls_gen.design.lanes import lane_groups
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.array.popcount import Body
-from bitloom.hls_gen.rtl.array.popcount_planes import groups, popcount_planes, stages, weighted_bits
+from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, stages, weighted_bits
 from bitloom.overlay.virtual.sim import BuildError, lint
 
 from .bench import Bench, together
@@ -77,7 +78,7 @@ def test_weighted_bits(lanes, planes):
 def words(lanes: int, planes: int, number: int) -> list[int]:
     """Words of matches: none, all, each lane alone and all but it, each group, random ones."""
     draw, full = random.Random(lanes), (1 << lanes) - 1
-    of_groups = [((1 << n) - 1) << low for low, n in groups(lanes, planes)]
+    of_groups = [((1 << n) - 1) << low for low, n in lane_groups(lanes, planes)]
     made = [0, full, *of_groups, *(full ^ group for group in of_groups), *(1 << k for k in range(lanes))]
     return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
 

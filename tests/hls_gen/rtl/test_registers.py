@@ -5,8 +5,9 @@ import random
 import pytest
 
 from bitloom.hls_gen.design.npu import Design, Npu, ring
+from bitloom.hls_gen.design.registers import IDENT, VERSION, register_map
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.registers import IDENT, VERSION, register_map, registers
+from bitloom.hls_gen.rtl.shell.registers import registers
 
 from .bench import Agent, Bench, Sink, Source, run
 

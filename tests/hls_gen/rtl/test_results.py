@@ -9,8 +9,9 @@ import pytest
 
 from bitloom.hls_gen.compiler.layout import UNUSED, result_layout
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.timing import CREDITS
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.results.results import CREDITS, results
+from bitloom.hls_gen.rtl.results.results import results
 
 from .bench import Agent, Bench, Sink, load, pack, run, steady
 

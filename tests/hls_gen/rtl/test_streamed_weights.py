@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.check import check as check_rules
+from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, Header, errors, kinds
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
-from bitloom.hls_gen.design.packets import Header
+from bitloom.hls_gen.design.registers import register_map
 from bitloom.hls_gen.rtl.generate import generate, manifest
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import ERRORS, STATES, WEIGHTS, errors, kinds, loader
-from bitloom.hls_gen.rtl.shell.registers import register_map
+from bitloom.hls_gen.rtl.shell.loader import STATES, loader
 from bitloom.hls_gen.rtl.shell.top import TOP
 from bitloom.overlay.virtual.sim import lint
 
@@ -27,7 +27,7 @@ DESIGNS = {
     bits: Design(name="d", stream_bits=bits, npus=(Npu(kfp=7, kgp=5, ol=2, stream_weights=True, **SMALL),))
     for bits in (32, 64)
 }
-CODE = {name: code for code, (name, _) in ERRORS.items()}
+CODE = {error.name: error.code for error in ERRORS}
 INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, pfp=2, ol=2)
 
 
@@ -43,7 +43,7 @@ def test_kinds_and_errors():
     ):
         design = Design(name="d", npus=(npu,))
         assert list(kinds(design)) == names
-        assert errors(design) == {**ERRORS, 2: ("BAD_KIND", rule)}
+        assert errors(design) == (ERRORS[0], ErrorCode(2, "BAD_KIND", rule), *ERRORS[2:])
         assert list(Manifest.from_dict(manifest(design, "0" * 64)).packet_kinds) == names
         found = {r.name for r in register_map(design)}
         assert ("NPU0_WAIT_WEIGHTS" in found) == npu.stream_weights

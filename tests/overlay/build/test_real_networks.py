@@ -18,9 +18,9 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import bnn_pynq
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
-from bitloom.hls_gen.compiler.flow.host import FRAMES_IN_FLIGHT
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
@@ -270,6 +270,6 @@ class TestChainsWithIntegers:
     def test_a_batch_larger_than_all_memories_streams_through(self, name: str, stall: float, folder: Path) -> None:
         build, model = measured(name, folder)[1], networks.load(REFERENCE_DESIGNS[name].network)
         frame = model.network.input.size * model.network.input.encoding.bits
-        count = max(FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
+        count = max(timing.FRAMES_IN_FLIGHT, store_bits(build.design) // frame) + 1
         images = random_images(model.network, count, 11)
         check_outputs(build, model, images, packed.forward(model, images), stall=stall, batch=count)

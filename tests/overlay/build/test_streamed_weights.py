@@ -24,9 +24,10 @@ from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import geometry, size_memories
+from bitloom.hls_gen.design.headers import HEADER_WORDS, Header
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
-from bitloom.hls_gen.design.packets import HEADER_WORDS, Header, packets
+from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds

@@ -1,0 +1,50 @@
+"""The gearbox formula: what words of one width become in a stream of another width.
+
+    to wider words:    [a][b][c]   -->  [b a][- c]        words side by side, none across a boundary
+    to narrower words: [d c b a]   -->  [a][b][c][d]      each word in pieces, the low part first
+
+The hardware (hls_gen/rtl/primitives/gearbox.py), the layout of frames and results (hls_gen/compiler/layout.py), the
+flow model and the search read the two numbers here.
+"""
+
+from typing import NamedTuple
+
+
+class Gear(NamedTuple):
+    """A change of width. One of the two numbers is 1.
+
+    Attributes
+    ----------
+    together
+        Words that one wider word takes in, >= 1.
+    pieces
+        Narrower words that one word becomes, >= 1.
+    """
+
+    together: int
+    pieces: int
+
+    def words(self, count: int) -> int:
+        """Words that ``count`` words of one tuple become; a tuple's last word may be filled in part."""
+        return -(-count // self.together) * self.pieces
+
+
+def gear(source: int, target: int) -> Gear:
+    """The change from words of one width to words of another.
+
+    Parameters
+    ----------
+    source, target
+        Widths, >= 1, both in bits or both in lanes.
+
+    Returns
+    -------
+    Gear
+        floor(target / source) words together where the target is as wide or wider, else ceil(source / target) pieces.
+    """
+    return Gear(target // source, 1) if source <= target else Gear(1, -(-source // target))
+
+
+def geared(words: int, source: int, target: int) -> int:
+    """Words of width ``target`` that ``words`` words of width ``source``, all of one tuple, become."""
+    return gear(source, target).words(words)

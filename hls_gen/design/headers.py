@@ -1,0 +1,118 @@
+"""Headers of packets, and the rules by which the hardware refuses one (docs/reference/device.md, "Packets").
+
+    word 0: magic << 24 | npu << 16 | memory << 8 | last << 4 | kind
+    word 1: address     word 2: length     word 3: ~(word 0 ^ word 1 ^ word 2), the check
+
+The loader decodes these bits (hls_gen/rtl/shell/loader.py), and compiler and driver write them (packets.py).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .npu import Design
+
+Words = NDArray[np.uint32]
+
+MAGIC = 0xB1
+"""Top byte of word 0: tells a header from payload that came out of step."""
+HEADER_WORDS = 4
+"""32-bit words of a header."""
+HEADER_BITS = 32 * HEADER_WORDS
+"""Bits of a header."""
+MASK = 0xFFFFFFFF
+LOAD, FRAME, WEIGHTS = 1, 2, 3
+"""Kinds of packets: rows of a memory; the input words of a frame; rows of the kernel memory while frames are computed,
+which only designs with ``stream_weights`` take."""
+
+
+@dataclass(frozen=True)
+class ErrorCode:
+    """A value of register ERROR_CODE.
+
+    Attributes
+    ----------
+    code
+        The value, >= 1.
+    name
+        Its name.
+    rule
+        The rule that the packet broke, as a sentence that should have been true.
+    """
+
+    code: int
+    name: str
+    rule: str
+
+
+BAD_HEADER, BAD_KIND, BAD_NPU, BAD_MEMORY, BAD_RANGE, BAD_FRAME, TRUNCATED, NOT_LOADED = range(1, 9)
+"""Values of register ERROR_CODE."""
+ERRORS = (
+    ErrorCode(BAD_HEADER, "BAD_HEADER", f"word 0 begins with 0x{MAGIC:02X} and word 3 is the check"),
+    ErrorCode(BAD_KIND, "BAD_KIND", "kind is 1 or 2"),
+    ErrorCode(BAD_NPU, "BAD_NPU", "the NPU exists"),
+    ErrorCode(BAD_MEMORY, "BAD_MEMORY", "the memory exists"),
+    ErrorCode(BAD_RANGE, "BAD_RANGE", "rows >= 1 and first row + rows <= depth of the memory"),
+    ErrorCode(BAD_FRAME, "BAD_FRAME", "the frame has as many input words as the loaded network says"),
+    ErrorCode(TRUNCATED, "TRUNCATED", "tlast does not come before the end of a packet"),
+    ErrorCode(NOT_LOADED, "NOT_LOADED", "a network row was loaded since the last reset"),
+)
+"""The errors of a design whose weights all stay on the device."""
+
+
+def kinds(design: Design) -> dict[str, int]:
+    """The kinds of packets that ``design`` takes, by name."""
+    return {"LOAD": LOAD, "FRAME": FRAME, **({"WEIGHTS": WEIGHTS} if design.npus[0].stream_weights else {})}
+
+
+def errors(design: Design) -> tuple[ErrorCode, ...]:
+    """The errors that ``design`` reports, by code."""
+    if not design.npus[0].stream_weights:
+        return ERRORS
+    more = ErrorCode(BAD_KIND, "BAD_KIND", "kind is 1, 2 or 3")
+    return tuple(more if error.code == BAD_KIND else error for error in ERRORS)
+
+
+@dataclass(frozen=True)
+class Header:
+    """A packet's header, decoded.
+
+    Attributes
+    ----------
+    kind
+        LOAD, FRAME or WEIGHTS; 4 bits.
+    npu
+        Number of the NPU; 8 bits.
+    memory
+        Id of the memory that a LOAD fills; of WEIGHTS ``ahead``: how many streamed layers may be unfinished when the
+        rows are written; 8 bits.
+    address
+        First row; 32 bits.
+    length
+        Rows, or input words of a frame; 32 bits.
+    last
+        Of a FRAME: its results end the transfer. Of WEIGHTS: the layer's weights are whole with this packet.
+    """
+
+    kind: int
+    npu: int
+    memory: int
+    address: int
+    length: int
+    last: bool = False
+
+    def words(self, magic: int = MAGIC) -> Words:
+        """(4,) uint32, the check included; ``magic`` is the one that the manifest of the design says."""
+        word0 = self.kind | int(self.last) << 4 | self.memory << 8 | self.npu << 16 | magic << 24
+        return np.array([word0, self.address, self.length, check(word0, self.address, self.length)], np.uint32)
+
+    @classmethod
+    def of(cls, word0: int, address: int, length: int) -> "Header":
+        """Decode words 0 to 2; the magic byte and the check are not looked at."""
+        return cls(word0 & 15, word0 >> 16 & 255, word0 >> 8 & 255, address, length, bool(word0 >> 4 & 1))
+
+
+def check(word0: int, address: int, length: int) -> int:
+    """Word 3 of a header with these words 0 to 2."""
+    return ~(word0 ^ address ^ length) & MASK

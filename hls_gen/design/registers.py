@@ -1,0 +1,206 @@
+"""The register map: what the registers of a design are called, where they lie and what their bits mean.
+
+The hardware decodes these offsets (hls_gen/rtl/shell/registers.py), the manifest carries the map, and the driver and
+the simulation find registers by name. Reference: docs/reference/device.md, "Registers".
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .fields import Field, named
+from .npu import Design, Npu
+
+IDENT = 0x424C4D31
+"""Content of register IDENT: "BLM1" in ASCII, by which the driver knows that a core is bitloom's."""
+VERSION = (0, 1, 0)
+"""Content of register VERSION: major, minor and patch number of the interface between driver and hardware."""
+ADDRESS_BITS = 12
+"""Width of an AXI4-Lite address: 4 KB, the least that Vivado's address editor assigns to a core."""
+NPU_BASE, NPU_STRIDE = 0x100, 0x40
+"""Byte offset of the registers of NPU 0, and from one NPU's registers to those of the next one."""
+DIGEST_REGISTERS = 4
+"""Registers that show the design's digest, 4 of its bytes each: 16 bytes tell designs apart."""
+ACCESS = ("RO", "RW", "RW1C")
+"""Ways of access: read only; read and write; read, and write 1 to clear."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """A 32-bit register.
+
+    Attributes
+    ----------
+    name
+        Name, used once in the map.
+    offset
+        Byte offset in the AXI4-Lite address space, a multiple of 4.
+    access
+        One of ACCESS.
+    description
+        What the register holds, in a few words.
+    fields
+        Its parts, low bits first; () where the register is one number.
+    """
+
+    name: str
+    offset: int
+    access: str
+    description: str = ""
+    fields: tuple[Field, ...] = ()
+
+    def field(self, name: str) -> Field:
+        """Look up a field.
+
+        Parameters
+        ----------
+        name
+            The field's name.
+
+        Returns
+        -------
+        Field
+            The field of that name.
+
+        Raises
+        ------
+        KeyError
+            There is none; the message lists those that there are.
+        """
+        return named(self.fields, name, f"register {self.name}: field")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data for the manifest."""
+        return {**asdict(self), "fields": [asdict(f) for f in self.fields]}
+
+
+CONTROL = Register(
+    "CONTROL", 0x020, "RW", "control",
+    (
+        Field("START", 0, 1, "frames may enter"),
+        Field("SOFT_RESET", 1, 1, "write 1: reset, clears itself"),
+        Field("CLEAR_COUNTERS", 2, 1, "write 1: counters to 0, clears itself"),
+    ),
+)  # fmt: skip
+"""The register by which the host starts, resets and clears."""
+
+COMMON = (
+    Register("IDENT", 0x000, "RO", f'0x{IDENT:08X}, "BLM1"'),
+    Register("VERSION", 0x004, "RO", "major << 16, minor << 8, patch"),
+    *(
+        Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest")
+        for k in range(DIGEST_REGISTERS)
+    ),
+    Register(
+        "GEOMETRY", 0x018, "RO", "shape of the design",
+        (Field("NPUS", 0, 8, "NPUs"), Field("STREAM_BITS", 8, 8, "stream width")),
+    ),
+    Register("SCRATCH", 0x01C, "RW", "gives back what was written: to try the bus"),
+    CONTROL,
+    Register(
+        "STATUS", 0x024, "RO", "status",
+        (
+            Field("IDLE", 0, 1, "no frame in flight"),
+            Field("ERROR", 1, 1, "a packet was malformed"),
+            Field("LOADED", 2, 1, "a network is loaded"),
+            Field("LOADER_STATE", 4, 3, "state of the loader"),
+        ),
+    ),
+    Register("ERROR_CODE", 0x028, "RO", "which rule a packet broke; 0 = none"),
+    Register("ERROR_HEADER", 0x02C, "RO", "word 0 of that packet"),
+    Register("ERROR_ADDRESS", 0x030, "RO", "its word 1"),
+    Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
+    Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
+    Register(
+        "IRQ_STATUS", 0x044, "RW1C", "pending interrupts",
+        (Field("RESULT", 0, 1, "a word with tlast has left"), Field("ERROR", 1, 1, "an error was found")),
+    ),
+    Register("CYCLES", 0x050, "RO", "cycles with a frame in flight, since CLEAR_COUNTERS"),
+    Register("FRAMES", 0x054, "RO", "frames whose results have left"),
+    Register("WORDS_IN", 0x058, "RO", "stream words taken"),
+    Register("WORDS_OUT", 0x05C, "RO", "stream words given"),
+)  # fmt: skip
+"""Registers that every design has once, by offset."""
+
+COUNTER_BITS = 32
+"""Width of a counter, which wraps: a register's."""
+DESIGN_COUNTERS = ("CYCLES", "FRAMES", "WORDS_IN", "WORDS_OUT")
+"""Those of COMMON that count."""
+
+STATE = (
+    Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
+    Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
+    Field("RUN", 16, 1, "the NPU is out of reset"),
+    Field("WAITS_INPUT", 17, 1),
+    Field("WAITS_ROOM", 18, 1),
+    Field("HOST_VALID", 19, 1, "a word of a frame has come"),
+    Field("RING_VALID", 20, 1, "a word of the NPU before has come"),
+    Field("LOOP_VALID", 21, 1, "a word of the map store has come"),
+    Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
+    Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
+    Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
+    Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
+)
+"""Fields of an NPU's register STATE."""
+WAITS_WEIGHTS = Field("WAITS_WEIGHTS", 27, 1)
+"""One more field of it, where weights are streamed."""
+
+
+def npu_registers(npu: Npu, n: int) -> list[Register]:
+    """The registers of one NPU.
+
+    Parameters
+    ----------
+    npu
+        The NPU.
+    n
+        Its number in the design.
+
+    Returns
+    -------
+    list of Register
+        By offset, but that of the counter of waits for weights comes last.
+    """
+    base = NPU_BASE + NPU_STRIDE * n
+    made = [
+        Register(f"NPU{n}_LANES", base, "RO", "array", (Field("KFP", 0, 16), Field("KGP", 16, 16))),
+        Register(f"NPU{n}_WIDTHS", base + 0x04, "RO", "narrow units", (Field("PFP", 0, 16), Field("OL", 16, 16))),
+        Register(f"NPU{n}_BEATS", base + 0x10, "RO", "cycles in which the array was fed"),
+        Register(f"NPU{n}_WAIT_INPUT", base + 0x14, "RO", "cycles in which the next word had not arrived"),
+        Register(f"NPU{n}_WAIT_ROOM", base + 0x18, "RO", "cycles without room for results"),
+        Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
+        Register(
+            f"NPU{n}_STATE", base + 0x20, "RO", "where the sequencers stand",
+            (*STATE, *((WAITS_WEIGHTS,) if npu.stream_weights else ())),
+        ),
+    ]  # fmt: skip
+    if npu.stream_weights:
+        what = "cycles in which a layer's weights had not arrived"
+        made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
+    return made
+
+
+def counter_name(n: int, pulse: str) -> str:
+    """Name of the register that counts a pulse of NPU ``n``, one of ``Npu.pulses``: NPU0_BEATS, NPU0_WAIT_INPUT."""
+    return f"NPU{n}_{'BEATS' if pulse == 'beat' else pulse.upper()}"
+
+
+def counter_names(design: Design) -> tuple[str, ...]:
+    """Names of all registers that count, and wrap at 2^32: those of the design, then those of each NPU."""
+    own = [counter_name(n, pulse) for n, npu in enumerate(design.npus) for pulse in npu.pulses]
+    return (*DESIGN_COUNTERS, *own)
+
+
+def register_map(design: Design) -> list[Register]:
+    """All registers of a design.
+
+    Parameters
+    ----------
+    design
+        The design.
+
+    Returns
+    -------
+    list of Register
+        Those of COMMON, then those of each NPU.
+    """
+    return [*COMMON, *(register for n, npu in enumerate(design.npus) for register in npu_registers(npu, n))]

@@ -1,0 +1,137 @@
+"""Timing: latencies, credits, depths of FIFOs and other limits of the hardware, each said here and nowhere else.
+
+    timing --> generator (hls_gen/rtl): so many registers, so deep a FIFO
+           `-> flow model (hls_gen/compiler/flow), search (overlay/explore): so many cycles, so many words
+
+Who reads a number takes it through the module (``timing.CREDITS``), so that a changed number reaches all of them. What
+is a number of registers that stand in the text of a module (a PE's stages) can't follow a change here; the modules'
+own tests measure those latencies.
+"""
+
+from .npu import Npu
+
+# Array
+
+ARRAY_READ = 1
+"""Cycles from a beat of the sequencer to its kernel row and its word at the PEs: the memories are read in a cycle."""
+POPCOUNT_LANES = 64
+"""Lanes that are counted in one register stage; more would be deeper than 8 LUT levels. Wider words are counted in
+parts, which one more stage adds up."""
+SUM_TERMS = 4
+"""Terms that one register stage of the integer PE's adder tree adds: two LUT levels of carry chains."""
+
+
+def sum_stages(npu: Npu) -> int:
+    """Register stages of the integer PE's adder tree, >= 1."""
+    stages, terms = 1, -(-npu.kfp // SUM_TERMS)
+    while terms > 1:
+        stages, terms = stages + 1, -(-terms // SUM_TERMS)
+    return stages
+
+
+def counts_in_parts(npu: Npu) -> bool:
+    """Whether a binary PE counts more lanes at once than one register stage can take."""
+    most = npu.collect or max(lanes for _, lanes in npu.lane_groups)
+    return most > POPCOUNT_LANES
+
+
+def pe_latency(npu: Npu) -> int:
+    """Cycles from the word of a window's last beat at a PE to the PE's result.
+
+    Parameters
+    ----------
+    npu
+        The NPU. Its engine, ``accumulate`` and ``collect`` choose the kind of PE.
+
+    Returns
+    -------
+    int
+        Of the integer engine operand, product and accumulator, a cycle each, and the stages of the adder tree; where
+        the PE knows only OR the matches and the accumulator; else count, weighed count and accumulator, and one cycle
+        more where a word is counted in parts.
+    """
+    if npu.engine == "integer":
+        return 3 + sum_stages(npu)
+    if npu.accumulate == "or":
+        return 2
+    return 3 + counts_in_parts(npu)
+
+
+def array_latency(npu: Npu) -> int:
+    """Cycles from a window's last beat to its results at the results unit."""
+    return ARRAY_READ + pe_latency(npu)
+
+
+# Sequencer
+
+FIRST_STEP = 1
+"""Cycle after the start in which the first tap is taken from the tables: the layer's row is read in the one before."""
+GIVE_BACK = 2
+"""Cycles from the tap that gives a word of a tuple memory back to the write that may take its place: the count of free
+words is a register, and so is the writer's permission."""
+
+# Results unit
+
+CREDITS = 2
+"""Kernel groups whose results may be on their way or waiting, with one accumulator a PE: one in the shift register, one
+in the PEs. (With several accumulators each is a credit.)"""
+REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
+"""Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
+
+
+def activation_latency(npu: Npu) -> int:
+    """Cycles from a step of results to its features: a comparison with a threshold, or the requantisation's stages."""
+    return len(REQUANTISE_STAGES) if npu.engine == "integer" else 1
+
+
+# Pool unit
+
+POOL_ENTRY = 1
+"""Cycles from a beat of the pool's sequencer to the pool unit's operands: its tuple memory is read in a cycle."""
+DIVIDE_LATENCY = 4
+"""Cycles of the division of an average: operands, numerator, product, quotient."""
+
+
+def pool_latency(npu: Npu) -> int:
+    """Cycles from a beat of the pool unit to its output FIFO."""
+    return POOL_ENTRY + (DIVIDE_LATENCY if npu.engine == "integer" else 0)
+
+
+def pool_fifo_words(npu: Npu) -> int:
+    """Words of the FIFO behind the pool unit: room for what is on its way when ``room`` falls, and as much again to
+    keep the outlet busy until it rises."""
+    return 24 if npu.engine == "integer" else 16
+
+
+def pool_fifo_margin(npu: Npu) -> int:
+    """Words that may come after ``room`` of that FIFO has fallen: those inside the pool unit and the sequencer."""
+    return DIVIDE_LATENCY + 6 if npu.engine == "integer" else FIFO_MARGIN
+
+
+# FIFOs and buffers
+
+LUT_RAM_WORDS = 64
+"""Words up to which a FIFO or a pair of buffers is LUT RAM, which is read at once: a LUT holds 64 bits. Larger ones are
+block RAM, and their ``ready`` is a register that keeps a word free."""
+FIFO_MARGIN = 4
+"""Words that a FIFO can still take when its ``room`` falls, where nothing else is said."""
+
+
+def room_words(depth: int, margin: int) -> int:
+    """Words in a FIFO of ``depth`` words from which on its ``room`` is 0: ``room`` is a register, hence one less."""
+    return max(depth - margin - 1, 1)
+
+
+def pool_room(npu: Npu) -> int:
+    """Words in the FIFO behind the pool unit from which on the pool's sequencer issues no more."""
+    return room_words(pool_fifo_words(npu), pool_fifo_margin(npu))
+
+
+# Host
+
+JUDGING = 2
+"""Cycles from a header's last word to its acceptance: a cycle for sums, one for the verdict."""
+FRAMES_IN_FLIGHT = 16
+"""Frames whose flag ``last`` the loader keeps until their results leave; one more waits in the output register."""
+MAP_HELD = 4
+"""Words of a last map that wait in front of the output: they keep the host's ready apart from the NPU's."""

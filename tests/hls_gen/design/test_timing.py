@@ -1,0 +1,105 @@
+"""Timing is said once: what is changed there changes the hardware and the flow model, or the hardware's own tests fail.
+
+That the latencies are those of the hardware is measured by the tests of the modules (tests/hls_gen/rtl) and by those of
+the flow model against whole designs (tests/hls_gen/compiler/test_flow_hardware.py).
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.host import Frames, MapResults
+from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.compiler.flow.of_plan import system, unit
+from bitloom.hls_gen.compiler.flow.streams import Fifo
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design import gearbox, timing
+from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.build.reference_designs import DIGITS, INTEGER
+
+BINARY = replace(Npu(), shift_bits=0, acc_bits=24)
+
+
+@pytest.mark.parametrize(("npu", "cycles"), [
+    (BINARY, 3), (replace(BINARY, kfp=64), 3), (replace(BINARY, kfp=65), 4),
+    (replace(BINARY, kfp=200, planes=2), 4), (replace(BINARY, kfp=96, planes=2), 3),
+    (replace(BINARY, kfp=99, planes=2), 4), (replace(BINARY, kfp=130, planes=8), 3),
+    (replace(BINARY, kfp=640, planes=8), 4), (replace(BINARY, kfp=32, collect=64), 3),
+    (replace(BINARY, kfp=32, collect=96), 4), (replace(BINARY, kfp=96, collect=96, accumulate="both"), 4),
+    (replace(BINARY, kfp=96, collect=96, accumulate="or"), 2), (replace(BINARY, kfp=200, accumulate="or"), 2),
+    (replace(INTEGER, kfp=1), 4), (replace(INTEGER, kfp=4), 4), (replace(INTEGER, kfp=5), 5),
+    (replace(INTEGER, kfp=16), 5), (replace(INTEGER, kfp=17), 6), (replace(INTEGER, kfp=64), 6),
+    (replace(INTEGER, kfp=65), 7),
+])  # fmt: skip
+def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
+    assert timing.pe_latency(npu) == cycles
+    assert unit(npu).array_latency == timing.array_latency(npu) == 1 + cycles
+
+
+def test_latencies_and_depths_of_the_units() -> None:
+    """The numbers that hardware was measured to have, in tests of the modules."""
+    binary, integer = unit(Npu()), unit(INTEGER)
+    assert (binary.activation_latency, integer.activation_latency) == (1, 6)
+    assert (binary.pool_latency, integer.pool_latency) == (1, 5)
+    assert (binary.pool_room, integer.pool_room) == (11, 13)
+    assert (timing.room_words(4, 4), timing.room_words(16, 4)) == (1, 11)
+
+
+def digits() -> list[int]:
+    """Cycles in which frames leave an NPU whose results leave slowly."""
+    model, npu = networks.load("digits-cnn"), replace(DIGITS, kgp=16, ol=1)
+    design = size_memories("digits", [model], npu)
+    made = plan(model, [asdict(n) for n in design.npus])
+    return list(simulate(system(made, design.npus), 2).left)
+
+
+def put(sink: Fifo | MapResults) -> list[int | None]:
+    """Cycles in which a store takes words, one after another, while nobody takes one out."""
+    return [sink.put(0) for _ in range(9)]
+
+
+def accepted() -> int:
+    """Frames that are accepted while none has left."""
+    done = Stamps("a frame to leave")
+    frames = Frames(1, 32, 32, False, done)
+    while frames.next() is not None:
+        frames.taken(0)
+    return len(frames.accepted)
+
+
+NPU = replace(BINARY, kfp=40, map_words=9, pool_words=64)
+FLOW: dict[str, tuple[int, Callable[[], object]]] = {
+    "CREDITS": (1, digits),
+    "ARRAY_READ": (2, lambda: unit(NPU)),
+    "POPCOUNT_LANES": (32, lambda: unit(NPU)),
+    "SUM_TERMS": (2, lambda: unit(replace(INTEGER, kfp=40))),
+    "FIFO_MARGIN": (7, lambda: unit(NPU)),
+    "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.map_words, Stamps("words"), Stamps("room")))),
+    "FRAMES_IN_FLIGHT": (9, accepted),
+    "MAP_HELD": (2, lambda: put(MapResults(1 << 20, 64, 32, Stamps("a frame to leave")))),
+}
+"""Name of a number -> another number, and what the flow model makes of it."""
+
+
+@pytest.mark.parametrize("name", FLOW)
+def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    number, flow = FLOW[name]
+    npu = replace(INTEGER, kfp=40) if name == "SUM_TERMS" else NPU
+    design = Design(name="timing", npus=(npu,))
+    text, before = generate(design, checked=False).text, flow()
+    monkeypatch.setattr(timing, name, number)
+    assert generate(design, checked=False).text != text
+    assert flow() != before
+
+
+@pytest.mark.parametrize(("source", "target", "together", "pieces"), [
+    (1, 1, 1, 1), (3, 10, 3, 1), (8, 64, 8, 1), (10, 3, 1, 4), (64, 8, 1, 8), (32, 33, 1, 1), (33, 32, 1, 2),
+])  # fmt: skip
+def test_gear(source: int, target: int, together: int, pieces: int) -> None:
+    assert gearbox.gear(source, target) == (together, pieces)
+    assert gearbox.geared(7, source, target) == -(-7 // together) * pieces

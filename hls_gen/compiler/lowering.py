@@ -1,7 +1,7 @@
 """A model as passes (hls_gen/compiler/passes.py), each of the engine of the NPU that computes it.
 
-    network --> weighted layers, each with what follows it --> binary pass (hls_gen/compiler/lowering_binary.py)
-                                                          `--> integer pass (hls_gen/compiler/lowering_integer.py)
+    network --> parts (hls_gen/compiler/parts.py) --> binary pass (hls_gen/compiler/lowering_binary.py)
+                                                 `--> integer pass (hls_gen/compiler/lowering_integer.py)
 
 Between passes of different engines lie bits, some of which are complements; the reader's weights know which.
 """
@@ -13,7 +13,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.flatten import flat
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -22,19 +23,10 @@ from bitloom.golden.packing import to_bits
 
 from . import lowering_binary, lowering_integer
 from .lowering_binary import input_planes, plane_coefficients
+from .parts import Engine, parts
 from .passes import IntegerPass, Pass, run_integer_pass, run_pass
 
 __all__ = ["Engine", "Lowered", "engine_kinds", "input_planes", "lower", "lower_integer", "plane_coefficients"]
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What computes a pass. kind : "binary" or "integer".  feature_bits, weight_bits : of the integer engine, in two's
-    complement."""
-
-    kind: str = "binary"
-    feature_bits: int = 1
-    weight_bits: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,17 +64,16 @@ class Lowered:
 
     def trace(self, images: Array) -> list[Array]:
         """Result of every pass, as ``forward``."""
-        results: list[Array] = []
-        features, bits = self.input_features(images), False
+        results: dict[str, Array] = {}
+        bits = {p.name for p in self.passes if isinstance(p, Pass) or p.signs}
         for p in self.passes:
+            features = self.input_features(images) if p.reads == INPUT else results[p.reads]
             if isinstance(p, IntegerPass):
-                result = run_integer_pass(p, 2 * features.astype(np.int64) - 1 if bits else features)
-                features, bits = result, p.signs
+                values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
+                results[p.name] = run_integer_pass(p, values)
             else:
-                result = run_pass(p, features[..., None] if results else features)
-                features, bits = result, True
-            results.append(result)
-        return results
+                results[p.name] = run_pass(p, features if p.reads == INPUT else features[..., None])
+        return list(results.values())
 
 
 def lower(
@@ -93,62 +84,85 @@ def lower(
     *,
     engines: Sequence[Engine] | None = None,
 ) -> Lowered:
-    """Passes of ``model``. ``planes``: bits that an integer input is sign-extended to (as many as it needs by default).
+    """Rewrite a model as passes.
 
-    binariser_bits : of the features that a binariser in front of the engine takes; 0: there is none.
-    lanes : channels of an input word, by which a dense layer's input is one tuple or many
-        (golden/flatten.py).
-    engines : of each weighted layer; all binary by default.
-    ValueError, naming layer, rule and value, where an engine can't compute its layers.
+    Parameters
+    ----------
+    model : Model
+        A chain of layers with their arrays.
+    planes : int, optional
+        Bits that an integer input is sign-extended to, where the binary engine reads it; by default as many as it
+        needs.
+    binariser_bits : int
+        Bits of the features that a binariser in front of the engine takes; 0: there is none.
+    lanes : int
+        Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
+    engines : sequence of Engine, optional
+        The engine of each weighted layer; by default all are binary.
+
+    Returns
+    -------
+    Lowered
+
+    Raises
+    ------
+    ValueError
+        If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
     given, model = model, flat(model, lanes)
     network = model.network
-    source = network.input
-    first = engines[0] if engines else Engine()
-    entry = network.layers[0] if isinstance(network.layers[0], Threshold) and binariser_bits else None
-    needs = input_planes(source.encoding)
-    if entry or source.encoding.kind == "bipolar" or first.kind == "integer":
-        needs = 0
-    bits = needs if planes is None or not needs else planes
-    if bits < needs:
-        raise ValueError(f"{network.name}: the input must have at most {bits} bit planes, got {needs}")
-    chain = _chain(network, 1 if entry else 0)
-    engines = engines or [first] * len(chain)
-    passes: list[Pass | IntegerPass] = []
-    complement = np.zeros(source.channels * source.encoding.bits, bool)
+    entry = network.next_layer(INPUT) if binariser_bits else None
+    entry = entry if isinstance(entry, Threshold) else None
+    cut = parts(network, entry)
+    engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
+    binary = {name for name, e in engine.items() if e.kind == "binary"}
+    bits = _input_planes(network, planes, needed=entry is None and cut[0].name in binary)
+    complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
     limits = None
     if entry:
-        limits, complement = lowering_binary.binariser(model, entry, binariser_bits)
-    for number, (layer, read, tail) in enumerate(chain):
-        here, is_last = engines[number], number == len(chain) - 1
+        limits, complement[INPUT] = lowering_binary.binariser(model, entry, binariser_bits)
+    passes: list[Pass | IntegerPass] = []
+    for part in cut:
         made: Pass | IntegerPass
-        if here.kind == "binary":
-            lowering_binary.check(layer, read, tail, is_last)
-            made, complement = lowering_binary.binary_pass(
-                model, layer, read, tail, complement, bits if number == 0 else 0
-            )
+        inverted = complement[part.reads]
+        if part.name in binary:
+            lowering_binary.check(part)
+            made, outputs = lowering_binary.binary_pass(model, part, inverted, bits if part.reads == INPUT else 0)
         else:
-            from_bits = number > 0 and engines[number - 1].kind == "binary"
-            to_bits = not is_last and engines[number + 1].kind == "binary"
-            widths = here.feature_bits, here.weight_bits
-            lowering_integer.check(layer, read, tail, is_last, *widths, from_bits=from_bits, to_bits=to_bits)
-            made, complement = lowering_integer.integer_pass(model, layer, read, tail, complement, here.weight_bits)
+            from_bits, to_bits = part.reads in binary, part.reader in binary
+            lowering_integer.check(part, engine[part.name], from_bits=from_bits, to_bits=to_bits)
+            made, outputs = lowering_integer.integer_pass(model, part, inverted, engine[part.name].weight_bits)
+        complement[part.name] = outputs
         passes.append(made)
-    if complement.any():
+    if complement[passes[-1].name].any():
         last = network.layers[-1].name
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
-    return Lowered(model=given, source=source, passes=tuple(passes), input_bits=bits, binariser=limits)
+    return Lowered(model=given, source=network.input, passes=tuple(passes), input_bits=bits, binariser=limits)
+
+
+def _input_planes(network: Network, planes: int | None, needed: bool) -> int:
+    """Planes of the input: ``planes``, or as many as its encoding needs; 0 where it is bipolar or none are needed."""
+    encoding = network.input.encoding
+    if encoding.kind == "bipolar" or not needed:
+        return 0
+    needs = input_planes(encoding)
+    if planes is not None and planes < needs:
+        raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")
+    return needs if planes is None else planes
 
 
 def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> Lowered:
-    """Passes of ``model`` for the integer engine alone; ValueError as ``lower``."""
+    """Rewrite a model as passes of the integer engine alone; parameters and errors are those of `lower`."""
     engine = Engine("integer", feature_bits, weight_bits)
     return lower(model, lanes=lanes, engines=[engine] * len(engine_kinds(model.network)))
 
 
 def engine_kinds(network: Network) -> list[str]:
-    """The kind of engine that each weighted layer is for: integer, if it has weights of several bits, reads a map of
-    integers, other than the input, or is requantised; else binary."""
+    """The engine that each weighted layer is for, "binary" or "integer".
+
+    That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
+    or is requantised.
+    """
     kinds: list[str] = []
     for layer, source in network.chain("the compiler"):
         if isinstance(layer, Weighted):
@@ -157,18 +171,3 @@ def engine_kinds(network: Network) -> list[str]:
         elif isinstance(layer, Requantise) and kinds:
             kinds[-1] = "integer"
     return kinds
-
-
-def _chain(network: Network, first: int) -> list[tuple[Weighted, Map, list[Layer]]]:
-    """Each weighted layer from number ``first`` on, the map that it reads, and the layers up to the next one."""
-    chain: list[tuple[Weighted, Map, list[Layer]]] = []
-    for layer, source in network.chain("the compiler")[first:]:
-        if isinstance(layer, Weighted):
-            chain.append((layer, source, []))
-        elif chain:
-            chain[-1][2].append(layer)
-        else:
-            raise ValueError(
-                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
-            )
-    return chain

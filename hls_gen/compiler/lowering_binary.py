@@ -19,12 +19,11 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .parts import Part
 from .passes import Pass
 
 TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
@@ -60,9 +59,9 @@ def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
     return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
 
 
-def check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> None:
-    """Raise ValueError unless the engine can compute this layer and what follows it."""
-    kinds = tuple(t.kind for t in tail)
+def check(part: Part) -> None:
+    """Raise ValueError unless the engine can compute this part."""
+    layer, source, kinds = part.layer, part.source, part.tail_kinds
     if layer.accumulate == "or":
         if kinds not in OR_TAILS:
             raise ValueError(
@@ -74,7 +73,7 @@ def check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> Non
             f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
             f"threshold, got {', '.join(kinds)}"
         )
-    if not kinds and not is_last:
+    if not kinds and part.reader:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
     if layer.weight not in (BIPOLAR, TERNARY):
         raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
@@ -86,13 +85,27 @@ def check(layer: Weighted, source: Map, tail: list[Layer], is_last: bool) -> Non
         )
 
 
-def binary_pass(
-    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, planes: int
-) -> tuple[Pass, Array]:
-    """One pass, and which of its output bits are complements.
+def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple[Pass, Array]:
+    """Rewrite one part.
 
-    inverted : which of its input bits are complements.  planes : of an integer input, or 0.
+    Parameters
+    ----------
+    model : Model
+        Gives the arrays.
+    part : Part
+        What `check` accepts.
+    inverted : (bits,) bool
+        Which of the bits that the part reads are complements.
+    planes : int
+        Planes of an integer input without the constant one; 0 for a map of bits.
+
+    Returns
+    -------
+    Pass
+    (bits,) bool
+        Which of the bits that the pass makes are complements.
     """
+    layer, source, tail = part.layer, part.source, part.tail
     window, arrays = layer.window(source), model.arrays
     weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
     low, high = layer.accumulator_range(source)
@@ -123,7 +136,8 @@ def binary_pass(
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
     made = Pass(
-        name=layer.name,
+        name=part.name,
+        reads=part.reads,
         height=source.height,
         width=source.width,
         window=window,

@@ -10,18 +10,18 @@ stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/te
   complement.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
-from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .parts import Engine, Part
 from .passes import IntegerPass
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
@@ -37,21 +37,18 @@ def stored_bits(encoding: Encoding) -> int:
     return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
 
 
-def check(
-    layer: Weighted,
-    source: Map,
-    tail: list[Layer],
-    is_last: bool,
-    feature_bits: int,
-    weight_bits: int,
-    from_bits: bool,
-    to_bits: bool,
-) -> None:
-    """Raise ValueError unless an engine with these widths can compute this layer and what follows it.
+def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None:
+    """Raise ValueError unless the engine can compute this part.
 
-    from_bits, to_bits : the binary engine makes its map, reads what it gives.
+    Parameters
+    ----------
+    part : Part
+    engine : Engine
+        Gives the widths of features and weights.
+    from_bits, to_bits : bool
+        Whether the binary engine makes the map that the part reads, and whether it reads the part's result.
     """
-    kinds = tuple(t.kind for t in tail)
+    layer, source, kinds = part.layer, part.source, part.tail_kinds
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
     if to_bits and kinds not in BIT_TAILS:
@@ -64,32 +61,51 @@ def check(
             f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
             f"and a pool, got {', '.join(kinds)}"
         )
-    if not kinds and not is_last:
+    if not kinds and part.reader:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
     bipolar = source.encoding.kind == "bipolar"
-    if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > feature_bits):
+    if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > engine.feature_bits):
         raise ValueError(
-            f"{layer.name}: its map must fit {feature_bits} bits in two's complement, got {source.encoding}"
+            f"{layer.name}: its map must fit {engine.feature_bits} bits in two's complement, got {source.encoding}"
         )
-    if stored_bits(layer.weight) > weight_bits:
+    if stored_bits(layer.weight) > engine.weight_bits:
         raise ValueError(
-            f"{layer.name}: its weight must fit {weight_bits} bits in two's complement, got {layer.weight}"
+            f"{layer.name}: its weight must fit {engine.weight_bits} bits in two's complement, got {layer.weight}"
         )
-    for t in tail:
-        if isinstance(t, Requantise) and stored_bits(t.encoding) > feature_bits:
-            raise ValueError(f"{t.name}: encoding must fit {feature_bits} bits in two's complement, got {t.encoding}")
+    for t in part.tail:
+        if isinstance(t, Requantise) and stored_bits(t.encoding) > engine.feature_bits:
+            most = f"{engine.feature_bits} bits in two's complement"
+            raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
         if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
             raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
 
 
-def integer_pass(
-    model: Model, layer: Weighted, source: Map, tail: list[Layer], inverted: Array, weight_bits: int
-) -> tuple[IntegerPass, Array]:
-    """One pass, and which of the bits that it gives are complements; none where it gives no bits.
+def integer_pass(model: Model, part: Part, inverted: Array, weight_bits: int) -> tuple[IntegerPass, Array]:
+    """Rewrite one part.
 
-    inverted : which of the bits that it reads are complements; none where it reads no bits.
-    ValueError where a weight with the other sign doesn't fit ``weight_bits``.
+    Parameters
+    ----------
+    model : Model
+        Gives the arrays.
+    part : Part
+        What `check` accepts.
+    inverted : (bits,) bool
+        Which of the bits that the part reads are complements; of no meaning where it reads integers.
+    weight_bits : int
+        Bits of the engine's weights.
+
+    Returns
+    -------
+    IntegerPass
+    (bits,) bool
+        Which of the bits that the pass makes are complements; empty where it makes integers.
+
+    Raises
+    ------
+    ValueError
+        If a weight has to change sign and then doesn't fit ``weight_bits``.
     """
+    layer, source, tail = part.layer, part.source, part.tail
     window, arrays = layer.window(source), model.arrays
     weight: Array = arrays[layer.name]["weight"].astype(np.int64)
     weight = weight.reshape(layer.out_channels, window.taps, source.channels)
@@ -119,7 +135,8 @@ def integer_pass(
         bias = 0, int(factors["bias"].min()), int(factors["bias"].max())
         low, high = min(low + min(bias), *bias), max(high + max(bias), *bias)
     made = IntegerPass(
-        name=layer.name,
+        name=part.name,
+        reads=part.reads,
         height=source.height,
         width=source.width,
         window=window,
@@ -137,7 +154,7 @@ def integer_pass(
     return made, complement
 
 
-def _turned(direction: Array, tail: list[Layer]) -> Array:
+def _turned(direction: Array, tail: Sequence[OneInput]) -> Array:
     """Which kernels change sign: those that pool bits of x <= T."""
     turned: Array = (direction < 0) & isinstance(tail[-1], MaxPool)
     return turned

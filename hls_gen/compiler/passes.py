@@ -33,7 +33,8 @@ from bitloom.golden.window import Window
 class Pass:
     """One trip through the binary engine; see the module's text.
 
-    name : the weighted layer's.  height, width : input map.
+    name : the weighted layer's.  reads : name of the pass whose result this one reads, or `golden.graph.INPUT`.
+    height, width : input map.
     window : of the convolution.  visits : times that each valid tap is visited, one after another.
     weight : (out_channels, taps * visits, channels, planes) of 0 and 1, bit 1 = +1.
     coefficient : (planes,) +-2^k.  double, tap_offset : see above; the offset is per visit.
@@ -44,6 +45,7 @@ class Pass:
     """
 
     name: str
+    reads: str
     height: int
     width: int
     window: Window
@@ -77,7 +79,7 @@ class Pass:
 class IntegerPass:
     """One trip through the integer engine; see the module's text.
 
-    name : the weighted layer's.  height, width : input map.  window : of the convolution.
+    name, reads, height, width : as of `Pass`.  window : of the convolution.
     weight : (out_channels, taps, channels) integers.
     bias, multiplier, shift : (out_channels, levels) int64, or None: the sums themselves are the result.
     low, high : smallest and largest result.  pool : window, or None.  average : the pool is an average.
@@ -86,6 +88,7 @@ class IntegerPass:
     """
 
     name: str
+    reads: str
     height: int
     width: int
     window: Window

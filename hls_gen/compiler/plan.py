@@ -3,13 +3,14 @@
 model --golden.lowering--> passes --golden.schedule--> orders --this--> table rows, kernels, thresholds, layouts
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.program import ONE, ZERO
@@ -152,10 +153,13 @@ def plan(
     lowered, mapping = mapped(model, geometries, mapping)
     made, layout, code = _begin(lowered, geometries, map_order)
     made.mapping = list(mapping)
-    parts, passes, source = iter(made.schedule.tables), lowered.passes, "host"
-    for number, p in enumerate(passes):
-        npu = made.npus[mapping[number]]
-        is_last = number == len(passes) - 1
+    on = dict(zip((p.name for p in lowered.passes), mapping))  # pass -> its NPU
+    reader = {p.reads: p.name for p in lowered.passes}  # pass -> the one that reads its map
+    maps = {INPUT: (layout, code, "host")}  # pass -> layout of its map's tuples, codes of the words, their inlet
+    tables = {t.stage.name: t for t in made.schedule.tables}
+    for p in lowered.passes:
+        npu, after = made.npus[on[p.name]], reader.get(p.name)
+        layout, code, source = maps[p.reads]
         chosen = dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
         inner = _inner_groups(p, npu.geometry, chosen)
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
@@ -165,12 +169,10 @@ def plan(
             npu.chunks.append(_chunk(npu, layout, p, chunk))
             npu.ring_words = max(npu.ring_words, p.height * p.width * len(layout))
         npu.passes.append(p)
-        made.ideal.append((p.name, _convolution(npu, p, next(parts), layout, code, inner, source)))
-        target = "host" if is_last else way(geometries, p.name, mapping[number], mapping[number + 1])
-        reader = npu if is_last else made.npus[mapping[number + 1]]
-        layout = _results(npu, p, parts, target, reader)
-        code = np.zeros(len(layout), np.int64)
-        source = target
+        made.ideal.append((p.name, _convolution(npu, p, tables[p.name], layout, code, inner, source)))
+        target = way(geometries, p.name, on[p.name], on[after]) if after else "host"
+        layout = _results(npu, p, tables.get(_pool_name(p)), target, made.npus[on[after]] if after else npu)
+        maps[p.name] = layout, np.zeros(len(layout), np.int64), target
     made.output = layout
     return made
 
@@ -228,18 +230,27 @@ def _orders(passes: Sequence[Pass | IntegerPass], map_order: str, geometries: Se
 def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
     """The windows of all passes, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it has
     one."""
-    out = []
+    out, last = [], {INPUT: INPUT}  # last: pass -> its last stage
     for p in passes:
         size, bits = (p.height, p.width), int(np.prod(p.weight.shape[2:]))
-        out.append(_stage(p.name, "conv", size, p.window, bits))
+        out.append(_stage(p.name, size, p.window, bits, last[p.reads]))
         if p.pool:
-            out.append(_stage(f"{p.name}_pool", "pool", out[-1].output_size, p.pool, p.out_channels * p.levels))
+            bits = p.out_channels * p.levels
+            pool = _stage(_pool_name(p), out[-1].output_size, p.pool, bits, p.name)
+            out.append(replace(pool, kind="pool"))
+        last[p.name] = out[-1].name
     return out
 
 
-def _stage(name: str, kind: str, size: Pair, window: Window, tuple_bits: int) -> Stage:
+def _pool_name(p: Pass | IntegerPass) -> str:
+    """Name of the stage of a pass's pool; no layer has it."""
+    return f"{p.name}.pool"
+
+
+def _stage(name: str, size: Pair, window: Window, tuple_bits: int, reads: str) -> Stage:
+    """A stage of kind conv."""
     height, width = size
-    return Stage(name=name, kind=kind, height=height, width=width, window=window, tuple_bits=tuple_bits)
+    return Stage(name=name, kind="conv", height=height, width=width, window=window, tuple_bits=tuple_bits, reads=reads)
 
 
 def _input_layout(lowered: Lowered, kfp: int, groups: int) -> tuple[Layout, Ints]:
@@ -346,11 +357,12 @@ def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
 
 
 def _results(
-    made: NpuPlan, p: Pass | IntegerPass, tables: Iterator[StageTables], target: str, reader: NpuPlan
+    made: NpuPlan, p: Pass | IntegerPass, pool: StageTables | None, target: str, reader: NpuPlan
 ) -> Layout:
     """Append the rows of a pass from its sums on; returns the layout of what leaves for a window.
 
-    target : the outlet by which its map leaves.  reader : whose words the map is made of.
+    pool : tables of its pool, if it has one.  target : the outlet by which its map leaves.
+    reader : whose words the map is made of.
     """
     geometry = made.geometry
     kgp, pfp, ol = (int(geometry[k]) for k in ("kgp", "pfp", "ol"))
@@ -387,8 +399,8 @@ def _results(
     words = steps
     if geometry["pool"]:
         words = regroup(steps, pfp)
-        if p.pool:
-            made.pool.append(next(tables), len(words))
+        if pool:
+            made.pool.append(pool, len(words))
         else:
             made.pool.append_straight(windows, len(words))
         made.pool.layers[-1] |= to

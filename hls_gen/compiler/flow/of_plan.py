@@ -66,7 +66,8 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[Layer]:
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
     passes: Sequence[Pass | IntegerPass] = plan.lowered.passes
-    for i, (p, n) in enumerate(zip(passes, plan.mapping)):
+    on = {p.name: n for p, n in zip(passes, plan.mapping)}  # pass -> its NPU
+    for p, n in zip(passes, plan.mapping):
         row, after = next(rows[n])
         levels = after["levels_minus_1"] + 1
         inner = row.get("inner_groups_minus_1", 0) + 1
@@ -81,7 +82,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[Layer]:
                 last_steps=(after["last_units_minus_1"] + 1) * levels,
                 pool=reading(next(tables), pool_row, 1) if p.pool and pool_row else None,
                 raw=p.raw,
-                chunk_words=next(chunks[n]) if i and plan.mapping[i - 1] != n else None,
+                chunk_words=next(chunks[n]) if on.get(p.reads, n) != n else None,
             )
         )
     return out

@@ -1,11 +1,11 @@
 """The order in which every map is wanted: pulled by its reader, or row-major (spec B2, B7)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Network
 
 from .stage import Stage, stages
@@ -16,13 +16,21 @@ ORDERS = ("pull", "raster")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Schedule:
-    """Orders and tables of a chain of stages; tables[i].output_order is tables[i + 1].input_order."""
+    """Orders and tables of stages.
+
+    Attributes
+    ----------
+    map_order : str
+        "pull" or "raster".
+    tables : tuple of StageTables
+        Of each stage. The output order of a stage is the input order of the one that reads its map.
+    compared : tuple of Schedule
+        The schedules of all orders, where "auto" chose; else empty.
+    """
 
     map_order: str
-    """"pull" or "raster"."""
     tables: tuple[StageTables, ...]
     compared: tuple["Schedule", ...] = field(default=(), repr=False)
-    """Every order's schedule, if ``auto`` chose."""
 
     @property
     def input_order(self) -> Ints:
@@ -51,17 +59,32 @@ class Schedule:
 
 
 def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Schedule:
-    """Schedule of a network's stages, or of ``chain`` itself.
+    """Choose the order of every map, and make the tables for it.
 
-    map_order : "pull" (B2): the last map is wanted row-major; each earlier map in the order in which its reader visits
-        it first. "raster": every map row-major. "auto": the one with fewer ``memory_bits``, pull if equal (B7).
+    A position that no window reads (stride larger than the kernel, borders) is neither sent nor computed, and neither
+    is what only such positions need: the orders shrink all the way to the input. The positions kept are the same in
+    both orders: some rows x some columns.
 
-    In both orders a position that no window reads (stride larger than the kernel, borders) is neither sent nor
-    computed, and neither is what only such positions need: in a chain the orders shrink all the way to the input.
-    The positions kept are the same in both: some rows x some columns.
+    Parameters
+    ----------
+    chain : Network or sequence of Stage
+        The stages, or the network whose stages are meant. One stage reads each map.
+    map_order : str
+        "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its reader visits it
+        first. "raster": every map row-major. "auto": the one with fewer `Schedule.memory_bits`, pull if equal (B7).
+
+    Returns
+    -------
+    Schedule
+        Its tables are in the order of the stages.
+
+    Raises
+    ------
+    ValueError
+        If there is no stage, if a stage doesn't fit the map that it reads, if several stages read a map, or if there
+        is no such map order.
     """
-    chain = stages(chain) if isinstance(chain, Network) else tuple(chain)
-    check(chain)
+    chain = linked(stages(chain) if isinstance(chain, Network) else chain)
     if map_order == "auto":
         compared = tuple(schedule(chain, o) for o in ORDERS)
         best = min(compared, key=lambda s: s.memory_bits)
@@ -69,29 +92,52 @@ def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Sched
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
     rows, columns = chain[-1].output_size
-    wanted = frozen(np.arange(rows * columns))
+    wanted = {chain[-1].name: frozen(np.arange(rows * columns))}  # of each map, by name
     tables: list[StageTables] = []
     for stage in reversed(chain):
-        tables.insert(0, stage_tables(stage, wanted, map_order))
-        wanted = tables[0].input_order
+        tables.insert(0, stage_tables(stage, wanted[stage.name], map_order))
+        wanted[stage.reads] = tables[0].input_order
     return Schedule(map_order=map_order, tables=tuple(tables))
 
 
-def check(chain: Sequence[Stage]) -> None:
-    """Raise ValueError unless each stage reads a map of the size that the one before it makes."""
+def linked(chain: Sequence[Stage]) -> list[Stage]:
+    """The stages, each with the name of the stage whose map it reads.
+
+    ValueError unless each reads the map of one before it that no other reads, and of the size that this one makes.
+    """
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
-    for before, stage in pairwise(chain):
-        if before.output_size != (stage.height, stage.width):
-            rows, columns = before.output_size
+    before, readers = [INPUT, *(stage.name for stage in chain)], dict[str, str]()
+    out = [replace(stage, reads=stage.reads or name) for stage, name in zip(chain, before)]
+    by_name = {stage.name: stage for stage in out}
+    for number, stage in enumerate(out):
+        if stage.reads not in before[: number + 1]:
+            raise ValueError(f"{stage.name}: must read the map of a stage before it, got {stage.reads}")
+        if stage.reads in readers:
+            others = f"{readers[stage.reads]} and {stage.name}"
+            raise ValueError(f"{stage.reads}: one stage must read its map, got {others}")
+        readers[stage.reads] = stage.name
+        maker = by_name.get(stage.reads)
+        if maker and maker.output_size != (stage.height, stage.width):
+            rows, columns = maker.output_size
             raise ValueError(
-                f"{stage.name}: must read the {rows} x {columns} map of {before.name}, "
+                f"{stage.name}: must read the {rows} x {columns} map of {maker.name}, "
                 f"got {stage.height} x {stage.width}"
             )
+    return out
 
 
 def stage_tables(stage: Stage, output_order: Ints, map_order: str) -> StageTables:
-    """Tables of a stage that makes its outputs in ``output_order``, reading its map in ``map_order``."""
+    """Make the tables of one stage.
+
+    Parameters
+    ----------
+    stage : Stage
+    output_order : (windows,) int64
+        Row-major positions of the map that the stage makes, in the order in which they are wanted.
+    map_order : str
+        "pull" or "raster": the order in which the stage's own map is wanted.
+    """
     visits = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
     window, tap = np.nonzero(visits >= 0)
     position = visits[window, tap]  # (valid taps)

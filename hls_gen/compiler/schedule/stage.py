@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
@@ -12,10 +13,22 @@ KINDS = ("conv", "pool")
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """A window that slides over a map of height x width; a dense layer is a window of the whole map.
+    """A window that slides over a map; a dense layer is a window of the whole map.
 
-    kind : "conv" (weights: taps have places in a kernel) or "pool".
-    tuple_bits : bits of one feature tuple of the map it reads; weighs tuple memory when orders are compared.
+    Attributes
+    ----------
+    name : str
+        Of the stage and of the map that the stage makes.
+    kind : str
+        "conv" (weights: taps have places in a kernel) or "pool".
+    height, width : int
+        Size of the map that the stage reads, each >= 1.
+    window : Window
+    tuple_bits : int
+        Bits of one feature tuple of that map, >= 1: the weight of tuple memory when orders are compared.
+    reads : str
+        Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
+        the map of the stage listed before it, and the first one the input.
     """
 
     name: str
@@ -24,6 +37,7 @@ class Stage:
     width: int
     window: Window
     tuple_bits: int = 1
+    reads: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -41,19 +55,35 @@ class Stage:
 
     @property
     def output_size(self) -> Pair:
-        """(rows, columns) of the map it makes."""
+        """(rows, columns) of the map that the stage makes."""
         return self.window.output_size(self.height, self.width)
 
 
 def stages(network: Network) -> tuple[Stage, ...]:
-    """The window layers of ``network`` in order: Conv and Dense as "conv", MaxPool and AvgPool as "pool".
+    """The layers of a network that read windows.
 
-    All other layers work on each position for itself; ValueError if one changes the size of the map.
+    Parameters
+    ----------
+    network : Network
+        A chain of layers.
+
+    Returns
+    -------
+    tuple of Stage
+        In the order of the layers: Conv and Dense as "conv", MaxPool and AvgPool as "pool". All other layers work on
+        each position for itself: their map counts as that of the stage before.
+
+    Raises
+    ------
+    ValueError
+        If several layers read a map, or if a layer without a window changes the size of the map.
     """
-    found = []
+    found, maker = [], {INPUT: INPUT}  # maker: map -> stage that makes it
     for layer, source in network.chain("a schedule"):
+        read = maker[network.reads[layer.name][0]]
+        maker[layer.name] = layer.name if isinstance(layer, Weighted | Pool) else read
         if not isinstance(layer, Weighted | Pool):
-            target = layer.output(source)
+            target = network.maps[layer.name]
             if (target.height, target.width) != (source.height, source.width):
                 raise ValueError(
                     f"{layer.name}: a layer without a window must keep the map's size, got "
@@ -68,6 +98,7 @@ def stages(network: Network) -> tuple[Stage, ...]:
                 width=source.width,
                 window=layer.window(source) if isinstance(layer, Weighted) else layer.window,
                 tuple_bits=source.channels * source.encoding.bits,
+                reads=read,
             )
         )
     return tuple(found)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Conv, Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
@@ -298,9 +300,10 @@ def test_stages_of_a_network():
     )
     conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
     assert stages(network) == (
-        Stage(name="conv", kind="conv", height=6, width=5, window=conv, tuple_bits=24),
-        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)), tuple_bits=14),
-        Stage(name="dense", kind="conv", height=3, width=3, window=Window(kernel=(3, 3)), tuple_bits=14),
+        Stage(name="conv", kind="conv", height=6, width=5, window=conv, tuple_bits=24, reads=INPUT),
+        Stage(name="pool", kind="pool", height=6, width=3, window=Window(kernel=(2, 1), stride=(2, 1)),
+              tuple_bits=14, reads="conv"),
+        Stage(name="dense", kind="conv", height=3, width=3, window=Window(kernel=(3, 3)), tuple_bits=14, reads="pool"),
     )
     assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
 
@@ -335,6 +338,11 @@ def test_errors_name_the_stage_the_rule_and_the_value():
         schedule([], "pull")
     with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
         schedule([TINY, Stage(name="next", kind="pool", height=3, width=3, window=Window(kernel=(1, 1)))], "pull")
+    last = Stage(name="last", kind="pool", height=2, width=3, window=Window(kernel=(1, 1)), reads="tiny")
+    with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
+        schedule([last, TINY], "pull")
+    with pytest.raises(ValueError, match=whole("tiny: one stage must read its map, got next and last")):
+        schedule([TINY, replace(last, name="next"), last], "pull")
 
 
 @pytest.mark.parametrize(

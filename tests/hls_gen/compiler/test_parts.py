@@ -1,0 +1,55 @@
+"""A network cut before each weighted layer (hls_gen/compiler/parts.py), and passes that name the pass they read."""
+
+import numpy as np
+
+from bitloom.golden import zoo
+from bitloom.golden.encoding import unsigned
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.lowering import lower
+from bitloom.hls_gen.compiler.parts import parts
+from tests.cases import case_map, random_model
+from tests.errors import value_error
+
+BINARISED = Network(
+    name="n",
+    input=case_map(2, 3, 2, unsigned(4)),
+    layers=(Threshold(name="first"), Dense(name="dense_1", out_channels=3), Threshold(name="threshold_1")),
+)
+
+
+def test_parts_of_digits_cnn():
+    cut = parts(zoo.load("digits-cnn").network)
+    assert [(part.name, part.tail_kinds, part.reads, part.reader) for part in cut] == [
+        ("conv_1", ("threshold",), INPUT, "conv_2"),
+        ("conv_2", ("threshold", "max_pool"), "conv_1", "conv_3"),
+        ("conv_3", ("threshold",), "conv_2", "dense_4"),
+        ("dense_4", (), "conv_3", None),
+    ]
+    assert [part.source.shape for part in cut] == [(8, 8, 1), (8, 8, 16), (3, 3, 32), (3, 3, 64)]
+
+
+def test_passes_name_the_pass_that_they_read():
+    lowered = lower(zoo.load("digits-cnn"))
+    assert [(p.name, p.reads) for p in lowered.passes] == [
+        ("conv_1", INPUT), ("conv_2", "conv_1"), ("conv_3", "conv_2"), ("dense_4", "conv_3"),
+    ]  # fmt: skip
+
+
+def test_what_a_binariser_makes_counts_as_the_input():
+    (part,) = parts(BINARISED, BINARISED.layers[0])
+    assert (part.name, part.reads, part.source, part.tail) == (
+        "dense_1", INPUT, BINARISED.maps["first"], BINARISED.layers[2:],
+    )  # fmt: skip
+    (made,) = lower(random_model(BINARISED, np.random.default_rng(1)), binariser_bits=5).passes
+    assert made.reads == INPUT
+
+
+def test_networks_without_parts_are_refused():
+    with value_error("first: a pass of the engine must begin with a conv or dense layer, got threshold"):
+        parts(BINARISED)
+    alone = Network(name="n", input=BINARISED.input, layers=BINARISED.layers[:1])
+    with value_error("n: the engine needs a conv or dense layer, got none"):
+        parts(alone, alone.layers[0])

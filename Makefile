@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PYTHON ?=
 DEMO := hls,sim,cli
 DEV := all,docs,dev
+# A worker a processor, at most 8: each takes about 1 GB at its peak. Tests of one file stay in one worker, with what they build.
+WORKERS := -n auto --maxprocesses=8 --dist=loadscope
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 # One line that is true for a Python that can make the environment; old Pythons must be able to read it.
@@ -22,10 +24,10 @@ demo: compiler $(VENV)/.ready-demo ## simulate a network on generated hardware a
 	@$(BIN)/bitloom demo
 
 test: compiler $(VENV)/.ready-dev ## the tests: default tier
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(WORKERS)
 
 test-slow: compiler $(VENV)/.ready-dev ## the tests: long runs
-	@$(BIN)/python -m pytest -m "slow and not board and not vivado and not gpu"
+	@$(BIN)/python -m pytest $(WORKERS) -m "slow and not board and not vivado and not gpu"
 
 lint: $(VENV)/.ready-dev ## ruff and mypy
 	@$(BIN)/ruff check .

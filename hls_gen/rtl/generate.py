@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import veriloggen
@@ -46,12 +47,19 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     blank = "0" * 64
     text = "\n".join(_modules(design, blank, "simulation").values())
     digest = hashlib.sha256(text.encode()).hexdigest()
-    made = Verilog(_modules(design, digest, target), manifest(design, digest))
+    made = Verilog(dict(_modules(design, digest, target)), manifest(design, digest))
     if checked:
-        check(made.text, TOP)
+        _check(made.text)
     return made
 
 
+@lru_cache(maxsize=8)
+def _check(text: str) -> None:
+    """The rules of hls_gen.check; a text is checked once."""
+    check(text, TOP)
+
+
+@lru_cache(maxsize=8)  # a design is often built more than once: for simulation, for a board, for its area
 def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
     veriloggen.reset()
     text = top(design, digest, BODIES[target]).m.to_verilog()

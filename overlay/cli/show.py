@@ -182,14 +182,18 @@ def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_
     return parts or [names]
 
 
-def _widths(columns: list[_Column], room: int | None) -> list[int]:
-    """Width of each column: as wide as the room allows, and never less than its longest word."""
+def _widths(columns: list[_Column], labels: int, room: int | None) -> list[int]:
+    """Width of each column: as wide as the room allows, and never less than its longest word.
+
+    Wrapped are, as far as the room needs it, headings, then values, then labels; labels only where that is enough.
+    """
     natural = [column.width for column in columns]
     if room is None or _total(natural) <= room:
         return natural
-    least = [column.width_wrapped_heading for column in columns]
-    if _total(least) > room:
-        least = [column.width_wrapped for column in columns]
+    headings = [column.width_wrapped_heading for column in columns]
+    values = headings[:labels] + [column.width_wrapped for column in columns[labels:]]
+    everything = [column.width_wrapped for column in columns]
+    least = next((widths for widths in (headings, values, everything) if _total(widths) <= room), values)
     spare = max(0, room - _total(least))
     widths = []
     for most, width in zip(natural, least):
@@ -205,7 +209,7 @@ def _print_title(title: str) -> None:
 
 def _print_columns(columns: list[_Column], labels: int, room: int | None, headings: bool = True) -> None:
     """One table on standard output; longer lines than ``room`` only where a word needs them."""
-    widths = _widths(columns, room)
+    widths = _widths(columns, labels, room)
     out = Table(show_header=headings)
     for k, (column, width) in enumerate(zip(columns, widths)):
         style, justify = ("bold", "left") if k < labels else (None, "right")

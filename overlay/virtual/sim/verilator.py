@@ -34,7 +34,10 @@ VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", 
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
 MAKE_JSON_SINCE = (5, 34)
 UNIT_BYTES = 200_000
-FAST, SLOW = "-O2", "-O0"  # code that runs every cycle; code that runs once (constructors, tracing set-up)
+WHOLE_BYTES = 700_000
+"""A design with no more C++ than this is one unit: reading Verilator's headers again costs more than a second processor
+saves."""
+FAST, SLOW = "-O1", "-O0"  # code that runs every cycle (-O2 is no faster); code that runs once (constructors, tracing)
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
 
 
@@ -91,10 +94,10 @@ def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path
     return runtime, [folder / path for path in fast], [folder / path for path in slow]
 
 
-def _units(folder: Path, name: str, sources: Sequence[Path]) -> list[Path]:
-    """Files that include ``sources``, up to UNIT_BYTES each.
+def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BYTES) -> list[Path]:
+    """Files that include ``sources``, up to ``most`` bytes of them each.
 
-    The headers of Verilator take over a second to compile, so a small design is two units; a big one is many, for many
+    The headers of Verilator take over a second to compile, so a small design is one unit; a big one is many, for many
     processors.
     """
     groups: list[list[Path]] = []
@@ -103,7 +106,7 @@ def _units(folder: Path, name: str, sources: Sequence[Path]) -> list[Path]:
         size = path.stat().st_size
         if size > room:
             groups.append([])
-            room = UNIT_BYTES
+            room = most
         groups[-1].append(path)
         room -= size
     units = []
@@ -128,7 +131,7 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
     options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
     flags = _base_flags(verilator, compiler, trace)
-    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, FAST, SLOW))
+    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, FAST, SLOW))
     key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
 
     def build(folder: Path) -> None:
@@ -142,8 +145,11 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
         )
         runtime, fast, slow = _sources(verilator, folder, trace)
         own = [*flags, f"-I{folder}", *harness_flags]
-        jobs = [(path, path.with_suffix(".o"), [*own, FAST]) for path in _units(folder, "fast", [*fast, HARNESS])]
-        jobs += [(path, path.with_suffix(".o"), [*own, SLOW]) for path in _units(folder, "slow", slow)]
+        units = [(path, FAST) for path in _units(folder, "whole", [*fast, HARNESS, *slow], WHOLE_BYTES)]
+        if len(units) > 1:
+            units = [(path, FAST) for path in _units(folder, "fast", [*fast, HARNESS])]
+            units += [(path, SLOW) for path in _units(folder, "slow", slow)]
+        jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in units]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         _compile(compiler, jobs, folder)
         objects = [target for _, target, _ in jobs]

@@ -13,6 +13,7 @@ import pytest
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.rtl import generate as generation
 from bitloom.hls_gen.rtl.generate import VLNV, Verilog, generate
 from bitloom.hls_gen.rtl.shell.top import TOP
 from bitloom.overlay.virtual.sim import lint
@@ -74,6 +75,7 @@ def test_lint_would_notice():
 def test_same_text_again():
     """Also after other designs."""
     for name in ("wide", "one_lane"):
+        generation._modules.cache_clear()
         again = generate(DESIGNS[name], checked=False)
         assert again.modules == generated(name).modules
         assert again.manifest == generated(name).manifest

@@ -39,7 +39,7 @@ def test_the_key_covers_what_the_model_is_made_from(monkeypatch):
     build_model(text + "\n")
     build_model(text, stream_bits=64)
     build_model(text, trace=True)
-    monkeypatch.setattr(verilator, "FAST", "-O1")
+    monkeypatch.setattr(verilator, "FAST", "-O3")
     build_model(text)
     real = find_verilator()
     monkeypatch.setattr(verilator, "find_verilator", lambda: tools.Verilator(real.program, real.root, (5, 999)))

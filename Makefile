@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PYTHON ?=
 DEMO := hls,sim,cli
 DEV := all,docs,dev
-# A worker a processor, at most 8: each takes about 1 GB at its peak. Tests of one file stay in one worker, with what they build.
-WORKERS := -n auto --maxprocesses=8 --dist=loadscope
+# A worker a processor, at most 8. Each begins with neighbouring tests, which share what they build; idle ones take over from others.
+WORKERS := -n auto --maxprocesses=8 --dist=worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 # One line that is true for a Python that can make the environment; old Pythons must be able to read it.

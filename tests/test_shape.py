@@ -1,0 +1,134 @@
+"""Functions, files and signatures stay small; what is too large today is listed and the list may only shrink.
+
+Lines of a function are those from its ``def`` to its end, docstring and comments included. Names of files that are tables
+of data are in DATA. Options of a command are its interface, so click's commands may have any number of parameters.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+ROOMS = ("golden", "hls_gen", "driver", "overlay")
+FILE_LINES, FUNCTION_LINES, PARAMETERS = 300, 60, 6
+DATA: frozenset[str] = frozenset()
+"""Files that are tables of data, of any length."""
+
+LONG_FILES: dict[str, int] = {
+    "hls_gen/check/scope.py": 320,
+    "hls_gen/compiler/plan.py": 413,
+    "hls_gen/design/npu.py": 566,
+    "hls_gen/rtl/primitives/stream.py": 334,
+    "hls_gen/rtl/sequencer/issuer.py": 313,
+    "hls_gen/rtl/shell/loader.py": 318,
+    "overlay/virtual/sim/model.py": 334,
+}
+LONG_FUNCTIONS: dict[str, int] = {
+    "hls_gen/compiler/lowering.py: lower": 62,
+    "hls_gen/compiler/lowering_binary.py: binary_pass": 67,
+    "hls_gen/compiler/lowering_integer.py: integer_pass": 72,
+    "hls_gen/rtl/pool/pool_integer.py: pool_unit_integer": 76,
+    "hls_gen/rtl/primitives/ping_pong.py: ping_pong": 61,
+    "hls_gen/rtl/results/results.py: results": 97,
+    "hls_gen/rtl/shell/loader.py: loader": 167,
+    "hls_gen/rtl/shell/registers.py: registers": 72,
+}
+MANY_PARAMETERS: dict[str, int] = {
+    "hls_gen/compiler/flow/pool.py: pool_issuer": 7,
+    "hls_gen/compiler/flow/results.py: results": 7,
+    "hls_gen/compiler/plan.py: _convolution": 7,
+    "hls_gen/compiler/sizing.py: size_memories": 10,
+    "hls_gen/rtl/array/accumulator.py: accumulator": 8,
+    "hls_gen/rtl/results/requantise.py: _lane": 7,
+    "hls_gen/rtl/shell/loader.py: _frame_words": 9,
+    "hls_gen/rtl/shell/loader.py: _network": 9,
+    "overlay/build/build.py: build": 10,
+    "overlay/build/run.py: run": 8,
+    "overlay/explore/search.py: explore": 8,
+}
+"""Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def files() -> list[Path]:
+    return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+@cache
+def functions() -> dict[str, Function]:
+    """``file: outer.inner`` -> each function and method."""
+
+    def inside(node: ast.AST, name: str) -> Iterator[tuple[str, Function]]:
+        for child in ast.iter_child_nodes(node):
+            named = isinstance(child, Function | ast.ClassDef)
+            below = f"{name}.{child.name}".removeprefix(".") if named else name
+            if isinstance(child, Function):
+                yield below, child
+            yield from inside(child, below)
+
+    found: dict[str, Function] = {}
+    for path in files():
+        for name, node in inside(ast.parse(path.read_text(encoding="utf-8")), ""):
+            found[f"{path.relative_to(ROOT).as_posix()}: {name}"] = node
+    return found
+
+
+def is_command(node: Function) -> bool:
+    """Whether click makes a command of it."""
+    names = {ast.unparse(d.func if isinstance(d, ast.Call) else d).rpartition(".")[2] for d in node.decorator_list}
+    return bool(names & {"command", "group"})
+
+
+def parameters(node: Function) -> int:
+    """Parameters, ``self`` and ``cls`` apart."""
+    spec = node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg) if a]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def file_lines() -> dict[str, int]:
+    sizes = {p.relative_to(ROOT).as_posix(): len(p.read_text(encoding="utf-8").splitlines()) for p in files()}
+    return {name: size for name, size in sizes.items() if name not in DATA}
+
+
+def function_lines() -> dict[str, int]:
+    return {name: (node.end_lineno or node.lineno) - node.lineno + 1 for name, node in functions().items()}
+
+
+def function_parameters() -> dict[str, int]:
+    return {name: parameters(node) for name, node in functions().items() if not is_command(node)}
+
+
+RULES = {
+    "lines of a file": (file_lines, FILE_LINES, LONG_FILES),
+    "lines of a function": (function_lines, FUNCTION_LINES, LONG_FUNCTIONS),
+    "parameters of a function": (function_parameters, PARAMETERS, MANY_PARAMETERS),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_nothing_new_is_too_large(rule: str) -> None:
+    measure, most, exceptions = RULES[rule]
+    large = [f"{name}: {size}" for name, size in measure().items() if size > max(most, exceptions.get(name, 0))]
+    assert not large, f"{rule}: at most {most}, got\n" + "\n".join(large)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_exception_is_left_over(rule: str) -> None:
+    measure, most, exceptions = RULES[rule]
+    sizes = measure()
+    over = [name for name in exceptions if sizes.get(name, 0) <= most]
+    assert not over, f"{rule}: these keep to the rule or are gone, take them off the list:\n" + "\n".join(over)
+
+
+def test_what_is_measured() -> None:
+    tree = ast.parse("class A:\n def f(self, a, *b, c=1, **d):\n  def g(): pass\n\n@click.command()\ndef h(): pass\n")
+    (f,), h = tree.body[0].body, tree.body[1]
+    assert (parameters(f), parameters(h), is_command(f), is_command(h)) == (4, 0, False, True)
+    assert "overlay/cli/show.py: grid" in functions()
+    assert len(files()) > 150

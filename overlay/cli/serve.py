@@ -66,6 +66,6 @@ def _instructions(made: builds.Build, host: str, port: int) -> str:
     programs = "".join(f'    overlay.load("{path.resolve()}")\n' for path in made.programs.values())
     return (
         f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n{shell}"
-        "    from bitloom.driver.overlay import BitloomOverlay\n"
+        "    from bitloom import BitloomOverlay\n"
         f'    overlay = BitloomOverlay("{made.bit.resolve()}"{device})\n{programs}'
     )

@@ -20,12 +20,12 @@ FRAMES = 4
 """Frames that the flow model is run for."""
 CAPACITIES = ("tuple_words", "pool_words")
 DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
-"""What an NPU has of which a file says nothing: of capacities the least, fit finds what is needed."""
+"""What an NPU has of which a file says nothing: of capacities the least: size_memories finds what is needed."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What fit makes a design of.
+    """What size_memories makes a design of.
 
     npus : foldings; of their memories, only CAPACITIES count, as what they must hold at least.
     mapping : the NPU of each layer.  dataflow : by layer name, output_stationary for those not named.

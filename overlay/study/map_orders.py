@@ -1,4 +1,4 @@
-"""The two orders of a network's maps side by side (spec B7): tuples that each layer's tuple memory must hold, and bits
+"""The two map orders of a network side by side (spec B7): tuples that each layer's tuple memory must hold, and bits
 of its tables.
 
 Both count what the schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, tables as narrow

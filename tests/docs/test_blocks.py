@@ -11,14 +11,14 @@ from .blocks import DATA, ROOT, RUN, Block, blocks, pages
 from .run_page import run
 
 NOT_RUN: dict[str, list[str]] = {
-    "README.md": [
-        "makes an environment of its own; tests/overlay/build/test_demo.py runs the demo",
-        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
-    ],
+    "README.md": ["makes an environment of its own; tests/overlay/build/test_demo.py runs the demo"],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",
         "needs the server above",
+    ],
+    "docs/reference/cli.md": [
+        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks"
     ],
     "docs/start/install.md": [
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",

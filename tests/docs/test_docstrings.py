@@ -1,12 +1,13 @@
 """Docstrings have NumPy's form, and the stock parser of the documentation understands every one of them."""
 
 import logging
+import re
 from collections.abc import Iterator
 
 import griffe
 import pytest
 
-from .blocks import ROOT
+from .blocks import ROOT, pages
 
 
 def everything(part: griffe.Object) -> Iterator[griffe.Object]:
@@ -26,14 +27,33 @@ def warnings(part: griffe.Object, caplog: pytest.LogCaptureFixture) -> list[str]
     return [record.getMessage() for record in caplog.records]
 
 
-def test_every_docstring_is_understood(caplog):
-    loader = griffe.GriffeLoader(
-        search_paths=[ROOT / "src"], docstring_parser=griffe.Parser.numpy, allow_inspection=False
-    )
-    package = loader.load("bitloom")
-    caplog.clear()
+@pytest.fixture(scope="module")
+def package() -> griffe.Object:
+    """Everything in bitloom, read as the documentation's parser reads it."""
+    paths, parser = [ROOT / "src"], griffe.Parser.numpy
+    return griffe.GriffeLoader(search_paths=paths, docstring_parser=parser, allow_inspection=False).load("bitloom")
+
+
+def test_every_docstring_is_understood(package, caplog):
     assert warnings(package, caplog) == []
     assert sum(member.has_docstring for member in everything(package)) > 1500
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_names_in_pages_exist(package, page):
+    """Those whose docstrings a page shows, with their members, and those that it links to."""
+    text = page.read_text()
+    names = re.findall(r"\]\[bitloom\.([\w.]+)\]", text)
+    for name, members in re.findall(r"^::: bitloom\.([\w.]+)\n(?: +options: .*members: \[(.*)\])?", text, re.M):
+        names += [name, *(f"{name}.{member.strip()}" for member in members.split(",") if member)]
+    assert [name for name in names if not exists(package, name)] == []
+
+
+def exists(package: griffe.Object, name: str) -> bool:
+    try:
+        return bool(package[name])
+    except KeyError:
+        return False
 
 
 def test_a_parameter_that_is_none_is_told(caplog):

@@ -73,7 +73,7 @@ def resize(e: Signal | int, w: int) -> Signal:
         return Cat(const(0, w - have), e)
     if isinstance(e, (vt._Variable, vt.Slice)):
         return bits(e, 0, w)
-    raise ValueError(f"fit: an expression of {have} bits can't be cut to {w}; name it first")
+    raise ValueError(f"resize: an expression of {have} bits can't be cut to {w}; name it first")
 
 
 def bits(v: Signal, low: int, count: int) -> Signal:

@@ -1,4 +1,4 @@
-"""Sequencer: tuple memory, tables and the order of work (spec B9, B10, B13).  Golden twin: hls_gen/compiler/schedule.
+"""Sequencer: tuple memory, tables and dataflows (spec B9, B10, B13).  Golden twin: hls_gen/compiler/schedule.
 
     words in --> tuple memory (ring) ---------------------> word, a cycle after its beat
                     ^ address

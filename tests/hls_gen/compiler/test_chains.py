@@ -64,7 +64,7 @@ def npus(count: int) -> list[Npu]:
 
 
 ROOMY = 1 << 16
-"""Words of the spill store: the interpreter has less room between NPUs than hardware has, for which fit sizes it."""
+"""Words of the spill store: larger than size_memories makes it, since the interpreter has less room between NPUs."""
 
 
 def check(
@@ -143,7 +143,7 @@ def test_a_cascade_by_work(name):
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_closed_ring(name, count, map_order):
-    """Layer i on NPU i mod N, with the spill store that ``fit`` makes; results come from whichever NPU is last."""
+    """Layer i on NPU i mod N, with the spill store that ``size_memories`` makes; results come from the last NPU."""
     model = MODELS[name]
     design = size_memories("ring", [model], ring(npus(count)), map_order=map_order)
     for chunk in (1, 4):

@@ -1,4 +1,4 @@
-"""Plans for NPUs of different kind: which computes what, and what they refuse. That it is right: hardware, in
+"""Plans for NPUs of different engines: which computes what, and what they refuse. That it is right: hardware, in
 tests/overlay/build/test_mixed_kinds.py."""
 
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ def test_bits_have_a_gearbox_of_their_own():
 
 
 def test_widths_are_those_of_the_npu():
-    """NPUs of one kind may differ in their weights; the frame's features are those of NPU 0."""
+    """NPUs of one engine may differ in their weights; the frame's features are those of NPU 0."""
     narrow = replace(INTEGER, feature_bits=2, weight_bits=3)
     layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
     made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))

@@ -106,7 +106,7 @@ def test_the_least_store_is_enough(tmp_path):
 
 
 def test_fit_gives_a_store_in_which_nobody_waits():
-    """Also where tuple memories are as fit makes them."""
+    """Also where tuple memories are as size_memories makes them."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
     made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster")
     parameters = [asdict(n) for n in made.npus]

@@ -96,7 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
     """``unfit`` where the network that is drawn doesn't fit the design's memories, ``stuck`` where it would block, else
-    ``exact`` and on how many kinds of NPUs."""
+    ``exact`` and on NPUs of how many engines."""
     design, (bit, manifest) = DESIGNS[name], overlay(DESIGNS[name], folder)
     mapping = data.draw(mappings(design))
     kinds, poolable = [design.npus[n].engine for n in mapping], [design.npus[n].pool for n in mapping]

@@ -30,7 +30,7 @@ def test_splits(total: int) -> None:
 
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
 def test_depths_are_those_of_fit(name: str) -> None:
-    """The search prices an NPU with the memories that fit gives it."""
+    """The search prices an NPU with the memories that size_memories gives it."""
     model = networks.load(name)
     made = layers(model)
     chain = Chain(made, 64, 1 if name == "digits-cnn" else 8)

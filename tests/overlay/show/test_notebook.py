@@ -78,7 +78,7 @@ def test_a_board_without_the_bitstream(monkeypatch):
 
 
 def test_the_design_is_built_as_the_reference_says(monkeypatch):
-    """Order of maps, order of work and mapping must be those for which the design's memories are large enough."""
+    """Map order, dataflow and mapping must be those for which the design's memories are large enough."""
     made = []
     monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or SimpleNamespace(bit="made.bit"))
     find("cnv-w1a1-max", "here")

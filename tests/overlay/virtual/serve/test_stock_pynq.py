@@ -63,7 +63,7 @@ def serving(folder, *options):
 CLIENT = textwrap.dedent("""
     import asyncio, json, sys
     import numpy as np
-    from bitloom.driver.overlay import BitloomOverlay
+    from bitloom import BitloomOverlay
 
     bit, program, images, answer = sys.argv[1:]
     images = np.load(images)
@@ -77,7 +77,9 @@ CLIENT = textwrap.dedent("""
             "has_interrupt": overlay.accelerator.has_interrupt,
             "npus": int(overlay.accelerator.core.register_map.GEOMETRY.NPUS),
             "device": type(overlay.device).__name__,
-            "foreign": sorted({name.partition(".")[0] for name in sys.modules} & {"overlay", "hls_gen", "veriloggen"}),
+            "foreign": sorted(
+                {"bitloom.overlay", "bitloom.hls_gen.compiler", "bitloom.hls_gen.rtl", "veriloggen"} & set(sys.modules)
+            ),
         }
     open(answer, "w").write(json.dumps(found))
 """)

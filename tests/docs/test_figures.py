@@ -1,0 +1,86 @@
+"""Figures in README.md and docs/reference/figures.md: one number a cell, with a unit and a command that exists."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.cli.group import bitloom
+from tests.overlay.build.test_real_networks import FIGURES
+
+from .blocks import ROOT
+
+README, PAGE = ROOT / "README.md", ROOT / "docs" / "reference" / "figures.md"
+NUMBER = re.compile(r"\d{1,3}(,\d{3})*(\.\d+)?")
+
+
+def rows(path: Path, heading: str) -> list[list[str]]:
+    """Rows of the tables whose heads end in ``heading``, as cells without the row of dashes."""
+    found, inside = [], False
+    for line in path.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if not inside:
+            inside = " | ".join(cells).endswith(heading)
+            continue
+        inside = bool(cells)
+        if cells and set("".join(cells)) != {"-"}:
+            found.append(cells)
+    return found
+
+
+FIGURE_ROWS = [(path.name, *row) for path in (README, PAGE) for row in rows(path, "figure | unit | command")]
+DESIGN_ROWS = rows(PAGE, "cycles a frame | latency, cycles | command")
+
+
+def test_there_are_five_in_the_readme_and_all_others_on_the_page():
+    assert [name for name, *_ in FIGURE_ROWS].count("README.md") == 5
+    assert len(FIGURE_ROWS) > 35
+
+
+@pytest.mark.parametrize("row", FIGURE_ROWS, ids=lambda row: f"{row[0]}-{row[2]}-{row[3]}")
+def test_a_cell_has_one_number_its_unit_and_its_command(row):
+    _, _, figure, unit, command = row
+    assert NUMBER.fullmatch(figure)
+    assert unit
+    assert not re.search(r";|\d", unit.replace("BRAM36", "").replace("networks of 25", ""))
+    assert command.startswith("`")
+    assert command.endswith("`")
+
+
+def test_designs_are_as_measured():
+    found = {name: tuple(int(cell.replace(",", "")) for cell in numbers) for name, *numbers, _ in DESIGN_ROWS}
+    assert found == FIGURES
+    assert [command for *_, command in DESIGN_ROWS] == [f"`bitloom bench {name}`" for name in found]
+    assert set(found) == set(REFERENCE_DESIGNS)
+
+
+def test_the_readme_repeats_what_the_page_says():
+    cycles = {row[0]: row[3] for row in DESIGN_ROWS}
+    for name, _, figure, unit, command in FIGURE_ROWS:
+        if name == "README.md" and unit == "cycles a frame":
+            assert figure == cycles["digits-cnn" if command == "`make demo`" else command.strip("`").split()[-1]]
+
+
+def commands() -> list[str]:
+    texts = {row[-1].strip("`") for row in (*FIGURE_ROWS, *DESIGN_ROWS)}
+    return sorted(part.strip() for text in texts for part in text.split("&&"))
+
+
+@pytest.mark.parametrize("text", commands())
+def test_commands_exist(text):
+    """They are parsed, not run."""
+    first, *words = shlex.split(text)
+    if first == "make":
+        assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.M)
+    elif first == "python":
+        assert words[:2] == ["-m", "pytest"]
+        assert (ROOT / words[2]).exists()
+    else:
+        assert first == "bitloom"
+        context = click.Context(bitloom)
+        name, command, arguments = bitloom.resolve_command(context, words)
+        assert command is not None
+        command.make_context(name, arguments, parent=context)

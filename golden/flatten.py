@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.network import Model
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

@@ -10,7 +10,8 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold

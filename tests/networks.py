@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold

@@ -16,9 +16,8 @@ from pathlib import Path
 
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
-KINDS = ("model", "runtime", "block", "area", "native")
-"""What is kept: designs with the harness, Verilator's own objects, blocks of the tests, synthesis,
-golden/kernels/native.py."""
+BUILDING = "build-"
+"""How the name of a folder begins while it is being filled."""
 
 
 def cache_root() -> Path:
@@ -44,9 +43,22 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
-    """The folder of ``key``. Where there is none, ``build(empty folder)`` fills it first.
+    """Find the folder of a key, or make it.
 
-    An exception in ``build`` leaves nothing behind and is passed on.
+    Parameters
+    ----------
+    kind : str
+        What the folder holds, as the name of a folder in `cache_root`; users of the cache choose their own.
+    key : str
+        A name that covers all that the content depends on.
+    build : callable
+        Where there is no such folder, ``build(empty folder)`` fills it. If it raises an exception, nothing is left
+        behind and the exception is passed on.
+
+    Returns
+    -------
+    Path
+        The folder, whole.
     """
     parent = cache_root() / kind
     folder = parent / key
@@ -69,7 +81,7 @@ def _used(folder: Path) -> bool:
 
 def _build(parent: Path, folder: Path, build: Callable[[Path], None]) -> None:
     prune(LIMIT_BYTES)
-    work = Path(tempfile.mkdtemp(prefix="build-", dir=parent))
+    work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=parent))
     try:
         build(work)
         work.chmod(0o755)
@@ -78,14 +90,34 @@ def _build(parent: Path, folder: Path, build: Callable[[Path], None]) -> None:
         shutil.rmtree(work, ignore_errors=True)
 
 
+def _folders() -> Iterator[Path]:
+    """What the cache holds: folders beside a lock file of theirs, and unfinished ones. Whatever else lies there is not
+    the cache's."""
+    kinds = {lock.parent for lock in cache_root().glob("*/*.lock")}
+    for path in (path for kind in kinds for path in kind.iterdir() if path.is_dir()):
+        if path.name.startswith(BUILDING) or path.with_name(f"{path.name}.lock").exists():
+            yield path
+
+
 def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
-    """Remove the folders used longest ago until the cache is within its limit. Returns what went.
+    """Remove the folders used longest ago until the cache is within its limit.
 
     A folder of an unfinished build (its process died) counts and goes like any other.
+
+    Parameters
+    ----------
+    limit_bytes : int
+        The most bytes that all folders together may have.
+    keep_seconds : float
+        Folders that were used in so many seconds stay, beyond the limit too.
+
+    Returns
+    -------
+    list of Path
+        The folders that went.
     """
-    folders = [path for kind in KINDS for path in (cache_root() / kind).glob("*")]
     aged = []
-    for path in filter(Path.is_dir, folders):
+    for path in _folders():
         try:
             size = sum(item.stat().st_size for item in path.iterdir())
             aged.append((path.stat().st_mtime, size, path))

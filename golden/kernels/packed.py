@@ -25,7 +25,8 @@ from bitloom.golden import packing
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.graph import final, walk
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Dense, Weighted
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

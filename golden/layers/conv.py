@@ -133,13 +133,3 @@ class Conv(Weighted):
 
     def window(self, source: Map | None) -> Window:
         return Window(kernel=self.kernel, stride=self.stride, padding=self.padding)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dense(Weighted):
-    """Fully connected layer: a convolution whose one window is the whole map."""
-
-    kind: ClassVar[str] = "dense"
-
-    def window(self, source: Map) -> Window:
-        return Window(kernel=(source.height, source.width))

@@ -27,7 +27,8 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR, Array, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -17,7 +17,8 @@ import numpy as np
 from bitloom.golden.encoding import Array, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
 from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
 from bitloom.golden.network import Model, Network

@@ -11,7 +11,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, unsigned
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -1,25 +1,21 @@
 """digits-or: a network with OR accumulation, trained for it, and what OR costs in accuracy (spec A2, A12).
 
 OR of products is -1 for one window only, the opposite of the kernel. So a kernel that reads 144 bits, as conv_2 of
-digits-cnn does, is always +1 in practice; one that reads 8 bits is a useful detector. ``or_report`` measures both.
+digits-cnn does, is always +1 in practice; one that reads 8 bits is a useful detector. `bitloom accumulate`
+measures both.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
-
-from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.kernels import packed
+from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.train import Epoch, Recipe, train
+from bitloom.golden.training.train import Recipe
 
-from .digits import IMAGE, load_digits
+from .digits import IMAGE
 
 RECIPE = Recipe(epochs=60)
 """How the shipped network is trained: about a minute of one core. Network and recipe were chosen on parts of the
@@ -57,21 +53,6 @@ def digits_or() -> Network:
     )
 
 
-def train_digits_or(
-    epochs: int | None = None,
-    seed: int = 0,
-    progress: Callable[[Epoch], None] | None = None,
-    checkpoint: Path | None = None,
-) -> Model:
-    """Train digits-or. With the defaults the result is golden/zoo/digits-or.npz, bit for bit.
-
-    epochs : fewer give a worse network sooner.  progress, checkpoint : see `golden.training.train.fit`.
-    """
-    data = load_digits()
-    recipe = Recipe(epochs=RECIPE.epochs if epochs is None else epochs, seed=seed)
-    return train(digits_or(), data.train_images, data.train_labels, recipe, progress=progress, checkpoint=checkpoint)
-
-
 def with_or(model: Model) -> Model:
     """The model with OR in place of popcount, same weights, in each binary layer but the last.
 
@@ -93,30 +74,3 @@ def with_or(model: Model) -> Model:
         raise ValueError(f"{network.name}: no layer can accumulate by or: it takes a bipolar map and bipolar weights")
     kept = {layer.name: model.arrays[layer.name] for layer in layers if layer.name in model.arrays}
     return Model(replace(network, layers=tuple(layers)), kept)
-
-
-class OrReport(NamedTuple):
-    """Share of the test images (0 .. 1) whose class is right."""
-
-    popcount: float
-    """The network that was trained for popcount."""
-    replaced: float
-    """The same weights `with_or`."""
-    trained: float
-    """The network that was trained for OR."""
-
-
-def or_report(popcount: Model, trained: Model) -> OrReport:
-    """Accuracy on the 360 test images of digits-cnn, of digits-cnn `with_or`, and of digits-or (A12)."""
-    data = load_digits()
-
-    def accuracy(model: Model) -> float:
-        return right(model, data.test_images, data.test_labels)
-
-    return OrReport(popcount=accuracy(popcount), replaced=accuracy(with_or(popcount)), trained=accuracy(trained))
-
-
-def right(model: Model, images: Array, labels: Array) -> float:
-    """Share of (N, H, W, C) images whose largest output is that of the (N,) label."""
-    scores = packed.forward(model, images).reshape(len(images), -1)
-    return float(np.mean(scores.argmax(axis=1) == labels))

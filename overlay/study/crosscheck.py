@@ -90,7 +90,9 @@ def crosscheck(
     ]
 
 
-def hardware_trace(model: Model, images: np.ndarray, stages: Sequence[check.Stage], folder: Path) -> list[np.ndarray]:
+def hardware_trace(
+    model: Model, images: np.ndarray, stages: Sequence[check.PackedStage], folder: Path
+) -> list[np.ndarray]:
     """What each stage gives on simulated hardware, in golden's values (N, H', W', C').
 
     Builds one design in ``folder`` for the network cut off after each stage. ValueError where the engine can't compute

@@ -11,7 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits

@@ -6,7 +6,8 @@ from typing import ClassVar
 from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -9,7 +9,7 @@ from bitloom.hls_gen.compiler.schedule import schedule
 from bitloom.hls_gen.compiler.schedule.stage import Stage
 from tests.cases import case_map, random_values
 from tests.errors import value_error
-from tests.hls_gen.compiler.sequencer import reads
+from tests.hls_gen.compiler.sequencer import image_of, reads
 from tests.networks import windows
 
 from .storage import (
@@ -144,7 +144,7 @@ def test_tables_read_a_store_of_single_elements_in_the_order_of_the_expanded_sto
     tables = schedule([stage], order).tables[0]
     single = map_run(x).reshape(-1, source.channels)  # each position's tuple, once
     made: dict[int, list[int]] = {}
-    for read in reads(tables.image(tables.capacity(False), False), single[tables.input_order]):
+    for read in reads(image_of(tables, tables.capacity(False), False), single[tables.input_order]):
         made.setdefault(read.window, []).extend(read.value.tolist())
     runs = window_runs(x, window)
     assert [made[i] for i in range(len(tables.output_order))] == [runs[i].tolist() for i in tables.output_order]

@@ -56,7 +56,7 @@ golden/kernels/tiled/cpu.py."""
 
 
 @dataclass(frozen=True)
-class Stage:
+class PackedStage:
     """Layers of a network, one after another, and their packed convolution if they are binary.
 
     Attributes
@@ -75,10 +75,10 @@ class Stage:
         return self.layers[-1][0].name
 
 
-def stages(model: Model, word_bits: int) -> list[Stage]:
+def stages(model: Model, word_bits: int) -> list[PackedStage]:
     """The stages of a model. ValueError, naming the layer, for a binary layer that golden.kernels.tiled can't
     compute."""
-    found: list[Stage] = []
+    found: list[PackedStage] = []
     for layer, source in model.network.chain("the check of golden.kernels.tiled"):
         before = found[-1].layers if found else []
         if isinstance(layer, Threshold) and len(before) == 1 and isinstance(before[0][0], Weighted):
@@ -89,7 +89,7 @@ def stages(model: Model, word_bits: int) -> list[Stage]:
             after = model.network.next_layer(layer.name)
             limits = model.arrays[after.name] if isinstance(after, Threshold) else {}
             conv = from_golden(layer, source, **model.arrays[layer.name], **limits, word_bits=word_bits)
-        found.append(Stage([(layer, source)], conv))
+        found.append(PackedStage([(layer, source)], conv))
     return found
 
 
@@ -121,7 +121,7 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
     return outputs
 
 
-def _plain(model: Model, stage: Stage, values: Array) -> Array:
+def _plain(model: Model, stage: PackedStage, values: Array) -> Array:
     """The stage's layers by golden's definition."""
     for layer, source in stage.layers:
         values = layer.forward(values, model.arrays.get(layer.name, {}), source)

@@ -3,7 +3,7 @@
 from .order import ORDERS, Schedule, schedule
 from .raster import Raster
 from .stage import Stage, stages
-from .tables import StageTables, TableBits, TableImage, ideal_cycles
+from .tables import StageTables, TableBits, ideal_cycles
 
 __all__ = [
     "ORDERS",
@@ -12,7 +12,6 @@ __all__ = [
     "Stage",
     "StageTables",
     "TableBits",
-    "TableImage",
     "ideal_cycles",
     "schedule",
     "stages",

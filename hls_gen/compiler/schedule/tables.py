@@ -44,32 +44,6 @@ class TableBits:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TableImage:
-    """What hardware is given for one stage, and all that ``sequencer.reads`` looks at."""
-
-    taps: int
-    """Taps of a whole window; one that runs through all of them ends without a mark."""
-    tuples: int
-    """Tuples that a frame takes from the stream."""
-    capacity: int
-    """Slots of the cyclic tuple memory."""
-    flag: Flags
-    """(valid taps) bool: 1 = new."""
-    advance: Ints
-    """(flag-1 taps): tuples that it takes, >= 1; it reads the newest of them."""
-    old_address: Ints
-    """(flag-0 taps): slot, for a frame whose tuple 0 is in slot 0 (B6)."""
-    early_end: Flags
-    """(valid taps) bool."""
-    jump_mark: Flags
-    """(valid taps) bool."""
-    jump_target: Ints
-    """(marks): place in the kernel of the next valid tap."""
-    leading_jump: int | None
-    """Place of a frame's first valid tap if that is not 0 (mark -1)."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class StageTables:
     """All valid taps of a frame in visiting order, and what follows from them. Arrays are read-only.
 
@@ -113,11 +87,6 @@ class StageTables:
     def old(self) -> Ints:
         """(valid taps) index in input_order of the tuple read; an old address where ``new`` is False."""
         return self.index
-
-    @property
-    def old_addresses(self) -> Ints:
-        """(flag-0 taps) ``old`` of the flag-0 taps in order, not yet modulo a capacity (B3)."""
-        return frozen(self.index[~self.new])
 
     @cached_property
     def newest(self) -> Ints:
@@ -167,24 +136,6 @@ class StageTables:
         """
         newest = self.newest[self.last][self.window] if reread else self.newest
         return int((newest - self.index).max()) + 1
-
-    def image(self, capacity: int, reread: bool) -> TableImage:
-        """Contents of the tables for a tuple memory of ``capacity`` tuples; ValueError if it is too small (B6)."""
-        least = self.capacity(reread)
-        if capacity < least:
-            raise ValueError(f"{self.stage.name}: tuple memory must hold >= {least} tuples, got {capacity}")
-        return TableImage(
-            taps=self.stage.window.taps,
-            tuples=len(self.input_order),
-            capacity=capacity,
-            flag=self.new,
-            advance=frozen(self.advance[self.new]),
-            old_address=frozen(self.old_addresses % capacity),
-            early_end=self.early_end,
-            jump_mark=self.jump_mark,
-            jump_target=self.jump_target,
-            leading_jump=self.leading_jump,
-        )
 
     def bits(self, capacity: int) -> TableBits:
         """Sizes of the tables for a tuple memory of ``capacity`` tuples; widths as narrow as the contents."""

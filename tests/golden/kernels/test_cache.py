@@ -54,6 +54,20 @@ def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
     assert (tmp_path / "model" / "old").is_dir()
 
 
+def test_pruning_knows_every_kind_and_leaves_what_is_not_its_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    for kind in ("one", "another"):
+        cache.cached_folder(kind, "key", lambda folder: (folder / "x").write_bytes(bytes(1000)))
+    left = tmp_path / "one" / "build-left"  # its process died
+    for folder in (left, tmp_path / "one" / "notes", tmp_path / "photos" / "build-x"):
+        folder.mkdir(parents=True)
+        (folder / "x").write_bytes(bytes(1000))
+    gone = {path.relative_to(tmp_path).as_posix() for path in cache.prune(0, keep_seconds=-1)}
+    assert gone == {"one/key", "another/key", "one/build-left"}
+    assert (tmp_path / "one" / "notes" / "x").exists()
+    assert (tmp_path / "photos" / "build-x" / "x").exists()
+
+
 def test_cache_root(monkeypatch, tmp_path):
     monkeypatch.delenv("BITLOOM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))

@@ -4,7 +4,8 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed, unsigned
 from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled import cpu
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, cases, integer_cases, random_images

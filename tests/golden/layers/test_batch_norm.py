@@ -7,7 +7,8 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, signed, signed_bits
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.batch_norm import BatchNorm, UniformQuantiser, fold, sign
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values

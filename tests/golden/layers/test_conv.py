@@ -4,7 +4,8 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from bitloom.golden.file import load, save
 from bitloom.golden.kernels import packed
-from bitloom.golden.layers.conv import Conv, Dense, product_range
+from bitloom.golden.layers.conv import Conv, product_range
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -10,7 +10,8 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
 from bitloom.golden.file import model_digest
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -8,12 +8,63 @@ Nothing is checked: with too small a memory it reads what has overwritten the tu
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.hls_gen.compiler.schedule.tables import Ints, TableImage
+from bitloom.hls_gen.compiler.schedule.tables import Flags, Ints, StageTables
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableImage:
+    """What hardware is given for one stage, and all that ``reads`` looks at."""
+
+    taps: int
+    """Taps of a whole window; one that runs through all of them ends without a mark."""
+    tuples: int
+    """Tuples that a frame takes from the stream."""
+    capacity: int
+    """Slots of the cyclic tuple memory."""
+    flag: Flags
+    """(valid taps) bool: 1 = new."""
+    advance: Ints
+    """(flag-1 taps): tuples that it takes, >= 1; it reads the newest of them."""
+    old_address: Ints
+    """(flag-0 taps): slot, for a frame whose tuple 0 is in slot 0 (B6)."""
+    early_end: Flags
+    """(valid taps) bool."""
+    jump_mark: Flags
+    """(valid taps) bool."""
+    jump_target: Ints
+    """(marks): place in the kernel of the next valid tap."""
+    leading_jump: int | None
+    """Place of a frame's first valid tap if that is not 0 (mark -1)."""
+
+
+def old_addresses(tables: StageTables) -> Ints:
+    """(flag-0 taps): index of the tuple that each reads, in order, not yet modulo a capacity (B3)."""
+    return tables.index[~tables.new]
+
+
+def image_of(tables: StageTables, capacity: int, reread: bool) -> TableImage:
+    """Contents of the tables for a tuple memory of ``capacity`` tuples; ValueError if it is too small (B6)."""
+    least = tables.capacity(reread)
+    if capacity < least:
+        raise ValueError(f"{tables.stage.name}: tuple memory must hold >= {least} tuples, got {capacity}")
+    return TableImage(
+        taps=tables.stage.window.taps,
+        tuples=len(tables.input_order),
+        capacity=capacity,
+        flag=tables.new,
+        advance=tables.advance[tables.new],
+        old_address=old_addresses(tables) % capacity,
+        early_end=tables.early_end,
+        jump_mark=tables.jump_mark,
+        jump_target=tables.jump_target,
+        leading_jump=tables.leading_jump,
+    )
 
 
 class Read(NamedTuple):

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from bitloom.golden.file import model_digest
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits

@@ -9,7 +9,8 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

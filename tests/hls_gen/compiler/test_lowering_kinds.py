@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, Encoding, bipolar, signed, unsigned
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

@@ -5,7 +5,7 @@ import numpy as np
 from bitloom.golden import zoo
 from bitloom.golden.encoding import unsigned
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.lowering import lower

@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map, OneInput
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, ideal_cycles, schedule, stages
+
+from .sequencer import image_of, old_addresses
 
 CUT = (0, 0, 1, 1)  # pool windows stick out over the right and bottom edge
 B20 = Network(
@@ -63,10 +66,10 @@ def test_tiny_tables_in_pull_order():
     assert t.index.tolist() == [0, 1, 0, 2, 1, 3, 2, 4, 3, 5, 1, 1, 3, 3, 5]
     assert t.new.tolist() == bits("11 0101 0101 0 00 00")
     assert t.advance.tolist() == t.new.astype(int).tolist()
-    assert t.old_addresses.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 5]
+    assert old_addresses(t).tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 5]
     assert t.capacity(reread=False) == 5
     assert t.capacity(reread=True) == 5
-    assert t.image(5, reread=True).old_address.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 0]
+    assert image_of(t, 5, reread=True).old_address.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 0]
 
 
 def test_tiny_tables_in_raster_order():
@@ -75,10 +78,10 @@ def test_tiny_tables_in_raster_order():
     assert t.index.tolist() == [0, 3, 0, 1, 3, 4, 1, 2, 4, 5, 3, 3, 4, 4, 5]
     assert t.advance.tolist() == [1, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     assert t.new.tolist() == bits("11 0001 0001 0 00 00")
-    assert t.old_addresses.tolist() == [0, 1, 3, 1, 2, 4, 3, 3, 4, 4, 5]
+    assert old_addresses(t).tolist() == [0, 1, 3, 1, 2, 4, 3, 3, 4, 4, 5]
     assert t.capacity(reread=False) == 4
     assert t.capacity(reread=True) == 5
-    assert t.image(4, reread=False).advance.tolist() == [1, 3, 1, 1]
+    assert image_of(t, 4, reread=False).advance.tolist() == [1, 3, 1, 1]
 
 
 def test_tiny_table_bits():
@@ -329,7 +332,7 @@ def test_errors_name_the_stage_the_rule_and_the_value():
         stages(Network(name="cropped", input=source, layers=(Crop(name="crop"),)))
     (t,) = schedule([TINY], "pull").tables
     with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
-        t.image(4, reread=True)
+        image_of(t, 4, reread=True)
     with pytest.raises(ValueError, match=whole("schedule: map_order must be one of pull, raster, auto, got 'snake'")):
         schedule([TINY], "snake")
     with pytest.raises(

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.schedule import ORDERS, StageTables, schedule
 
-from .sequencer import convolve, pool, reads
+from .sequencer import convolve, image_of, old_addresses, pool, reads
 
 
 def network(height: int, width: int, *layers) -> Network:
@@ -72,11 +73,11 @@ def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int
     for (layer, source), t, wanted in zip(model.network.chain("a test"), s.tables, golden):
         if isinstance(layer, Weighted):
             reread = layer.out_channels > kernels_per_group
-            image = t.image(t.capacity(reread) + ahead, reread)
+            image = image_of(t, t.capacity(reread) + ahead, reread)
             weight = model.arrays[layer.name]["weight"].reshape(layer.out_channels, -1, source.channels)
             stream = convolve(image, stream, weight, kernels_per_group, ahead)
         else:
-            stream = pool(t.image(t.capacity(False) + ahead, False), stream, layer.kind, ahead)
+            stream = pool(image_of(t, t.capacity(False) + ahead, False), stream, layer.kind, ahead)
         channels = wanted.shape[3]
         np.testing.assert_array_equal(
             stream, wanted.reshape(len(images), -1, channels)[:, t.output_order].reshape(-1, channels), layer.name
@@ -140,8 +141,8 @@ def test_equals_golden_layers_for_any_network(case, map_order, kernels_per_group
 
 def tuples_read(t: StageTables, groups: int, capacity: int, ahead: int = 0) -> list[int]:
     """Numbers of the tuples that the tables read in two frames from a memory of any capacity, legal or not."""
-    image = t.image(t.capacity(groups > 1) + capacity, groups > 1)
-    image = replace(image, capacity=capacity, old_address=t.old_addresses % capacity)
+    image = image_of(t, t.capacity(groups > 1) + capacity, groups > 1)
+    image = replace(image, capacity=capacity, old_address=old_addresses(t) % capacity)
     stream = np.arange(2 * len(t.input_order))[:, None]
     return [int(read.value[0]) for read in reads(image, stream, groups, ahead)]
 
@@ -173,7 +174,7 @@ def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, map_order
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3))
 def test_places_in_the_kernel_follow_from_marks_and_targets_alone(case, map_order, groups):
     for t in schedule(case, map_order).tables:
-        image = t.image(t.capacity(groups > 1), groups > 1)
+        image = image_of(t, t.capacity(groups > 1), groups > 1)
         got = [(r.window, r.group, r.tap, r.end) for r in reads(image, np.zeros((2 * image.tuples, 1)), groups)]
         wanted = [
             (frame * len(t.output_order) + w, group, tap, last)

@@ -16,7 +16,8 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.accumulate import Accumulator
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network

@@ -10,7 +10,8 @@ import pytest
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model

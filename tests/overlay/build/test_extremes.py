@@ -13,7 +13,8 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.conv import Conv, Dense, Weighted
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network

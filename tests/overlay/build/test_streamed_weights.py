@@ -17,7 +17,8 @@ from bitloom.golden import zoo as named
 from bitloom.golden.encoding import signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.kernels.tiled import check, reference
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network

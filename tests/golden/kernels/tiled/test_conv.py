@@ -7,7 +7,8 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
 from bitloom.golden.kernels.tiled import layout, reference
 from bitloom.golden.kernels.tiled.conv import from_golden
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv, Dense
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.window import Window
 from tests.cases import case_map

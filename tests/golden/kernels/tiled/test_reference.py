@@ -6,7 +6,7 @@ import pytest
 from bitloom.golden.kernels.tiled import layout, reference
 from bitloom.golden.kernels.tiled.conv import from_golden
 from bitloom.golden.kernels.tiled.plan import Limits, plan
-from bitloom.golden.layers.conv import Dense
+from bitloom.golden.layers.dense import Dense
 from tests.cases import case_map
 
 from .cases import CHANNELS, KINDS, case, random_case

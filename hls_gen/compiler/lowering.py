@@ -6,7 +6,7 @@
 Between passes of different engines lie bits, some of which are complements; the reader's weights know which.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from bitloom.golden.packing import to_bits
 
 from . import lowering_binary, lowering_integer
 from .lowering_binary import input_planes, plane_coefficients
-from .parts import Engine, parts
+from .parts import Engine, Part, parts
 from .passes import IntegerPass, Pass, run_integer_pass, run_pass
 
 __all__ = ["Engine", "Lowered", "engine_kinds", "input_planes", "lower", "lower_integer", "plane_coefficients"]
@@ -115,29 +115,35 @@ def lower(
     entry = entry if isinstance(entry, Threshold) else None
     cut = parts(network, entry)
     engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
-    binary = {name for name, e in engine.items() if e.kind == "binary"}
-    bits = _input_planes(network, planes, needed=entry is None and cut[0].name in binary)
+    bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].kind == "binary")
     complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
     limits = None
     if entry:
         limits, complement[INPUT] = lowering_binary.binariser(model, entry, binariser_bits)
     passes: list[Pass | IntegerPass] = []
     for part in cut:
-        made: Pass | IntegerPass
-        inverted = complement[part.reads]
-        if part.name in binary:
-            lowering_binary.check(part)
-            made, outputs = lowering_binary.binary_pass(model, part, inverted, bits if part.reads == INPUT else 0)
-        else:
-            from_bits, to_bits = part.reads in binary, part.reader in binary
-            lowering_integer.check(part, engine[part.name], from_bits=from_bits, to_bits=to_bits)
-            made, outputs = lowering_integer.integer_pass(model, part, inverted, engine[part.name].weight_bits)
-        complement[part.name] = outputs
+        made, complement[part.name] = _lowered(model, part, engine, complement[part.reads], bits)
         passes.append(made)
     if complement[passes[-1].name].any():
         last = network.layers[-1].name
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
     return Lowered(model=given, source=network.input, passes=tuple(passes), input_bits=bits, binariser=limits)
+
+
+def _lowered(
+    model: Model, part: Part, engines: Mapping[str, Engine], inverted: Array, planes: int
+) -> tuple[Pass | IntegerPass, Array]:
+    """The pass of a part on its engine, and which of the bits that the pass makes are complements.
+
+    engines : of each part, by name.  inverted : which of the bits that it reads are complements.
+    planes : of the network's input.
+    """
+    own, binary = engines[part.name], {name for name, engine in engines.items() if engine.kind == "binary"}
+    if part.name in binary:
+        lowering_binary.check(part)
+        return lowering_binary.binary_pass(model, part, inverted, planes if part.reads == INPUT else 0)
+    lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=part.reader in binary)
+    return lowering_integer.integer_pass(model, part, inverted, own.weight_bits)
 
 
 def _input_planes(network: Network, planes: int | None, needed: bool) -> int:

@@ -105,26 +105,10 @@ def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple
     (bits,) bool
         Which of the bits that the pass makes are complements.
     """
-    layer, source, tail = part.layer, part.source, part.tail
-    window, arrays = layer.window(source), model.arrays
-    weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, window.taps, source.channels)
-    low, high = layer.accumulator_range(source)
-    threshold, complement = None, np.zeros(0, bool)
-    for act in tail:
-        if isinstance(act, Threshold):
-            threshold = arrays[act.name]["threshold"].astype(np.int64)
-            down = arrays[act.name]["direction"] < 0
-            complement = np.repeat(down & isinstance(tail[0], MaxPool), act.levels)
-            if isinstance(tail[0], MaxPool):
-                threshold = threshold + down[:, None]
-            else:
-                weight = np.where(down[:, None, None], -weight, weight)
-                threshold = np.where(down[:, None], -threshold, threshold)
-            threshold = np.clip(threshold, low, high + 1)
-    any_match = layer.accumulate == "or"
-    if any_match:
-        low, high, threshold = 0, 1, np.ones((layer.out_channels, 1), np.int64)
-        complement = np.zeros(layer.out_channels, bool)
+    layer, source = part.layer, part.source
+    window, any_match = layer.window(source), layer.accumulate == "or"
+    low, high = (0, 1) if any_match else layer.accumulator_range(source)
+    weight, threshold, complement = _rising(model, part)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
@@ -147,11 +131,32 @@ def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple
         double=double,
         tap_offset=offset,
         threshold=threshold,
-        pool=next((t.window for t in tail if isinstance(t, MaxPool)), None),
+        pool=next((t.window for t in part.tail if isinstance(t, MaxPool)), None),
         value_range=(low, high),
         any_match=any_match,
     )
     return made, complement
+
+
+def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
+    """Weights (O, taps, C) and thresholds (O, levels) such that each bit is value >= threshold, and which of the bits
+    (O * levels) are complements; no thresholds where values are the result. See "direction" in the module's text."""
+    layer, source, arrays = part.layer, part.source, model.arrays
+    weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, -1, source.channels)
+    if layer.accumulate == "or":
+        return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
+    act = next((layer for layer in part.tail if isinstance(layer, Threshold)), None)
+    if act is None:
+        return weight, None, np.zeros(0, bool)
+    threshold, down = arrays[act.name]["threshold"].astype(np.int64), arrays[act.name]["direction"] < 0
+    pooled = isinstance(part.tail[0], MaxPool)
+    if pooled:
+        threshold = threshold + down[:, None]
+    else:
+        weight = np.where(down[:, None, None], -weight, weight)
+        threshold = np.where(down[:, None], -threshold, threshold)
+    low, high = layer.accumulator_range(source)
+    return weight, np.clip(threshold, low, high + 1), np.repeat(down & pooled, act.levels)
 
 
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:

@@ -11,6 +11,7 @@ stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/te
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -105,53 +106,85 @@ def integer_pass(model: Model, part: Part, inverted: Array, weight_bits: int) ->
     ValueError
         If a weight has to change sign and then doesn't fit ``weight_bits``.
     """
-    layer, source, tail = part.layer, part.source, part.tail
-    window, arrays = layer.window(source), model.arrays
-    weight: Array = arrays[layer.name]["weight"].astype(np.int64)
-    weight = weight.reshape(layer.out_channels, window.taps, source.channels)
-    if source.encoding.kind == "bipolar":
-        weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)
-    low, high = layer.accumulator_range(source)
-    pool = next((t for t in tail if isinstance(t, Pool)), None)
-    factors: dict[str, Array] = {}
-    clip = 0, 0
-    complement: Array = np.zeros(0, bool)
-    for act in tail:
-        if isinstance(act, Requantise):
-            clip = act.low, act.high
-            factors = {key: value.astype(np.int64)[:, None] for key, value in arrays[act.name].items()}
-        elif isinstance(act, Threshold):
-            turned = _turned(arrays[act.name]["direction"], tail)
-            if turned.any():
-                weight = np.where(turned[:, None, None], -weight, weight)
-                low, high = min(low, -high), max(high, -low)
-            limits = np.clip(_limits(arrays[act.name], turned), low, high + 1)
-            clip, factors = (-1, 0), {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
-            complement = np.repeat(turned | (arrays[act.name]["direction"] > 0), act.levels)
-    if weight.max() >= 1 << (weight_bits - 1):
+    layer, source = part.layer, part.source
+    rule = _rule(model, part, _weights(model, part, inverted))
+    if rule.weight.max() >= 1 << (weight_bits - 1):
         most = f"{weight_bits} bits in two's complement"
-        raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {weight.max()}")
-    if factors:
-        bias = 0, int(factors["bias"].min()), int(factors["bias"].max())
-        low, high = min(low + min(bias), *bias), max(high + max(bias), *bias)
+        raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {rule.weight.max()}")
+    pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
     made = IntegerPass(
         name=part.name,
         reads=part.reads,
         height=source.height,
         width=source.width,
-        window=window,
-        weight=weight,
-        bias=factors.get("bias"),
-        multiplier=factors.get("multiplier"),
-        shift=factors.get("shift"),
-        low=clip[0],
-        high=clip[1],
+        window=layer.window(source),
+        weight=rule.weight,
+        bias=rule.factors.get("bias"),
+        multiplier=rule.factors.get("multiplier"),
+        shift=rule.factors.get("shift"),
+        low=rule.clip[0],
+        high=rule.clip[1],
         pool=pool.window if pool else None,
         average=isinstance(pool, AvgPool),
-        value_range=(low, high),
-        signs=len(complement) > 0,
+        value_range=rule.value_range,
+        signs=len(rule.complement) > 0,
     )
-    return made, complement
+    return made, rule.complement
+
+
+def _weights(model: Model, part: Part, inverted: Array) -> Array:
+    """Weights (O, taps, C) for the map as the engine reads it: bits as +-1, some of which are ``inverted``."""
+    layer, source = part.layer, part.source
+    weight: Array = model.arrays[layer.name]["weight"].astype(np.int64)
+    weight = weight.reshape(layer.out_channels, -1, source.channels)
+    if source.encoding.kind == "bipolar":
+        weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)
+    return weight
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rule:
+    """How the sums of a part become results."""
+
+    weight: Array
+    """(O, taps, C)"""
+    reach: tuple[int, int]
+    """Smallest and largest sum."""
+    clip: tuple[int, int] = (0, 0)
+    """Smallest and largest result."""
+    factors: Mapping[str, Array] = field(default_factory=dict)
+    """bias, multiplier and shift, each (O, levels); none where sums are the result."""
+    complement: Array = field(default_factory=lambda: np.zeros(0, bool))
+    """(O * levels) bool: which of the bits that leave are complements; none where integers leave."""
+
+    @property
+    def value_range(self) -> tuple[int, int]:
+        """Smallest and largest of all sums, biases, and sums with their bias."""
+        low, high = self.reach
+        if not self.factors:
+            return low, high
+        bias = 0, int(self.factors["bias"].min()), int(self.factors["bias"].max())
+        return min(low + min(bias), *bias), max(high + max(bias), *bias)
+
+
+def _rule(model: Model, part: Part, weight: Array) -> _Rule:
+    """The rule of a part, whose weights are ``weight`` before any change sign."""
+    reach = part.layer.accumulator_range(part.source)
+    act = next((layer for layer in part.tail if isinstance(layer, Requantise | Threshold)), None)
+    if act is None:
+        return _Rule(weight=weight, reach=reach)
+    arrays = model.arrays[act.name]
+    if isinstance(act, Requantise):
+        factors = {key: value.astype(np.int64)[:, None] for key, value in arrays.items()}
+        return _Rule(weight=weight, reach=reach, clip=(act.low, act.high), factors=factors)
+    turned = _turned(arrays["direction"], part.tail)
+    if turned.any():
+        weight = np.where(turned[:, None, None], -weight, weight)
+        reach = min(reach[0], -reach[1]), max(reach[1], -reach[0])
+    limits = np.clip(_limits(arrays, turned), reach[0], reach[1] + 1)
+    factors = {"bias": -limits, "multiplier": limits * 0 + 1, "shift": limits * 0}
+    complement = np.repeat(turned | (arrays["direction"] > 0), act.levels)
+    return _Rule(weight=weight, reach=reach, clip=(-1, 0), factors=factors, complement=complement)
 
 
 def _turned(direction: Array, tail: Sequence[OneInput]) -> Array:

@@ -3,7 +3,7 @@
     word 0: magic << 24 | npu << 16 | memory << 8 | last << 4 | kind
     word 1: address     word 2: length     word 3: ~(word 0 ^ word 1 ^ word 2), the check
 
-The loader decodes these bits (hls_gen/rtl/shell/loader.py), and compiler and driver write them (packets.py).
+The loader decodes these bits (hls_gen/rtl/shell/loader), and compiler and driver write them (packets.py).
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ PARTS = ("valid", "ready", "data", "last", "side")
 class Stream:
     """The signals of one ready/valid stream, as seen inside the block that they belong to.
 
-    Parameters
+    Attributes
     ----------
     valid : Signal
         1 bit, driven by the source: a word is offered.

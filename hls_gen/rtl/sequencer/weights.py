@@ -1,4 +1,4 @@
-"""The sequencer's side of weights that come down the stream (hls_gen/rtl/shell/streamed_weights.py).
+"""The sequencer's side of weights that come down the stream (hls_gen/rtl/shell/loader/weights.py).
 
     layer at hand is streamed, its first tap --> weights_there? --> held | step, weights_begun
     last beat of a streamed layer            --> weights_done

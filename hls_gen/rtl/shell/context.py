@@ -41,7 +41,7 @@ def place(b: Block, block: Block, name: str, prefix: str, **ports: Signal) -> di
 class RingWords:
     """The words that an NPU and its neighbours in the ring exchange.
 
-    Parameters
+    Attributes
     ----------
     out_bits : int
         Width of a word of outlet "ring", which is that of the words of the NPU after.
@@ -60,7 +60,7 @@ class RingWords:
 class NpuContext:
     """An NPU's block under construction, and the signals that all of its parts need.
 
-    Parameters
+    Attributes
     ----------
     b : Block
         The NPU's module.

@@ -21,7 +21,7 @@ from .context import NpuContext
 class EngineOutputs:
     """What the rest of the NPU sees of the engine.
 
-    Parameters
+    Attributes
     ----------
     features : Stream
         OL features a word. Without a pool unit its side bits are "last of its map" and the map's outlet.

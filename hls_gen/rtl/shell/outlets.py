@@ -23,7 +23,7 @@ from .context import NpuContext
 class Group:
     """Outlets that share a gearbox.
 
-    Parameters
+    Attributes
     ----------
     names : list of str
         The outlets.
@@ -52,7 +52,7 @@ class Group:
 class Marks:
     """What the side bits of a word of a map say.
 
-    Parameters
+    Attributes
     ----------
     map_last : Signal
         The word is in the last tuple of its map, 1 bit.

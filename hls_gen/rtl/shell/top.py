@@ -4,7 +4,7 @@
                            `------------------------`-> raw values / map words -> output register -> m_axis
     s_axi  -> registers
 
-Parts: hls_gen/rtl/shell/loader.py, npu.py, ring.py, result_words.py, registers.py.
+Parts: loader/, npu.py, ring.py, result_words.py, registers.py in hls_gen/rtl/shell.
 """
 
 from bitloom.hls_gen.design.npu import Design

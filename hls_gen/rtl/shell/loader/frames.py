@@ -1,0 +1,115 @@
+"""Frames: how many are in flight, which of them end a transfer, and their input words on the way to the first NPU.
+
+accepted FRAME --> count of frames in flight --> a LOAD may begin: none is
+          `------> FIFO of flags --> output register (hls_gen/rtl/shell/result_words.py): tlast or not
+stream word --> gearbox --> words[KFP]
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.npu import TAIL_BITS
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub, width
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
+from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+
+from .header import HeaderWords
+from .judge import Judgement
+from .network_row import NetworkRow
+from .state import LoaderContext
+
+
+@dataclass(frozen=True)
+class FramesInFlight:
+    """Frames that have begun and whose results have not all left.
+
+    Attributes
+    ----------
+    none : Signal
+        There is none.
+    accept_load : Signal
+        Pulse: the packet at hand is a LOAD and begins.
+    accept_frame : Signal
+        Pulse: the packet at hand is a FRAME and begins.
+    """
+
+    none: Signal
+    accept_load: Signal
+    accept_frame: Signal
+
+
+def frames_in_flight(
+    c: LoaderContext, header: HeaderWords, judgement: Judgement, start: Signal, frame_left: Signal
+) -> FramesInFlight:
+    """Counts frames, and lets packets begin by the count.
+
+    Parameters
+    ----------
+    c : LoaderContext
+        The loader; it gets the ports ``flag_valid``, ``flag_ready_out`` and ``flag_data`` of the FIFO of flags.
+    header : HeaderWords
+        The packet at hand.
+    judgement : Judgement
+        What was found of it.
+    start : Signal
+        Bit START of register CONTROL: frames may begin.
+    frame_left : Signal
+        Pulse: the last word of a frame's results has left.
+    """
+    b, count = c.b, bits_for(timing.FRAMES_IN_FLIGHT + 2)  # the FIFO holds one more in its output register
+    in_flight = b.reg("in_flight", count)
+    none = b.wire("no_frame", 1, eq(in_flight, 0))
+    flag_ready = b.wire("flag_ready")
+    # A LOAD resets the NPUs, so it waits for all results. A frame waits for a place for its flag.
+    accept_load = b.wire("accept_load", 1, all_of(c.at["JUDGE"], judgement.passed, judgement.is_load, none))
+    may_frame = all_of(c.at["JUDGE"], judgement.passed, judgement.is_frame, start, flag_ready)
+    accept_frame = b.wire("accept_frame", 1, may_frame)
+    b.on(accept_frame & ~frame_left, (in_flight, add(in_flight, 1, count)))
+    b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, count)))
+    room = b.wire("flag_room_unused")
+    b.instance(
+        c.library.get(fifo, c.library, 1, timing.FRAMES_IN_FLIGHT),
+        "last_flags",
+        in_valid=accept_frame,
+        in_ready=flag_ready,
+        in_data=header.last,
+        out_valid=b.output("flag_valid"),
+        out_ready=b.input("flag_ready_out"),
+        out_data=b.output("flag_data"),
+        room=room,
+    )
+    return FramesInFlight(none, accept_load, accept_frame)
+
+
+def frame_words(c: LoaderContext, network: NetworkRow, beats_left: Signal, room: Signal) -> Signal:
+    """Input words of a frame, on stream ``words``; whether the stream word at hand would be the frame's last.
+
+    Parameters
+    ----------
+    c : LoaderContext
+        The loader, in state FRAME; it gets the ports of ``words``.
+    network : NetworkRow
+        Network row of NPU 0.
+    beats_left : Signal
+        Register: stream words of the frame still to come, this one included; counted down here.
+    room : Signal
+        Wire, driven here: the gearbox takes a stream word.
+    """
+    b, width_in, word = c.b, c.design.stream_bits, c.design.npus[0].host_word_bits
+    taken = b.wire("frame_take", 1, all_of(c.at["FRAME"], c.given, room))
+    b.on(taken, (beats_left, sub(beats_left, 1, width(beats_left))))
+    last = b.wire("beat_last", 1, eq(beats_left, 1))
+    pieces, together = gear(word, width_in)  # how the host put words into stream words is undone here
+    if word <= width_in:  # the last stream word of a frame may hold fewer input words than the others
+        block = c.library.get(divider, width_in, word, pieces, tail_bits=TAIL_BITS)
+        tail = {"in_tail": network.fields["frame_tail"]}
+    else:
+        block, tail = c.library.get(collector, width_in, word, together), {}
+    unused = b.wire("words_last_unused")  # the sequencer counts words, by its layers' rows
+    frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
+    words = Stream.output(b, "words", word).replace(last=unused)
+    b.instance(block, "frame_gearbox", **frame.ports("in"), **words.ports("out"), **tail)
+    return last

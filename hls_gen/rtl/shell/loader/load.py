@@ -1,0 +1,167 @@
+"""Rows of a LOAD, and of WEIGHTS: which memory they are for, and the load bus that carries them there.
+
+    header --> depth and banks of the addressed memory
+    stream word --> load bus: valid for each NPU; memory, bank, row, data for all
+
+A row is sent in stream words, low bits first, each of which is one bank of the memory; so a row is never put together
+in registers. The bus is a register, which cuts the long way from the stream to memories all over the chip.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design.npu import MEMORY_BITS, Design
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, sub
+
+from .header import HeaderWords
+from .state import LoaderContext
+
+
+@dataclass(frozen=True)
+class LoadPort:
+    """Widths of the load bus.
+
+    Attributes
+    ----------
+    bank_bits : int
+        Width of a bank's number in the loader.
+    bus_bank_bits : int
+        The same on the bus, 0 where no memory outside the loader has more than one bank.
+    row_bits : int
+        Width of a row's number.
+    """
+
+    bank_bits: int
+    bus_bank_bits: int
+    row_bits: int
+
+    @classmethod
+    def of(cls, design: Design) -> "LoadPort":
+        """Wide enough for every memory of the design; the network rows stay in the loader."""
+        memories = [m for npu in design.npus for m in npu.memories()]
+        banks = [(m.name, -(-m.width // design.stream_bits)) for m in memories]
+        outside = max(n for name, n in banks if name != "network")
+        bus_bank_bits = bits_for(outside - 1) if outside > 1 else 0
+        return cls(bits_for(max(n for _, n in banks) - 1), bus_bank_bits, max(bits_for(m.depth - 1) for m in memories))
+
+
+@dataclass(frozen=True)
+class AddressedMemory:
+    """What the header at hand says of a memory.
+
+    Attributes
+    ----------
+    npu : Signal
+        Number of the NPU, 8 bits.
+    memory : Signal
+        Id of the memory, 8 bits.
+    is_weights : Signal or None
+        The packet is WEIGHTS, so that the memory is the kernel memory; None in designs without streamed weights.
+    depth : Signal
+        Register: rows of that memory, 0 if there is no such memory.
+    last_bank : Signal
+        Register: number of its rows' last bank.
+    """
+
+    npu: Signal
+    memory: Signal
+    is_weights: Signal | None
+    depth: Signal
+    last_bank: Signal
+
+
+def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> AddressedMemory:
+    """Looks the addressed memory up among those of all NPUs."""
+    b, memory, is_weights = c.b, header.memory, None
+    if c.design.npus[0].stream_weights:
+        is_weights = b.wire("is_weights", 1, eq(header.kind, headers.WEIGHTS))
+        kernels = c.design.npus[0].memory("kernels").id
+        memory = b.wire("target_memory", 8, choose(is_weights, kernels, memory, 8))
+    depth_bits = port.row_bits + 1
+    depths, last_banks = [], []  # a term each memory, of which at most one is not 0
+    for n, npu in enumerate(c.design.npus):
+        for m in npu.memories():
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, m.id) & eq(header.npu, n))
+            depths.append(choose(hit, m.depth, 0, depth_bits))
+            last_banks.append(choose(hit, -(-m.width // c.design.stream_bits) - 1, 0, port.bank_bits))
+    every_depth, every_last_bank = any_of(*depths), any_of(*last_banks)
+    # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
+    depth = b.reg("memory_depth", depth_bits, init=None)
+    last_bank = b.reg("memory_banks", port.bank_bits, init=None)
+    b.on(None, (depth, every_depth), (last_bank, every_last_bank))
+    return AddressedMemory(header.npu, memory, is_weights, depth, last_bank)
+
+
+@dataclass(frozen=True)
+class RowCursor:
+    """Where the next stream word of a packet's rows goes.
+
+    Attributes
+    ----------
+    bank : Signal
+        Bank of the row.
+    row : Signal
+        Row of the memory.
+    rows_left : Signal
+        Rows still to come, this one included.
+    """
+
+    bank: Signal
+    row: Signal
+    rows_left: Signal
+
+    @classmethod
+    def make(cls, b: Block, port: LoadPort) -> "RowCursor":
+        """Registers in ``b``."""
+        return cls(b.reg("bank", port.bank_bits), b.reg("row", port.row_bits), b.reg("rows_left", port.row_bits + 1))
+
+    def first(self, header: HeaderWords, port: LoadPort) -> list[tuple[Signal, Signal | int]]:
+        """What the registers take when a packet begins. The header was found to fit the memory, so it may be cut."""
+        first_row, rows = bits(header.address, 0, port.row_bits), bits(header.length, 0, port.row_bits + 1)
+        return [(self.bank, 0), (self.row, first_row), (self.rows_left, rows)]
+
+
+@dataclass(frozen=True)
+class LoadedWord:
+    """The word of a row that is taken in this cycle.
+
+    Attributes
+    ----------
+    taken : Signal
+        There is one.
+    row_ends : Signal
+        It would be its row's last.
+    """
+
+    taken: Signal
+    row_ends: Signal
+
+
+def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port: LoadPort) -> LoadedWord:
+    """Takes rows in state LOAD, and puts them on the load bus a cycle later.
+
+    The loader gets the ports ``npu<n>_load_valid``, ``load_memory``, ``load_bank`` (where a memory has several banks),
+    ``load_row`` and ``load_data``.
+    """
+    b = c.b
+    row_ends = b.wire("bank_last", 1, eq(cursor.bank, target.last_bank))
+    taken = b.wire("load", 1, c.at["LOAD"] & c.given)
+    next_bank = choose(row_ends, 0, add(cursor.bank, 1, port.bank_bits), port.bank_bits)
+    b.on(taken, (cursor.bank, next_bank))
+    b.on(
+        taken & row_ends,
+        (cursor.row, add(cursor.row, 1, port.row_bits)),
+        (cursor.rows_left, sub(cursor.rows_left, 1, port.row_bits + 1)),
+    )
+    for n in range(len(c.design.npus)):
+        mine = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
+        b.on(None, (b.output_reg(f"npu{n}_load_valid"), mine))
+    for name, w, value in (
+        ("memory", MEMORY_BITS, target.memory),
+        *([("bank", port.bus_bank_bits, cursor.bank)] if port.bus_bank_bits else []),
+        ("row", port.row_bits, cursor.row),
+        ("data", c.design.stream_bits, c.data),
+    ):
+        b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
+    return LoadedWord(taken, row_ends)

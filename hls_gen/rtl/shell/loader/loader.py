@@ -1,0 +1,181 @@
+"""Loader: takes the stream program apart (docs/reference/device.md, "Packets"; spec B8).
+
+    s_axis --> header --> judge --+--> LOAD: load bus to the memories of the NPUs
+                                  +--> WEIGHTS: the same to the kernel memory, while the NPU computes
+                                  +--> FRAME: words[KFP] to the first NPU, a flag to the output
+                                  `--> malformed: error, then everything is dropped until reset
+
+Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME
+sets ``run``. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
+
+Parts: state.py, header.py, load.py, network_row.py, judge.py, frames.py, weights.py in hls_gen/rtl/shell/loader.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+
+from .frames import FramesInFlight, frame_words, frames_in_flight
+from .header import HeaderWords, header_words
+from .judge import CODE_BITS, Judgement, judge
+from .load import LoadPort, RowCursor, addressed_memory, load_rows
+from .network_row import network_row
+from .state import STATE_BITS, STATES, LoaderContext
+from .weights import accept_weights, last_row_of_layer
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What moves the loader from state to state, and where it stands.
+
+    Attributes
+    ----------
+    state : Signal
+        Register: number of the state.
+    taken : Signal
+        A stream word is taken in this cycle.
+    early_last : Signal
+        Register: tlast came before the end of a packet. It is seen a cycle late, in which nothing is taken.
+    payload_ends : Signal
+        Wire: the stream word at hand would be the packet's last.
+    frame_room : Signal
+        Wire: the gearbox of frames takes a stream word.
+    """
+
+    state: Signal
+    taken: Signal
+    early_last: Signal
+    payload_ends: Signal
+    frame_room: Signal
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A malformed packet.
+
+    Attributes
+    ----------
+    error, code : Signal
+        Registers, for registers STATUS and ERROR_CODE: there was one, and which rule it broke.
+    now, code_now : Signal
+        Wires: one is found in this cycle, and which rule it breaks.
+    """
+
+    error: Signal
+    code: Signal
+    now: Signal
+    code_now: Signal
+
+    @classmethod
+    def make(cls, b: Block) -> "Fault":
+        """Signals in ``b``, which gets the ports ``error`` and ``error_code``."""
+        error, code = b.output_reg("error"), b.output_reg("error_code", CODE_BITS)
+        return cls(error, code, b.wire("fault"), b.wire("fault_code", CODE_BITS))
+
+
+def loader(library: Library, design: Design) -> Block:
+    """The loader of a design.
+
+    Parameters
+    ----------
+    library : Library
+        Where its FIFO and gearbox come from.
+    design : Design
+        Its NPUs' memories are what a header may name.
+
+    Returns
+    -------
+    Block
+        Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
+        it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
+    """
+    b, port = Block("loader"), LoadPort.of(design)
+    words = _program(b, design.stream_bits)
+    start, frame_left = b.input("start"), b.input("frame_left")
+
+    # # #
+
+    state = b.reg("state", STATE_BITS)
+    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, k)) for k, name in enumerate(STATES)}
+    taken, early = b.wire("take", 1, words.taken), b.reg("early_last")
+    c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
+    header = header_words(c)
+    progress = Progress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
+    fault = Fault.make(b)
+
+    target = addressed_memory(c, header, port)
+    cursor = RowCursor.make(b, port)
+    beats_left = b.reg("beats_left", dict(design.npus[0].network_fields)["frame_beats"])
+    word = load_rows(c, target, cursor, port)
+    networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
+    loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
+    judgement = judge(c, header, target, networks[0], loaded)
+    _find_faults(c, progress, fault, judgement, words.last)
+
+    frames = frames_in_flight(c, header, judgement, start, frame_left)
+    run = b.output_reg("run")
+    b.on(frames.accept_load, (run, 0), *cursor.first(header, port))
+    b.on(frames.accept_frame, (run, 1), (beats_left, networks[0].fields["frame_beats"]))
+    begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
+    if target.is_weights is not None:
+        whole = last_row_of_layer(header, target, cursor, word)
+        begins["LOAD"].append(accept_weights(c, header, judgement, target, whole, frames.accept_load))
+        b.on(begins["LOAD"][-1], *cursor.first(header, port))
+    beat_last = frame_words(c, networks[0], beats_left, progress.frame_room)
+    rows_end = at["LOAD"] & word.row_ends & eq(cursor.rows_left, 1)
+    progress.payload_ends.assign(any_of(rows_end, at["FRAME"] & beat_last))
+    _take_words(c, progress, words)
+    _move(c, progress, header, begins)
+    # after all other moves, so that a fault wins
+    b.on(fault.now, (state, STATES.index("DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
+    _show(c, progress, fault, header, frames)
+    return b
+
+
+def _program(b: Block, stream_bits: int) -> Stream:
+    """The ports by which the stream program comes in, AXI4-Stream."""
+    valid, ready = b.input("s_axis_tvalid"), b.output("s_axis_tready")
+    return Stream(valid, ready, b.input("s_axis_tdata", stream_bits), b.input("s_axis_tlast"))
+
+
+def _find_faults(c: LoaderContext, progress: Progress, fault: Fault, judgement: Judgement, tlast: Signal) -> None:
+    """Drives ``fault.now`` and ``fault.code_now``. A packet's tlast is looked at wherever a word is taken, but not in
+    state DRAIN, whose fault has been told. Nothing is taken while judging, so there are never two faults at once."""
+    not_its_end = all_of(progress.taken, tlast, ~progress.payload_ends, ~c.at["DRAIN"])
+    c.b.on(None, (progress.early_last, not_its_end))
+    truncated = choose(progress.early_last, headers.TRUNCATED, 0, CODE_BITS)
+    fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, CODE_BITS))
+    fault.now.assign(nonzero(fault.code_now))
+
+
+def _take_words(c: LoaderContext, progress: Progress, words: Stream) -> None:
+    """Drives the stream's ready: all states but those of the judge take words, FRAME as far as the gearbox does."""
+    at = c.at
+    takes = any_of(at["HEADER"], at["LOAD"], at["FRAME"] & progress.frame_room, at["DRAIN"])
+    words.ready.assign(c.b.wire("can_take", 1, takes) & ~progress.early_last)
+
+
+def _move(c: LoaderContext, progress: Progress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
+    """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
+    b, state, number = c.b, progress.state, {name: k for k, name in enumerate(STATES)}
+    b.on(header.complete, (state, number["RANGE"]))
+    b.on(c.at["RANGE"], (state, number["JUDGE"]))
+    for name, pulses in begins.items():
+        for pulse in pulses:
+            b.on(pulse, (state, number[name]))
+    b.on(progress.taken & progress.payload_ends, (state, number["HEADER"]))
+
+
+def _show(c: LoaderContext, progress: Progress, fault: Fault, header: HeaderWords, frames: FramesInFlight) -> None:
+    """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy."""
+    for k, name in enumerate(("header", "address", "length")):
+        c.b.output(f"error_{name}", 32, choose(fault.error, header.words[k], 0, 32))
+    c.b.output("idle", 1, all_of(frames.none, c.at["HEADER"]))
+    c.b.output("computing", 1, ~frames.none)
+    c.b.output("loader_state", STATE_BITS, progress.state)
+    c.b.output("word_taken", 1, progress.taken)

@@ -1,0 +1,71 @@
+"""Weights larger than the device: kernel rows that come down the stream while frames are computed (spec B10, B18).
+
+    loader --rows--> kernel memory                      layer:   i    i+1   i+2      (kernel memories a and b)
+       ^  \\--a layer is whole--> sequencer begins it     rows:    a     b     a
+       `------a layer is done---- sequencer             written:       i+2 as soon as i is done
+
+Layers are used in the order in which they come, so two counts say all: how many layers are in the memory or begun and
+not yet done (``unfinished``: the loader looks at it before it writes the next), and how many of these have not begun
+(``waiting``: the sequencer looks at it before a layer's first beat). Where rows lie, and how many layers may be
+unfinished when a layer is written (a packet's ``ahead``), is the compiler's business
+(hls_gen/compiler/streamed_weights.py). The sequencer's side is hls_gen/rtl/sequencer/weights.py.
+
+A row of the last beat is read at the end of its cycle; a packet that waited for it writes 3 cycles later at the
+earliest. A layer's last row is written at the end of the cycle in which it is counted; its first beat comes 2 cycles
+later at the earliest.
+"""
+
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, nonzero, resize, sub
+
+from .header import HeaderWords
+from .judge import Judgement
+from .load import AddressedMemory, LoadedWord, RowCursor
+from .state import LoaderContext
+
+COUNT_BITS_OF_LAYERS = 9
+"""Width of the counts: ``ahead`` has 8 bits, so that at most 256 layers are unfinished."""
+
+
+def last_row_of_layer(header: HeaderWords, target: AddressedMemory, cursor: RowCursor, word: LoadedWord) -> Signal:
+    """Whether the word taken in this cycle completes a streamed layer's weights."""
+    return all_of(word.taken, word.row_ends, eq(cursor.rows_left, 1), target.is_weights, header.last)
+
+
+def accept_weights(
+    c: LoaderContext, header: HeaderWords, judgement: Judgement, target: AddressedMemory, whole: Signal, restart: Signal
+) -> Signal:
+    """Counts streamed layers, and lets packets of weights begin by the counts.
+
+    Parameters
+    ----------
+    c : LoaderContext
+        The loader; it gets the ports ``weights_begun``, ``weights_done`` and ``weights_there``.
+    header : HeaderWords
+        The packet at hand.
+    judgement : Judgement
+        What was found of it.
+    target : AddressedMemory
+        Whether it is WEIGHTS.
+    whole : Signal
+        The word taken in this cycle is the last one of a layer's weights.
+    restart : Signal
+        The engine begins anew: what was streamed is forgotten.
+
+    Returns
+    -------
+    Signal
+        Pulse: the packet at hand is WEIGHTS and begins.
+    """
+    b = c.b
+    begun, done = b.input("weights_begun"), b.input("weights_done")
+    layer_whole = b.reg("layer_whole")  # a cycle later, when the row is on its way to the memory
+    b.on(None, (layer_whole, whole))
+    unfinished = b.reg("unfinished_layers", COUNT_BITS_OF_LAYERS)
+    waiting = b.reg("waiting_layers", COUNT_BITS_OF_LAYERS)
+    for count, down in ((unfinished, done), (waiting, begun)):
+        b.on(layer_whole & ~down, (count, add(count, 1, COUNT_BITS_OF_LAYERS)))
+        b.on(~layer_whole & down, (count, sub(count, 1, COUNT_BITS_OF_LAYERS)))
+        b.on(restart, (count, 0))
+    b.output("weights_there", 1, nonzero(waiting))
+    room = b.wire("weights_room", 1, unfinished <= resize(header.memory, COUNT_BITS_OF_LAYERS))
+    return b.wire("accept_weights", 1, all_of(c.at["JUDGE"], judgement.passed, target.is_weights, room))

@@ -1,160 +1,222 @@
-"""AXI4-Lite register block (docs/reference/device.md, "Registers"): the map for the manifest, and the hardware.
+"""AXI4-Lite register block (docs/reference/device.md, "Registers"; the map is hls_gen/design/registers.py).
 
     s_axi --> registers --> start, soft reset, interrupt
                  ^-- status, errors, counters
 
-A write needs address and data, in any order, and takes 2 cycles at least; a read takes 3, of a counter a round of
-counters more (counters.py). Reads of unused addresses
-give 0; writes to them and to read-only registers do nothing; a write with a partial strobe is refused with SLVERR.
+A write takes 2 cycles at least; a read takes 3, of a counter a round of counters more
+(hls_gen/rtl/primitives/counters.py). Reads of unused addresses give 0; writes to them and to read-only registers do
+nothing; a write with a partial strobe is refused with SLVERR.
+
+Parts: axi_lite.py, register_word.py in hls_gen/rtl/shell.
 """
 
-from veriloggen import Cat, Repeat
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from veriloggen import Repeat
 
 from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.registers import (
-    ADDRESS_BITS,
+    DIGEST_REGISTERS,
     IDENT,
     NPU_BASE,
+    NPU_STRIDE,
     VERSION,
+    Register,
     counter_name,
     register_map,
 )
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, const, eq, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
+from .axi_lite import DATA_BITS, AxiLite, axi_lite
+from .register_word import field_of, word_of
+
+SHOWN = {
+    "computing": 1,
+    "idle": 1,
+    "loaded": 1,
+    "loader_state": 3,
+    "error_code": 4,
+    "error_header": 32,
+    "error_address": 32,
+    "error_length": 32,
+}
+"""Inputs from the loader that registers show: name and width in bits."""
+PULSES = ("frame_left", "word_taken", "word_given", "result_left")
+"""Inputs that are counted, or raise an interrupt."""
+
+
+@dataclass(frozen=True)
+class RegisterContext:
+    """The register block under construction.
+
+    Attributes
+    ----------
+    b : Block
+        Its module.
+    bus : AxiLite
+        Its AXI4-Lite slave.
+    map : mapping of str to Register
+        All registers of the design, by name.
+    inputs : mapping of str to Signal
+        ``error``, `SHOWN` and `PULSES`.
+    """
+
+    b: Block
+    bus: AxiLite
+    map: Mapping[str, Register]
+    inputs: Mapping[str, Signal]
+
+    def write(self, name: str) -> Signal:
+        """Pulse: a register is written."""
+        mine = eq(self.bus.write_address, self.map[name].offset)
+        return self.b.wire(f"write_{name.lower()}", 1, self.bus.write & mine)
+
+    def written(self, name: str, field: str) -> Signal:
+        """What is written to a field of a register."""
+        return field_of(self.bus.write_data, self.map[name].field(field))
+
+    def word(self, name: str, **values: Signal) -> Signal:
+        """A register's word from its fields; those that are not given are 0."""
+        return resize(word_of(self.map[name].fields, values), DATA_BITS)
+
+    def constant(self, name: str, **values: int) -> Signal:
+        """The word of a register whose fields never change."""
+        return const(sum(self.map[name].field(field).at(value) for field, value in values.items()), DATA_BITS)
+
 
 def registers(library: Library, design: Design, digest: str) -> Block:
-    """The register block; ``digest`` is 64 hex digits."""
+    """The register block of a design.
+
+    Parameters
+    ----------
+    library : Library
+        Where the counters' memory comes from.
+    design : Design
+        What the registers show of it: its size, and counters and state of each NPU.
+    digest : str
+        64 hex digits, of which the DIGEST registers show the first 32.
+
+    Returns
+    -------
+    Block
+        Module ``registers_block``: slave ``s_axi``, interrupt ``irq``, outputs ``start`` and ``soft_reset``; inputs
+        called like what is shown or counted.
+    """
     b = Block("registers_block")
-    bus = _Axi(b)
-    error, irq = b.input("error"), b.output("irq")
-    computing = b.input("computing")
-    status = {name: b.input(name, w) for name, w in (("idle", 1), ("loaded", 1), ("loader_state", 3))}
-    faults = {
-        name: b.input(name, w)
-        for name, w in (("error_code", 4), ("error_header", 32), ("error_address", 32), ("error_length", 32))
-    }
-    start, soft_reset, clear = b.output_reg("start"), b.output_reg("soft_reset"), b.wire("clear_counters")
-    pulses = {name: b.input(name) for name in ("frame_left", "word_taken", "word_given", "result_left")}
+    bus = axi_lite(b)
+    inputs = {"error": b.input("error")}
+    irq = b.output("irq")
+    inputs |= {name: b.input(name, w) for name, w in SHOWN.items()}
+    start, soft_reset = b.output_reg("start"), b.output_reg("soft_reset")
+    clear = b.wire("clear_counters")
+    inputs |= {name: b.input(name) for name in PULSES}
 
     # # #
 
-    v = {r.name: r for r in register_map(design)}
-    wrote = lambda name: b.wire(f"write_{name.lower()}", 1, bus.write & eq(bus.write_address, v[name].offset))  # noqa: E731
-    control = wrote("CONTROL")
-    b.on(None, (soft_reset, control & bits(bus.write_data, 1, 1)))
-    b.on(control, (start, bits(bus.write_data, 0, 1)))
-    clear.assign(control & bits(bus.write_data, 2, 1))
-    scratch = b.reg("scratch", 32)
-    b.on(wrote("SCRATCH"), (scratch, bus.write_data))
-    enable, pending = b.reg("irq_enable", 2), b.reg("irq_status", 2)
-    b.on(wrote("IRQ_ENABLE"), (enable, bits(bus.write_data, 0, 2)))
-    error_before = b.reg("error_before")
-    b.on(None, (error_before, error))
-    raised = b.wire("irq_raised", 2, Cat(error & ~error_before, pulses["result_left"]))
-    acknowledged = choose(wrote("IRQ_STATUS"), bits(bus.write_data, 0, 2), 0, 2)
-    b.on(None, (pending, (pending & ~b.wire("irq_acknowledged", 2, acknowledged)) | raised))
-    b.on(soft_reset, (pending, 0))
-    irq.assign(nonzero(b.wire("irq_active", 2, pending & enable)))
-
+    c = RegisterContext(b, bus, {r.name: r for r in register_map(design)}, inputs)
+    values = _control(c, start, soft_reset, clear)
+    values |= _interrupts(c, irq, soft_reset)
+    values |= _constants(c, design, digest) | _status(c)
     counted = {
-        "CYCLES": computing,
-        "FRAMES": pulses["frame_left"],
-        "WORDS_IN": pulses["word_taken"],
-        "WORDS_OUT": pulses["word_given"],
-    }
-    values: dict[str, Signal] = {
-        "IDENT": const(IDENT, 32),
-        "VERSION": const(VERSION[0] << 16 | VERSION[1] << 8 | VERSION[2], 32),
-        **{f"DIGEST_{k}": const(int(digest[8 * k : 8 * k + 8], 16), 32) for k in range(4)},
-        "GEOMETRY": const(len(design.npus) | design.stream_bits << 8, 32),
-        "SCRATCH": scratch,
-        "CONTROL": resize(start, 32),
-        "STATUS": resize(Cat(status["loader_state"], const(0, 1), status["loaded"], error, status["idle"]), 32),
-        "ERROR_CODE": resize(faults["error_code"], 32),
-        "ERROR_HEADER": faults["error_header"],
-        "ERROR_ADDRESS": faults["error_address"],
-        "ERROR_LENGTH": faults["error_length"],
-        "IRQ_ENABLE": resize(enable, 32),
-        "IRQ_STATUS": resize(pending, 32),
+        "CYCLES": inputs["computing"],
+        "FRAMES": inputs["frame_left"],
+        "WORDS_IN": inputs["word_taken"],
+        "WORDS_OUT": inputs["word_given"],
     }
     for n, npu in enumerate(design.npus):
-        values[f"NPU{n}_LANES"] = const(npu.kfp | npu.kgp << 16, 32)
-        values[f"NPU{n}_WIDTHS"] = const(npu.pfp | npu.ol << 16, 32)
-        for name in npu.pulses:
-            counted[counter_name(n, name)] = computing & b.input(f"npu{n}_{name}")
-        values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), 32)
-    chosen = [
-        Repeat(_decoded(b, f"reads_{name.lower()}", eq(bus.read_address, v[name].offset)), 32) & value
-        for name, value in values.items()
-    ]  # at most one is not 0
-    by_offset = {v[name].offset: pulse for name, pulse in counted.items()}
-    done = counters(
-        b, library, by_offset, clear, bus.read_address, bus.reading & _is_counter(b, design, bus.read_address)
-    )
-    bus.can_show.assign(done | ~b.m.variable["reads_counter"])
-    bus.shown.assign(choose(done, b.m.variable["counter_value"], b.wire("register_value", 32, any_of(*chosen)), 32))
+        for name in npu.pulses:  # between frames an NPU waits for its input, which says nothing
+            counted[counter_name(n, name)] = inputs["computing"] & b.input(f"npu{n}_{name}")
+        values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), DATA_BITS)
+    shown = [_shown(c, name, values[name]) for name in c.map if name in values]  # at most one is not 0
+    is_counter = _is_counter(c, design)
+    by_offset = {c.map[name].offset: pulse for name, pulse in counted.items()}
+    done = counters(b, library, by_offset, clear, bus.read_address, bus.reading & is_counter)
+    bus.can_show.assign(done | ~is_counter)
+    value = b.wire("register_value", DATA_BITS, any_of(*shown))
+    bus.shown.assign(choose(done, b.m.variable["counter_value"], value, DATA_BITS))
     return b
 
 
-def _is_counter(b: Block, design: Design, address: Signal) -> Signal:
-    """Whether the register at ``address`` is a counter: 0x050 to 0x05C, or 0x10 to 0x1C of an NPU, and 0x24 where its
-    weights are streamed."""
-    npu = bits(address, 6, 6)
-    exists = (npu >= const(NPU_BASE >> 6, 6)) & (npu < const((NPU_BASE >> 6) + len(design.npus), 6))
-    place = eq(bits(address, 4, 2), 1)
+def _control(c: RegisterContext, start: Signal, soft_reset: Signal, clear: Signal) -> dict[str, Signal]:
+    """CONTROL and SCRATCH; what a read of them gives."""
+    b, control = c.b, c.write("CONTROL")
+    b.on(None, (soft_reset, control & c.written("CONTROL", "SOFT_RESET")))  # a pulse: it clears itself
+    b.on(control, (start, c.written("CONTROL", "START")))
+    clear.assign(control & c.written("CONTROL", "CLEAR_COUNTERS"))
+    scratch = b.reg("scratch", DATA_BITS)
+    b.on(c.write("SCRATCH"), (scratch, c.bus.write_data))
+    return {"SCRATCH": scratch, "CONTROL": c.word("CONTROL", START=start)}
+
+
+def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str, Signal]:
+    """IRQ_ENABLE and IRQ_STATUS, and the interrupt; what a read of them gives."""
+    b, fields = c.b, c.map["IRQ_STATUS"].fields
+    count = len(fields)
+    enable, pending = b.reg("irq_enable", count), b.reg("irq_status", count)
+    b.on(c.write("IRQ_ENABLE"), (enable, bits(c.bus.write_data, 0, count)))
+    error_before = b.reg("error_before")  # an error lasts until reset: its beginning is what is told
+    b.on(None, (error_before, c.inputs["error"]))
+    events = {"RESULT": c.inputs["result_left"], "ERROR": c.inputs["error"] & ~error_before}
+    raised = b.wire("irq_raised", count, word_of(fields, events))
+    written = choose(c.write("IRQ_STATUS"), bits(c.bus.write_data, 0, count), 0, count)
+    acknowledged = b.wire("irq_acknowledged", count, written)
+    b.on(None, (pending, (pending & ~acknowledged) | raised))  # one that comes while it is acknowledged isn't lost
+    b.on(soft_reset, (pending, 0))
+    irq.assign(nonzero(b.wire("irq_active", count, pending & enable)))
+    return {"IRQ_ENABLE": resize(enable, DATA_BITS), "IRQ_STATUS": resize(pending, DATA_BITS)}
+
+
+def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Signal]:
+    """Registers that say what design this is."""
+    major, minor, patch = VERSION
+    values = {
+        "IDENT": const(IDENT, DATA_BITS),
+        "VERSION": const(major << 16 | minor << 8 | patch, DATA_BITS),
+        "GEOMETRY": c.constant("GEOMETRY", NPUS=len(design.npus), STREAM_BITS=design.stream_bits),
+    }
+    for k in range(DIGEST_REGISTERS):
+        values[f"DIGEST_{k}"] = const(int(digest[8 * k : 8 * k + 8], 16), DATA_BITS)
+    for n, npu in enumerate(design.npus):
+        values[f"NPU{n}_LANES"] = c.constant(f"NPU{n}_LANES", KFP=npu.kfp, KGP=npu.kgp)
+        values[f"NPU{n}_WIDTHS"] = c.constant(f"NPU{n}_WIDTHS", PFP=npu.pfp, OL=npu.ol)
+    return values
+
+
+def _status(c: RegisterContext) -> dict[str, Signal]:
+    """STATUS and the registers that tell of a malformed packet."""
+    shown = c.inputs
+    status = c.word(
+        "STATUS", IDLE=shown["idle"], ERROR=shown["error"], LOADED=shown["loaded"], LOADER_STATE=shown["loader_state"]
+    )
+    errors = ("error_code", "error_header", "error_address", "error_length")
+    return {"STATUS": status} | {name.upper(): resize(shown[name], DATA_BITS) for name in errors}
+
+
+def _shown(c: RegisterContext, name: str, value: Signal) -> Signal:
+    """``value`` while its register is read, else 0."""
+    mine = _decoded(c.b, f"reads_{name.lower()}", eq(c.bus.read_address, c.map[name].offset))
+    return Repeat(mine, DATA_BITS) & value
+
+
+def _is_counter(c: RegisterContext, design: Design) -> Signal:
+    """Whether the register that is read is a counter, by parts of its address: those of the design and the first four
+    of an NPU lie in blocks of 16 bytes, that of waits for weights by itself."""
+    address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
+    of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
+    n = bits(address, 6, 6)  # NPU_STRIDE is 64 bytes
+    exists = (n >= const(least, 6)) & (n < const(least + count, 6))
+    place = eq(bits(address, 4, 2), of_npu >> 4)
     if design.npus[0].stream_weights:
-        place = place | eq(bits(address, 2, 4), 0x24 >> 2)
-    return _decoded(b, "reads_counter", eq(bits(address, 4, 8), 0x05) | (exists & place))
+        place = place | eq(bits(address, 2, 4), (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2)
+    return _decoded(c.b, "reads_counter", eq(bits(address, 4, 8), of_design >> 4) | (exists & place))
 
 
 def _decoded(b: Block, name: str, hit: Signal) -> Signal:
-    """Register: whether the address, which has stood for a cycle, is this one."""
+    """Register: whether the address, which has stood for a cycle, is this one. So the comparison of the address and
+    the choice of the value are in different cycles."""
     register = b.reg(name)
     b.on(None, (register, hit))
     return register
-
-
-class _Axi:
-    """AXI4-Lite slave: ``write`` pulses with address and data; while ``reading``, the read of ``read_address`` gives
-    ``shown`` as soon as ``can_show``."""
-
-    def __init__(self, b: Block):
-        awaddr, awvalid, awready = (
-            b.input("s_axi_awaddr", ADDRESS_BITS),
-            b.input("s_axi_awvalid"),
-            b.output("s_axi_awready"),
-        )
-        wdata, wstrb = b.input("s_axi_wdata", 32), b.input("s_axi_wstrb", 4)
-        wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
-        bresp, bvalid, bready = b.output_reg("s_axi_bresp", 2), b.output_reg("s_axi_bvalid"), b.input("s_axi_bready")
-        araddr, arvalid, arready = (
-            b.input("s_axi_araddr", ADDRESS_BITS),
-            b.input("s_axi_arvalid"),
-            b.output("s_axi_arready"),
-        )
-        rdata, rresp = b.output_reg("s_axi_rdata", 32), b.output("s_axi_rresp", 2, const(0, 2))
-        rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
-        del rresp
-        have_address, have_data = b.reg("have_address"), b.reg("have_data")
-        self.write_address, self.write_data = b.reg("write_address", ADDRESS_BITS), b.reg("write_data", 32)
-        strobe = b.reg("write_strobe", 4)
-        awready.assign(~have_address)
-        wready.assign(~have_data)
-        b.on(awvalid & awready, (have_address, 1), (self.write_address, awaddr))
-        b.on(wvalid & wready, (have_data, 1), (self.write_data, wdata), (strobe, wstrb))
-        go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))
-        whole = b.wire("write_whole", 1, eq(strobe, 15))
-        self.write = b.wire("write", 1, go & whole)
-        b.on(bready, (bvalid, 0))
-        b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, 0, 2, 2)))
-        self.read_address = b.reg("read_address", ADDRESS_BITS)
-        decoding = b.reg("decoding")
-        self.reading = reading = b.reg("reading")
-        arready.assign(~any_of(decoding, reading, rvalid))
-        b.on(rready, (rvalid, 0))
-        b.on(arvalid & arready, (decoding, 1), (self.read_address, araddr))
-        self.shown, self.can_show = b.wire("shown", 32), b.wire("can_show")
-        b.on(decoding, (decoding, 0), (reading, 1))
-        b.on(reading & self.can_show, (reading, 0), (rvalid, 1), (rdata, self.shown))

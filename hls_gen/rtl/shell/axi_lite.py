@@ -1,0 +1,95 @@
+"""AXI4-Lite slave: one write and one read at a time (part of hls_gen/rtl/shell/registers.py).
+
+    aw, w --> held until both are there --> write: a pulse with address and data --> b
+    ar --> held --> decoding: a cycle in which the address stands --> reading, until there is a value --> r
+
+Each response waits in registers until the master takes it. A write needs address and data, in any order, and takes 2
+cycles at least; one with a partial strobe does nothing and is answered with SLVERR, since a register is written whole.
+A read takes 3 cycles at least.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq
+
+DATA_BITS = 32
+OKAY, SLVERR = 0, 2
+"""Values of bresp and rresp: done, refused (AMBA AXI specification, A3.4.4)."""
+RESPONSE_BITS = 2
+ALL_BYTES = 0b1111
+"""Strobe of a write of all four bytes."""
+
+
+@dataclass(frozen=True)
+class AxiLite:
+    """What the register block sees of its slave.
+
+    Attributes
+    ----------
+    write : Signal
+        Pulse: ``write_data`` is for the register at ``write_address``.
+    write_address, write_data : Signal
+        Registers, a byte address and 32 bits.
+    read_address : Signal
+        Register: byte address of the register that is read. It has stood for a cycle when ``reading`` rises.
+    reading : Signal
+        A read waits for its value.
+    can_show : Signal
+        Wire, to be assigned: ``shown`` is the value, and the read may end.
+    shown : Signal
+        Wire, to be assigned, 32 bits.
+    """
+
+    write: Signal
+    write_address: Signal
+    write_data: Signal
+    read_address: Signal
+    reading: Signal
+    can_show: Signal
+    shown: Signal
+
+
+def axi_lite(b: Block) -> AxiLite:
+    """Slave ``s_axi`` in ``b``, which gets its ports."""
+    awaddr, awvalid, awready = (
+        b.input("s_axi_awaddr", ADDRESS_BITS),
+        b.input("s_axi_awvalid"),
+        b.output("s_axi_awready"),
+    )
+    wdata, wstrb = b.input("s_axi_wdata", DATA_BITS), b.input("s_axi_wstrb", DATA_BITS // 8)
+    wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
+    bresp, bvalid = b.output_reg("s_axi_bresp", RESPONSE_BITS), b.output_reg("s_axi_bvalid")
+    bready = b.input("s_axi_bready")
+    araddr, arvalid, arready = (
+        b.input("s_axi_araddr", ADDRESS_BITS),
+        b.input("s_axi_arvalid"),
+        b.output("s_axi_arready"),
+    )
+    rdata = b.output_reg("s_axi_rdata", DATA_BITS)
+    b.output("s_axi_rresp", RESPONSE_BITS, const(OKAY, RESPONSE_BITS))  # a read of an unused address gives 0
+    rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
+
+    have_address, have_data = b.reg("have_address"), b.reg("have_data")
+    write_address, write_data = b.reg("write_address", ADDRESS_BITS), b.reg("write_data", DATA_BITS)
+    strobe = b.reg("write_strobe", DATA_BITS // 8)
+    awready.assign(~have_address)
+    wready.assign(~have_data)
+    b.on(awvalid & awready, (have_address, 1), (write_address, awaddr))
+    b.on(wvalid & wready, (have_data, 1), (write_data, wdata), (strobe, wstrb))
+    go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))  # the answer before has been taken
+    whole = b.wire("write_whole", 1, eq(strobe, ALL_BYTES))
+    write = b.wire("write", 1, go & whole)
+    b.on(bready, (bvalid, 0))
+    answer = choose(whole, OKAY, SLVERR, RESPONSE_BITS)
+    b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, answer))
+
+    read_address = b.reg("read_address", ADDRESS_BITS)
+    decoding, reading = b.reg("decoding"), b.reg("reading")  # a cycle for the registers that compare the address
+    arready.assign(~any_of(decoding, reading, rvalid))
+    b.on(rready, (rvalid, 0))
+    b.on(arvalid & arready, (decoding, 1), (read_address, araddr))
+    shown, can_show = b.wire("shown", DATA_BITS), b.wire("can_show")
+    b.on(decoding, (decoding, 0), (reading, 1))
+    b.on(reading & can_show, (reading, 0), (rvalid, 1), (rdata, shown))
+    return AxiLite(write, write_address, write_data, read_address, reading, can_show, shown)

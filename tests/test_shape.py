@@ -1,7 +1,8 @@
 """Functions, files and signatures stay small; what is too large today is listed and the list may only shrink.
 
-Lines of a function are those from its ``def`` to its end, docstring and comments included. Names of files that are tables
-of data are in DATA. Options of a command are its interface, so click's commands may have any number of parameters.
+Lines of a function are those from its ``def`` to its end, docstring and comments included. Names of files that are
+tables of data are in DATA. Options of a command are its interface, so click's commands may have any number of
+parameters.
 """
 
 import ast
@@ -22,17 +23,13 @@ LONG_FILES: dict[str, int] = {
     "hls_gen/check/scope.py": 320,
     "hls_gen/compiler/plan.py": 413,
     "hls_gen/design/npu.py": 566,
-    "hls_gen/rtl/primitives/stream.py": 334,
     "hls_gen/rtl/sequencer/issuer.py": 313,
-    "hls_gen/rtl/shell/loader.py": 318,
     "overlay/virtual/sim/model.py": 334,
 }
 LONG_FUNCTIONS: dict[str, int] = {
     "hls_gen/rtl/pool/pool_integer.py: pool_unit_integer": 76,
     "hls_gen/rtl/primitives/ping_pong.py: ping_pong": 61,
     "hls_gen/rtl/results/results.py: results": 97,
-    "hls_gen/rtl/shell/loader.py: loader": 167,
-    "hls_gen/rtl/shell/registers.py: registers": 72,
 }
 MANY_PARAMETERS: dict[str, int] = {
     "hls_gen/compiler/flow/pool.py: pool_issuer": 7,
@@ -41,8 +38,6 @@ MANY_PARAMETERS: dict[str, int] = {
     "hls_gen/compiler/sizing.py: size_memories": 10,
     "hls_gen/rtl/array/accumulator.py: accumulator": 8,
     "hls_gen/rtl/results/requantise.py: _lane": 7,
-    "hls_gen/rtl/shell/loader.py: _frame_words": 9,
-    "hls_gen/rtl/shell/loader.py: _network": 9,
     "overlay/build/build.py: build": 10,
     "overlay/build/run.py: run": 8,
     "overlay/explore/search.py: explore": 8,

@@ -272,41 +272,6 @@ def join(b: Block, name: str, sources: Sequence[Stream], sink: Stream) -> None:
         source.ready.assign(all_of(sink.ready, *others))
 
 
-def chain(b: Block, block: Block, name: str, source: Stream, unused: Sequence[str] = (), **fixed: Signal) -> Stream:
-    """Instance of a module with streams ``in`` and ``out``, such as a gearbox, behind ``source``.
-
-    Parameters
-    ----------
-    b : Block
-        Block that gets the instance.
-    block : Block
-        What it is an instance of. All of its ports that are not in ``fixed`` are those of the two streams.
-    name : str
-        Name of the instance, with which the names of the wires of its output begin.
-    source : Stream
-        Where its words come from; parts for which it has no port are not looked at.
-    unused : sequence of str
-        Parts of the output that nobody will look at: the names of their wires end in ``_unused``.
-    fixed : Signal
-        What is connected to its other ports, ``rst`` among them.
-
-    Returns
-    -------
-    Stream
-        What comes out.
-    """
-    given, out, ports = source.ports("in"), {}, dict(fixed)
-    for port, variable in block.m.io_variable.items():
-        part = port.removeprefix("out_")
-        if port.startswith("in_") and port not in ports:
-            ports[port] = given[port]
-        elif port != part:
-            wire = f"{name}_{part}_unused" if part in unused else f"{name}_{part}"
-            out[part] = ports[port] = b.wire(wire, width(variable))
-    b.instance(block, name, **ports)
-    return Stream(**out)
-
-
 def _give_word(source: Stream, sink: Stream) -> None:
     """Assign data, and last and side where ``sink`` has them."""
     for name, signal in sink.parts():

@@ -11,9 +11,10 @@ an outlet with another width goes past it into a gearbox of its own.
 from dataclasses import dataclass
 
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, eq, width
+from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
-from bitloom.hls_gen.rtl.primitives.stream import Stream, chain
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.step import join
 
 from .context import NpuContext

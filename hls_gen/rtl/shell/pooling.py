@@ -9,8 +9,9 @@ The pool unit never stalls: a beat that gives a word is issued only where its FI
 from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
+from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
-from bitloom.hls_gen.rtl.primitives.stream import Stream, chain
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .context import NpuContext

@@ -16,10 +16,11 @@ from veriloggen import Cat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
+from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collector, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.stream import Stream, chain
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
 def result_words(

@@ -14,7 +14,7 @@ from bitloom.overlay.virtual.sim import BuildError, lint
 
 from .bench import Bench, together
 
-PROVED = (1, 2, 3, 4, 5, 6, 7, 11, 12, 16)
+PROVED = (1, 2, 3, 4, 5, 6, 7, 9)
 SIMULATED = (33, 47, 63, 64, 65, 96, 127, 128, 130)
 
 needs_yosys = pytest.mark.skipif(

@@ -21,14 +21,12 @@ from tests.networks import random_images, random_model
 
 FOLDING = Npu(kfp=32, kgp=4, pfp=4, ol=4, planes=8, raster=True)
 """A tuple of 3 channels of 8 bits is one word: 3 lanes in each of the 8 plane groups and the constant one."""
-SIDE, TAPS = 224, 335 * 335
-"""Windows of 3 x 3, stride 2, one row and column of padding: 112 times 3 places in each direction, one cut."""
-START = 226 + 20
-"""Cycles beyond the beats: until the first window's last tuple is there, and the latencies at start and end."""
+START = 22
+"""Cycles beyond the beats and a row: until the first window's last tuple is there, and latencies at start and end."""
 
 
-def model(encoding: Encoding) -> Model:
-    network = Network(name="large", input=Map(height=SIDE, width=SIDE, channels=3, encoding=encoding), layers=(
+def model(encoding: Encoding, side: int) -> Model:
+    network = Network(name="large", input=Map(height=side, width=side, channels=3, encoding=encoding), layers=(
         Conv(name="conv_1", out_channels=4, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1)),
         Threshold(name="act_1"),
         MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(1, 1, 0, 0)),
@@ -38,10 +36,15 @@ def model(encoding: Encoding) -> Model:
 
 
 @pytest.mark.parametrize(
-    "encoding", [pytest.param(BIPOLAR, id="1_bit"), pytest.param(signed(8), id="8_bit", marks=pytest.mark.slow)]
+    ("encoding", "side", "tuples"),
+    [
+        pytest.param(BIPOLAR, 56, 256, id="1_bit_56"),
+        pytest.param(BIPOLAR, 224, 1024, id="1_bit_224", marks=pytest.mark.slow),
+        pytest.param(signed(8), 224, 1024, id="8_bit_224", marks=pytest.mark.slow),
+    ],
 )
-def test_a_layer_of_224_by_224_without_a_table(encoding, tmp_path):
-    large = model(encoding)
+def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
+    large = model(encoding, side)
     folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
     (made,) = plan(large, [geometry(folding)], "raster").npus
     assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
@@ -49,10 +52,11 @@ def test_a_layer_of_224_by_224_without_a_table(encoding, tmp_path):
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
     assert (npu.taps, npu.olds, npu.jumps, npu.pool_taps, npu.pool_olds) == (2, 2, 2, 2, 2)
-    assert npu.tuple_words == 1024  # 2 rows and 3 tuples behind the newest, 226 before it
+    assert npu.tuple_words == tuples  # 2 rows and 3 tuples behind the newest, a row and 2 before it
     done = run(build(tmp_path, design, [large]), large, random_images(large.network, 2, 3))
     assert done.bit_exact_frames == done.frames == 2
-    assert done.program.layers[0] == ("conv_1", TAPS)
+    # Windows of 3 x 3, stride 2, one row and column of padding: side / 2 times 3 places in each direction, one cut.
+    assert done.program.layers[0] == ("conv_1", (3 * side // 2 - 1) ** 2)
     assert done.counters["npu0_beats"] == 2 * done.program.ideal_cycles
-    assert done.counters["cycles"] <= done.counters["npu0_beats"] + START
+    assert done.counters["cycles"] <= done.counters["npu0_beats"] + side + START
     assert lint(generate(design).text) == []

@@ -142,16 +142,19 @@ def on_device(build: Build, programs: list[Program], images: np.ndarray) -> list
 # --- CNV, a pipeline of 9 NPUs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cnv_takes_as_many_cycles_as_the_model_says(folder: Path) -> None:
     check_figures("cnv-w1a1", folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_gives_the_scores_of_the_board(stall: float, folder: Path) -> None:
     model, recorded = board_data.trained("cnv-w1a1"), board_data.photographs()
     check_outputs(measured("cnv-w1a1", folder)[1], model, recorded.images, recorded.outputs, stall=stall)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_with_seeded_weights(stall: float, folder: Path) -> None:
     """The design knows no weights: others run on it, with or without the trained file."""

@@ -61,10 +61,11 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
         text = generate(design, target="synthesis", checked=False).text
         unknown = tuple(BlockArea(n, t, Resources(), Resources()) for n, t in instances(text).items())
         blank = Area(Resources(), unknown, ())
+        found = {b.module: [part for part, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
         by_module = {}
         for part, _ in matched(design, blank):
-            names = [b.module for b in blank.blocks if list(matched_to(design, part, b))]
-            by_module[names[0]] = 3 * sum(part.features.values())
+            module = next(name for name, own in found.items() if part in own)
+            by_module[module] = 3 * sum(part.features.values())
         blocks = tuple(
             BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
             for b in blank.blocks
@@ -80,11 +81,6 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
                 if part.kind == kind:
                     value = sum(made["parts"][kind]["lut"].get(n, 0) * v for n, v in part.features.items())
                     assert value == pytest.approx(figures.lut, rel=0.1)
-
-
-def matched_to(design: Design, part: object, block: BlockArea) -> list[object]:
-    """The block alone, if the part is it."""
-    return [p for p, _ in matched(design, Area(Resources(), (block,), ())) if p == part]
 
 
 def test_a_design_is_the_sum_of_its_npus() -> None:

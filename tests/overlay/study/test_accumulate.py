@@ -60,6 +60,7 @@ def test_cycles_of_a_window(monkeypatch):
     assert all(row["lut"] is row["ff"] is row["levels"] is None for row in rows)
 
 
+@pytest.mark.slow
 @needs_yosys
 def test_or_takes_fewer_luts():
     rows = {npu.accumulate: accumulate.pe_area(npu) for npu in accumulate.processing_elements() if npu.kfp == 1

@@ -41,3 +41,15 @@ def test_links_lead_to_files_and_headings(path):
         assert ROOT in target.parents, f"{path.name}: {link} must be in the repository"
         if parts.fragment:
             assert parts.fragment in anchors(target), f"{path.name}: {link} must be a heading"
+
+
+FOLDERS = "golden|hls_gen|driver|overlay|tests|docs|boards|notebooks"
+NAMED = re.compile(rf"(?<![\w/.\"-])((?:{FOLDERS})/[\w./-]*\w)")
+"""Files and folders that a text names."""
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_that_a_text_names_exist(path):
+    """Except for those that tell how a new file is called: X and ROOM stand for names."""
+    named = [name for name in NAMED.findall(path.read_text()) if not re.search(r"X|ROOM", name)]
+    assert [name for name in named if not ((ROOT / name).exists() or (ROOT / f"{name}.py").exists())] == []

@@ -48,6 +48,7 @@ def accumulate_command(frames: int, out: Path, as_json: bool) -> None:
 
 
 def _show(accuracies: list[dict[str, Any]], elements: list[dict[str, Any]]) -> None:
+    """Print a table of accuracies and one of areas; what Yosys would have to say is "not run" without it."""
     grid(
         f"digits, {accuracies[0]['frames']} test images",
         ["network", "", "golden", "hardware", "bit-exact"],

@@ -71,5 +71,6 @@ def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_o
 
 
 def _figures(resources: Resources) -> list[str]:
+    """Cells for COLUMNS."""
     values = asdict(resources)
     return [f"{values[key]:,}".removesuffix(".0") for key in COLUMNS]

@@ -116,6 +116,7 @@ def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
 
 
 def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
+    """Print the front, the chosen design, and how far the area formula may be off."""
     dsp = any(row.figures.area.dsp for row in found.front)
     rows = [_row(str(k + 1), row, dsp) for k, row in enumerate(found.front)]
     if found.best is not None:
@@ -135,6 +136,7 @@ def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
 
 
 def _show_npus(best: Row) -> None:
+    """Print the folding and the memories of each NPU of the chosen design."""
     header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accs", "rows", "kernel RAM", "words"]
     rows = []
     for n, npu in enumerate(best.candidate.npus):
@@ -150,6 +152,7 @@ def _show_npus(best: Row) -> None:
 
 
 def _row(name: str, row: Row, dsp: bool) -> list[str]:
+    """Cells of one design; the DSP blocks only where the table has a column of them."""
     f, a = row.figures, row.figures.area
     cycles = f"{f.cycles:,.0f}" if f.cycles == int(f.cycles) else f"{f.cycles:,.1f}"
     return [name, str(len(row.candidate.npus)), f"{f.lanes:,}", cycles, f"{f.latency:,}",

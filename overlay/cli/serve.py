@@ -47,6 +47,7 @@ def serve_command(folder: Path, host: str, port: int) -> None:
 
 
 def _loopback(host: str) -> bool:
+    """Whether only this machine reaches the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -26,7 +26,15 @@ KINDS = ("bipolar", "ternary", "signed", "unsigned")
 
 @dataclass(frozen=True)
 class Encoding:
-    """A set of integers. ``bits`` is the number of stored bits (bipolar: of thermometer bits)."""
+    """A set of integers, and how many bits store one of them.
+
+    Attributes
+    ----------
+    kind : str
+        "bipolar", "ternary", "signed" or "unsigned"; the table above says which integers that are.
+    bits : int
+        Stored bits, 1 to 62; of a bipolar value the thermometer bits. Ternary has 2.
+    """
 
     kind: str
     bits: int = 1
@@ -63,7 +71,20 @@ class Encoding:
         return 2 if self.kind == "bipolar" else 1
 
     def check(self, name: str, values: Array) -> None:
-        """Raise ValueError, naming ``name``, unless every value of the integer array is legal."""
+        """Refuse what is not of this encoding.
+
+        Parameters
+        ----------
+        name : str
+            What the values are, for the message.
+        values : array
+            Of any shape.
+
+        Raises
+        ------
+        ValueError
+            If the array's dtype is no integer, or a value is not of the encoding.
+        """
         if not np.issubdtype(values.dtype, np.integer):
             raise ValueError(f"{name}: values must be integers, got dtype {values.dtype}")
         if values.size == 0:
@@ -85,20 +106,20 @@ TERNARY = Encoding("ternary", 2)
 
 
 def signed(bits: int) -> Encoding:
-    """Two's complement of ``bits`` bits."""
+    """The encoding of integers in two's complement of ``bits`` bits."""
     return Encoding("signed", bits)
 
 
 def unsigned(bits: int) -> Encoding:
-    """0 ... 2^bits - 1."""
+    """The encoding of the integers 0 ... 2^bits - 1."""
     return Encoding("unsigned", bits)
 
 
 def bipolar(bits: int) -> Encoding:
-    """Sum of ``bits`` values of +-1."""
+    """The encoding of sums of ``bits`` values of +-1."""
     return Encoding("bipolar", bits)
 
 
 def signed_bits(low: int, high: int) -> int:
-    """Smallest width in bits of a two's complement number that holds ``low`` and ``high``."""
+    """Bits of the shortest number in two's complement that holds both ``low`` and ``high``."""
     return 1 + max(high if high >= 0 else ~high, low if low >= 0 else ~low).bit_length()

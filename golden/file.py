@@ -34,7 +34,10 @@ DTYPES = tuple(np.dtype(t) for t in ("|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "
 
 
 def model_digest(model: Model) -> str:
-    """SHA-256, 64 hexadecimal digits: of the network's canonical JSON and each array's name, dtype, shape and bytes."""
+    """SHA-256 of a model, as 64 hexadecimal digits.
+
+    It is taken of the network's canonical JSON and of the name, dtype, shape and bytes of each array, as stored.
+    """
     digest = hashlib.sha256(_canonical_json(model.network.to_dict()))
     for name, array in _stored_arrays(model):
         digest.update(_canonical_json([name, array.dtype.str, list(array.shape)]))
@@ -43,7 +46,19 @@ def model_digest(model: Model) -> str:
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write the model; an existing file is replaced."""
+    """Write a model to a file.
+
+    Parameters
+    ----------
+    model : Model
+    path : path
+        The file; if it exists, it is replaced.
+
+    Raises
+    ------
+    OSError
+        If the file can't be written.
+    """
     header = {"format": FORMAT, "version": VERSION, "digest": model_digest(model), "network": model.network.to_dict()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
@@ -54,8 +69,25 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model that `save` wrote. OSError if there is no file; ValueError, one line ``path: rule, got value``,
-    if it is cut off, foreign, of another version, or if its content is not what was saved."""
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If the file is cut off, foreign, of another version, or if its content is not what was saved. The message is
+        one line, ``path: rule, got value``.
+    """
     data = io.BytesIO(Path(path).read_bytes())
     try:
         with zipfile.ZipFile(data) as archive:

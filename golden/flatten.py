@@ -15,8 +15,20 @@ from bitloom.golden.network import Model
 
 
 def flat(model: Model, lanes: int) -> Model:
-    """``model`` with its input as one tuple where a dense layer reads it and a position has fewer than ``lanes``
-    channels, so that words would stay partly empty; else ``model`` itself."""
+    """Make a dense layer at the input read one tuple.
+
+    Parameters
+    ----------
+    model : Model
+    lanes : int
+        Channels of an input word.
+
+    Returns
+    -------
+    Model
+        With its input as one tuple where a dense layer alone reads the input and a position has fewer than ``lanes``
+        channels, so that words would stay partly empty; else ``model`` itself.
+    """
     network = model.network
     source, first = network.input, network.next_layer(INPUT)
     if not isinstance(first, Dense) or source.height * source.width == 1 or source.channels >= lanes:

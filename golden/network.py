@@ -118,7 +118,7 @@ class Network:
         return [(layer, self.maps[self.reads[layer.name][0]]) for layer in one_input]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``from_dict`` is its inverse."""
+        """The description as plain JSON data; `from_dict` is the inverse."""
         return {
             "name": self.name,
             "input": {**_plain(self.input), "encoding": _plain(self.input.encoding)},
@@ -128,7 +128,13 @@ class Network:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Network":
-        """Network of ``to_dict``'s data; ValueError that names the first thing that is wrong."""
+        """Build a network from the data that `to_dict` gives.
+
+        Raises
+        ------
+        ValueError
+            That names the first thing that is wrong.
+        """
         try:
             source = Map(**{**data["input"], "encoding": Encoding(**data["input"]["encoding"])})
             layers = tuple(_layer(entry) for entry in data["layers"])
@@ -165,7 +171,7 @@ class Model:
             layer.check_arrays_of(self.arrays.get(layer.name, {}), self.network.sources(layer))
 
     def check_images(self, images: Array) -> None:
-        """Raise ValueError unless ``images`` is (N, H, W, C) integers of the input map's encoding."""
+        """Raise ValueError unless ``images`` are (N, H, W, C) integers of the input map's size and encoding."""
         source = self.network.input
         if not isinstance(images, np.ndarray) or images.ndim != 4 or images.shape[1:] != source.shape:
             got = getattr(images, "shape", type(images).__name__)

@@ -17,14 +17,29 @@ from .encoding import Array, Encoding
 
 
 def word_count(elements: int, word_bits: int) -> int:
-    """Words of ``word_bits`` bits that hold a row of ``elements`` bits."""
+    """Number of words of ``word_bits`` bits that hold a row of ``elements`` bits."""
     return -(-elements // word_bits)
 
 
 def pack(bits: Array, word_bits: int = 64, filler: int = 0) -> Array:
-    """(..., n) of 0 and 1 -> (..., word_count(n, word_bits)) of uint32 or uint64; unused bits are ``filler``.
+    """Pack the last axis into words.
 
-    ValueError where ``bits`` or ``filler`` is something else than 0 and 1, or ``word_bits`` than 32 and 64.
+    Parameters
+    ----------
+    bits : (..., n) of 0 and 1
+    word_bits : int
+        32 or 64.
+    filler : int
+        0 or 1: the unused bits of the last word.
+
+    Returns
+    -------
+    (..., word_count(n, word_bits)) uint32 or uint64
+
+    Raises
+    ------
+    ValueError
+        If bits or filler are something else than 0 and 1, or word_bits than 32 and 64.
     """
     dtype = _word_dtype(word_bits)
     bits = np.asarray(bits)
@@ -41,9 +56,22 @@ def pack(bits: Array, word_bits: int = 64, filler: int = 0) -> Array:
 
 
 def unpack(words: Array, elements: int) -> Array:
-    """Inverse of ``pack``: (..., w) of uint32 or uint64 -> (..., elements) uint8 of 0 and 1; unused bits are dropped.
+    """Take words apart: the inverse of `pack`.
 
-    ValueError unless w is the number of words that ``elements`` bits need.
+    Parameters
+    ----------
+    words : (..., w) uint32 or uint64
+    elements : int
+        Bits of a row; what is above them in the last word is dropped.
+
+    Returns
+    -------
+    (..., elements) uint8 of 0 and 1
+
+    Raises
+    ------
+    ValueError
+        If the dtype is another one, or w is not the number of words that ``elements`` bits need.
     """
     if words.dtype not in (np.uint32, np.uint64):
         raise ValueError(f"unpack: words must be uint32 or uint64, got {words.dtype}")
@@ -58,10 +86,25 @@ def unpack(words: Array, elements: int) -> Array:
 
 
 def to_bits(values: Array, encoding: Encoding) -> Array:
-    """(...) integers of ``encoding`` -> (..., encoding.bits) uint8 of 0 and 1, as they are stored.
+    """The stored bits of values.
 
-    Bipolar: thermometer, the first (value + k) / 2 of the k bits are 1. Others: two's complement, least significant
-    bit first. ValueError where a value is not of the encoding.
+    Bipolar values are stored as a thermometer: the first (value + k) / 2 of the k bits are 1. All others are stored in
+    two's complement, least significant bit first.
+
+    Parameters
+    ----------
+    values : (...) integers
+    encoding : Encoding
+        Of the values.
+
+    Returns
+    -------
+    (..., encoding.bits) uint8 of 0 and 1
+
+    Raises
+    ------
+    ValueError
+        If a value is not of the encoding.
     """
     encoding.check("to_bits", values)
     if encoding.kind == "bipolar":
@@ -73,10 +116,23 @@ def to_bits(values: Array, encoding: Encoding) -> Array:
 
 
 def from_bits(bits: Array, encoding: Encoding) -> Array:
-    """(..., encoding.bits) of 0 and 1 -> (...) int64. Inverse of ``to_bits``.
+    """The values of stored bits: the inverse of `to_bits`.
 
-    Bipolar: the bits may be in any order, as k comparators give them; the value is their sum as +-1.
-    ValueError where the bits stand for no value of the encoding (ternary has no -2).
+    Parameters
+    ----------
+    bits : (..., encoding.bits) of 0 and 1
+        Bits of a bipolar value may be in any order, as k comparators give them: the value is their sum as +-1.
+    encoding : Encoding
+        Of the values.
+
+    Returns
+    -------
+    (...) int64
+
+    Raises
+    ------
+    ValueError
+        If the last axis has another length, or bits stand for no value of the encoding: ternary has no -2.
     """
     if bits.shape[-1:] != (encoding.bits,):
         raise ValueError(f"from_bits: {encoding} needs {encoding.bits} bits on the last axis, got shape {bits.shape}")

@@ -18,9 +18,15 @@ Sides = tuple[int, int, int, int]
 class Window:
     """A kernel that slides over an H x W map.
 
-    kernel, stride : (rows, columns), each >= 1.
-    padding : (top, left, bottom, right), each >= 0 and smaller than the kernel in that direction, so that
-        every window has a valid tap.
+    Attributes
+    ----------
+    kernel : (int, int)
+        Rows and columns of taps, each >= 1.
+    stride : (int, int)
+        Rows and columns from one window to the next, each >= 1.
+    padding : (int, int, int, int)
+        Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel in that
+        direction, so that every window has a valid tap.
     """
 
     kernel: Pair
@@ -56,8 +62,15 @@ class Window:
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
     def reads(self, height: int, width: int) -> tuple[Array, Array]:
-        """(output rows, kernel rows) and (output columns, kernel columns): the row and the column that each tap is at;
-        one that is not on the map is negative, or the map's size or more."""
+        """The row and the column at which each tap of each window lies.
+
+        Returns
+        -------
+        (output rows, kernel rows) int64
+            Row of each tap. A row that is not on the map is negative, or ``height`` or more.
+        (output columns, kernel columns) int64
+            The same for columns.
+        """
         outputs, first = self.output_size(height, width), self.padding
         rows, columns = (
             np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) - first[k] for k in (0, 1)
@@ -65,9 +78,17 @@ class Window:
         return rows, columns
 
     def positions(self, height: int, width: int) -> Array:
-        """(outputs, taps) row-major positions of the input that each output reads; -1 where invalid.
+        """The positions of a map that each window reads (spec B, "position", "window", "tap").
 
-        Outputs and taps are row-major. Source: spec B, "position", "window", "tap".
+        Parameters
+        ----------
+        height, width : int
+            Size of the map.
+
+        Returns
+        -------
+        (outputs, taps) int64
+            Row-major position of each tap on the map, -1 for an invalid one. Outputs and taps are row-major too.
         """
         rows, columns = self.reads(height, width)
         y = rows[:, None, :, None]  # (rows, 1, kh, 1)

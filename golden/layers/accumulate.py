@@ -40,10 +40,18 @@ class Cycle(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """An accumulator for windows of at most ``products`` products.
+    """What adds up the products of a window, or takes their OR.
 
-    kind : "popcount" or "or".  structure : "parallel", "serial" or "collect".
-    products : n >= 1.  lanes : L, XNOR gates, 1 .. n; n in ``parallel``.
+    Attributes
+    ----------
+    kind : str
+        "popcount" or "or".
+    structure : str
+        "parallel", "serial" or "collect": see the module's text.
+    products : int
+        n, the most products that a window has, >= 1.
+    lanes : int
+        L, the number of XNOR gates, 1 to n; n where the structure is "parallel".
     """
 
     kind: str
@@ -63,22 +71,37 @@ class Accumulator:
             raise ValueError(f"accumulator: parallel must have {self.products} lanes, one a product, got {self.lanes}")
 
     def cycles(self, products: int | None = None) -> int:
-        """Cycles from a window's first operands to its result, for so many products (by default n)."""
+        """Cycles from a window's first operands to its result; ``products`` is the window's number, by default n."""
         beats = -(-(self.products if products is None else products) // self.lanes)
         return beats + (self.structure == "collect")
 
     @property
     def register_bits(self) -> int:
-        """Bits of the register: none, the running result's, or one a product."""
+        """Bits of the register: none if parallel, the running result's if serial, one a product if it collects."""
         result_bits = 1 if self.kind == "or" else self.products.bit_length()
         return {"parallel": 0, "serial": result_bits, "collect": self.products}[self.structure]
 
     def reduce(self, values: Sequence[int]) -> int:
-        """Sum, or OR. Values are bits, and a running result among them."""
+        """The sum or the OR of bits, among which may be a running result."""
         return sum(values) if self.kind == "popcount" else int(any(values))
 
     def run(self, features: Sequence[int], weights: Sequence[int]) -> Iterator[Cycle]:
-        """The cycles of one window: 1 .. n features and as many weights, bits of 0 and 1, bit 1 = +1."""
+        """Run through the cycles of one window.
+
+        Parameters
+        ----------
+        features, weights : sequence of int
+            1 to n bits each, 0 or 1; bit 1 stands for +1.
+
+        Yields
+        ------
+        Cycle
+
+        Raises
+        ------
+        ValueError
+            If there are no operands, more than n, or others than 0 and 1.
+        """
         count = len(features)
         if not 1 <= count <= self.products or len(weights) != count:
             raise ValueError(
@@ -105,7 +128,7 @@ class Accumulator:
             yield Cycle((), (), (), tuple(collected), self.reduce(collected))
 
     def result(self, features: Sequence[int], weights: Sequence[int]) -> int:
-        """What the last cycle of `run` gives."""
+        """The result that the last cycle of `run` gives for the same operands."""
         *_, last = self.run(features, weights)
         assert last.result is not None
         return last.result
@@ -117,6 +140,20 @@ class Accumulator:
 
 
 def value(kind: str, result: int, products: int) -> int:
-    """A window's value by golden/layers/conv.py: the signed sum 2p - n of p ones among n products, or the bit as
-    +-1."""
+    """A window's value by golden/layers/conv.py.
+
+    Parameters
+    ----------
+    kind : str
+        "popcount" or "or".
+    result : int
+        What an accumulator gives: p, the number of ones, or their OR.
+    products : int
+        n, the products of the window.
+
+    Returns
+    -------
+    int
+        The signed sum 2p - n, or the bit as +1 or -1.
+    """
     return 2 * result - (products if kind == "popcount" else 1)

@@ -21,11 +21,19 @@ Quantiser = Callable[[Array], Array]
 class BatchNorm:
     """Normalisation of the C output channels of a layer.
 
-    name : for messages.
-    gamma, beta, mean, var : (C,) float64 (or what converts to it exactly); finite, var >= 0.  Variance, not deviation.
-    eps : >= 0, and var + eps > 0.
-    scale, bias : the real value of an accumulator a is scale * a + bias, (C,) or one for all; for layers whose
-        weights or features are integers times a real number. gamma, scale may have any sign.
+    Attributes
+    ----------
+    name : str
+        Of the layer, for messages.
+    gamma, beta, mean : (C,) float64, or what converts to it exactly
+        Finite, of any sign.
+    var : (C,) float64
+        Variance, not deviation: finite and >= 0.
+    eps : float
+        Added to the variance: >= 0, and var + eps > 0.
+    scale, bias : (C,) float64 or float
+        The real value of an accumulator a is ``scale * a + bias``: for layers whose weights or features are integers
+        times a real number. Finite, of any sign.
     """
 
     name: str
@@ -58,11 +66,11 @@ class BatchNorm:
 
     @property
     def channels(self) -> int:
-        """Number of channels."""
+        """Number of channels, C."""
         return len(self.gamma)
 
     def normalise(self, accumulator: Array) -> Array:
-        """(..., C) integers -> (..., C) float64: the rule, operation by operation. It may overflow to +-infinity."""
+        """The rule, operation by operation: (..., C) integers -> (..., C) float64. It may overflow to +-infinity."""
         with np.errstate(over="ignore", under="ignore"):
             real = np.asarray(accumulator).astype(np.float64) * self.scale
             real = real + self.bias
@@ -83,16 +91,24 @@ class BatchNorm:
 
 
 def sign(y: Array) -> Array:
-    """(...) float64 -> 1 where y >= 0 (which becomes +1), also for -0; else 0 (which becomes -1)."""
+    """The quantiser of one bit: (...) float64 -> 1 where y >= 0, also for -0, else 0. 1 becomes +1 and 0 becomes -1."""
     return (y >= 0).astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class UniformQuantiser:
-    """The level of y is clip(rint(y / step) - lowest, 0, levels); rint rounds halves to even, as ONNX and PyTorch do.
+    """A quantiser of equal steps: the level of y is ``clip(rint(y / step) - lowest, 0, levels)``.
 
-    levels : k >= 1, steps above the lowest value, so k thresholds.
-    step : > 0, distance of neighbouring values.  lowest : smallest value, in steps: e.g. -1 and 2 levels: -1, 0, +1.
+    rint rounds halves to even, as ONNX and PyTorch do.
+
+    Attributes
+    ----------
+    levels : int
+        Steps above the lowest value, >= 1; each is a threshold.
+    step : float
+        Distance of neighbouring values, > 0.
+    lowest : int
+        Smallest value, in steps: -1 and 2 levels are -1, 0, +1.
     """
 
     levels: int
@@ -106,7 +122,7 @@ class UniformQuantiser:
             raise ValueError(f"quantiser: step must be > 0 and finite, got {self.step}")
 
     def __call__(self, y: Array) -> Array:
-        """(...) float64 -> (...) int64, 0 .. levels."""
+        """The level of each value: (...) float64 -> (...) int64, 0 .. levels."""
         with np.errstate(over="ignore", under="ignore"):
             level = np.rint(np.asarray(y, np.float64) / np.float64(self.step)) - self.lowest
         return np.asarray(np.clip(level, 0, self.levels), np.int64)
@@ -115,13 +131,32 @@ class UniformQuantiser:
 def fold(
     norm: BatchNorm, low: int, high: int, *, step: int = 1, quantiser: Quantiser = sign, levels: int = 1
 ) -> dict[str, Array]:
-    """Arrays of a `Threshold` layer that equal quantiser(norm.normalise(a)) for a = low, low + step, ..., high.
+    """Fold batch normalisation and a quantiser into the arrays of a `Threshold` layer.
 
-    low, high : reach of the accumulators, `Weighted.accumulator_range`.
-    step : distance of accumulators in reach; 2 for sums of a fixed number of +-1.
-    levels : thresholds, the largest value of ``quantiser``.
-    Returns threshold (C, levels) int64 and direction (C,) int64. Thresholds are accumulators in reach, or one step
-    out of reach where the result never changes. Direction is -1 only where the result falls as a rises.
+    The layer equals ``quantiser(norm.normalise(a))`` for every accumulator a = low, low + step, ..., high.
+
+    Parameters
+    ----------
+    norm : BatchNorm
+    low, high : int
+        Smallest and largest accumulator (`Weighted.accumulator_range`).
+    step : int
+        Distance of neighbouring accumulators, >= 1; 2 for sums of a fixed number of +-1.
+    quantiser : callable
+        (...) float64 -> (...) int64, never decreasing, from 0 to ``levels``.
+    levels : int
+        Number of thresholds.
+
+    Returns
+    -------
+    dict of str to array
+        ``threshold``, (C, levels) int64: accumulators in reach, or one step out of reach where the result never
+        changes. ``direction``, (C,) int64: -1 only where the result falls as the accumulator rises, else +1.
+
+    Raises
+    ------
+    ValueError
+        If step doesn't divide high - low, or if the normalised value of an accumulator is no number.
     """
     if step < 1 or (high - low) % step:
         raise ValueError(f"{norm.name}: step must be >= 1 and divide high - low, got {step} for {low}..{high}")

@@ -29,11 +29,17 @@ def product_range(source: Encoding, weight: Encoding) -> tuple[int, int]:
 class Weighted(OneInput):
     """A layer that multiplies features by weights, and accumulates the products of each window.
 
-    out_channels : kernels (DON), >= 1.
-    weight : encoding of the weights.
-    accumulate : "popcount": the output are the sums, exact signed integers. "or", for bipolar features and weights of
-        1 bit: the output is a bipolar bit, +1 where any product of a valid tap is +1. It is the activation itself.
-    Array ``weight``: (out_channels, kernel rows, kernel columns, in_channels), channel fastest (spec A4).
+    Its one array is ``weight``: (out_channels, kernel rows, kernel columns, in_channels), channel fastest (spec A4).
+
+    Attributes
+    ----------
+    out_channels : int
+        Number of kernels (DON), >= 1.
+    weight : Encoding
+        Which integers the weights may be.
+    accumulate : str
+        With "popcount" the output are the sums, exact signed integers. With "or", for bipolar features and weights of
+        1 bit, the output is a bipolar bit, +1 where any product of a valid tap is +1; it needs no threshold.
     """
 
     out_channels: int
@@ -59,7 +65,7 @@ class Weighted(OneInput):
         return self.window(source).taps * source.channels
 
     def accumulator_range(self, source: Map) -> tuple[int, int]:
-        """Smallest and largest sum, or bit, that any weights and any features can give."""
+        """Smallest and largest sum that any weights and any features can give; with accumulate "or" -1 and +1."""
         if self.accumulate == "or":
             return BIPOLAR.low, BIPOLAR.high
         low, high = product_range(source.encoding, self.weight)
@@ -102,7 +108,20 @@ class Weighted(OneInput):
 
 
 def signed_sum(padded: Array, positions: Array, weight: Array) -> Array:
-    """(N, H*W + 1, C), (outputs, taps), (O, taps, C) -> (N, outputs, O): the sum of the products of each window."""
+    """Add up the products of each window.
+
+    Parameters
+    ----------
+    padded : (N, H * W + 1, C) integers
+        Features; the last position is 0 and stands for all invalid taps.
+    positions : (outputs, taps) integers
+        Position of each tap, -1 where invalid (`bitloom.golden.window.Window.positions`).
+    weight : (O, taps, C) integers
+
+    Returns
+    -------
+    (N, outputs, O) int64
+    """
     total = np.zeros((len(padded), len(positions), len(weight)), np.int64)
     for tap in range(positions.shape[1]):
         total += padded[:, positions[:, tap]] @ weight[:, tap].T
@@ -110,7 +129,10 @@ def signed_sum(padded: Array, positions: Array, weight: Array) -> Array:
 
 
 def any_match(padded: Array, positions: Array, weight: Array) -> Array:
-    """The same shapes; +1 where any product of the window is +1, else -1. An invalid tap's 0 matches no weight."""
+    """+1 where any product of a window is +1, else -1; shapes are those of `signed_sum`.
+
+    An invalid tap's 0 equals no weight, so it makes no +1.
+    """
     match = np.zeros((len(padded), len(positions), len(weight)), bool)
     for tap in range(positions.shape[1]):
         features = padded[:, positions[:, tap], None]  # (N, outputs, 1, C)
@@ -120,7 +142,17 @@ def any_match(padded: Array, positions: Array, weight: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Conv(Weighted):
-    """2-D convolution. kernel, stride: (rows, columns); padding: (top, left, bottom, right)."""
+    """Convolution in two dimensions. Further attributes and the array are those of `Weighted`.
+
+    Attributes
+    ----------
+    kernel : (int, int)
+        Rows and columns.
+    stride : (int, int)
+        Rows and columns from one window to the next.
+    padding : (int, int, int, int)
+        Rows or columns at top, left, bottom and right that add 0 to the sums.
+    """
 
     kind: ClassVar[str] = "conv"
     kernel: Pair

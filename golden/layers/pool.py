@@ -16,7 +16,17 @@ from bitloom.golden.window import Pair, Sides, Window
 
 @dataclass(frozen=True, kw_only=True)
 class Pool(OneInput):
-    """kernel, stride: (rows, columns); padding: (top, left, bottom, right), whose taps are invalid."""
+    """A layer that makes one value a channel of the values in a window.
+
+    Attributes
+    ----------
+    kernel : (int, int)
+        Rows and columns.
+    stride : (int, int)
+        Rows and columns from one window to the next.
+    padding : (int, int, int, int)
+        Rows or columns at top, left, bottom and right, whose taps are invalid: they take no part.
+    """
 
     kernel: Pair
     stride: Pair
@@ -41,7 +51,23 @@ class Pool(OneInput):
         return Map(height=rows, width=columns, channels=source.channels, encoding=source.encoding)
 
     def gather(self, x: Array, source: Map, filler: int) -> tuple[Array, Array]:
-        """(N, outputs, taps, C) values with ``filler`` at invalid taps, and (outputs, taps) validity."""
+        """The values that each window reads.
+
+        Parameters
+        ----------
+        x : (N, H, W, C) int64
+            Values of ``source``.
+        source : Map
+        filler : int
+            Value at invalid taps.
+
+        Returns
+        -------
+        (N, outputs, taps, C) int64
+            Values, outputs and taps row-major.
+        (outputs, taps) bool
+            Which taps are valid.
+        """
         positions = self.window.positions(source.height, source.width)
         flat = x.reshape(len(x), source.positions, source.channels)
         padded = np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)
@@ -50,7 +76,7 @@ class Pool(OneInput):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxPool(Pool):
-    """Maximum of the valid taps; on bipolar bits it is OR."""
+    """The maximum of a window's valid taps, channel by channel; of bipolar bits that is OR."""
 
     kind: ClassVar[str] = "max_pool"
 
@@ -62,7 +88,10 @@ class MaxPool(Pool):
 
 @dataclass(frozen=True, kw_only=True)
 class AvgPool(Pool):
-    """Average of the valid taps, rounded half away from zero. Its map must be of kind signed or unsigned."""
+    """The average of a window's valid taps, channel by channel, rounded to the nearest, halves away from zero.
+
+    It can read maps of kind signed and unsigned only.
+    """
 
     kind: ClassVar[str] = "avg_pool"
 
@@ -78,5 +107,5 @@ class AvgPool(Pool):
 
 
 def rounded_quotient(total: Array, count: Array) -> Array:
-    """total / count for integers, count >= 1, rounded to the nearest, halves away from zero."""
+    """``total / count`` for integers with count >= 1, rounded to the nearest integer, halves away from zero."""
     return np.sign(total) * ((2 * np.abs(total) + count) // (2 * count))

@@ -31,13 +31,17 @@ MAX_SHIFT = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Requantise(OneInput):
-    """Each value for itself: biased, scaled by multiplier / 2^shift of its channel, rounded, clipped to ``encoding``.
+    """Each value for itself is biased, scaled by multiplier / 2^shift of its channel, rounded, and clipped.
 
-    encoding : of the output: signed 2..8 bits or unsigned 1..8 bits.
-    relu : negative results become 0. With an unsigned encoding they do so anyway.
-    Array ``bias``: (channels,) integers that fit 32 bits signed; and |x + bias| < 2^31 for every x of the source.
-    Array ``multiplier``: (channels,) of 1 .. 2^16 - 1.
-    Array ``shift``: (channels,) of 0 .. 40.
+    Arrays, each (channels,): ``bias``, integers that fit 32 bits signed, with |x + bias| < 2^31 for every x of the
+    map that is read; ``multiplier``, 1 .. 2^16 - 1; ``shift``, 0 .. 40.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Of the output, which results are clipped to: signed 2 to 8 bits or unsigned 1 to 8 bits.
+    relu : bool
+        Whether negative results become 0. With an unsigned encoding they do so anyway.
     """
 
     kind: ClassVar[str] = "requantise"
@@ -92,17 +96,32 @@ class Requantise(OneInput):
 
 
 def rounded_shift(x: Array, shift: Array) -> Array:
-    """x / 2^shift for int64 with |x| < 2^62 and shift 0 .. 61, rounded to the nearest, halves away from zero."""
+    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves away from zero."""
     half = (1 << shift) >> 1  # 0 for shift 0
     y: Array = np.sign(x) * ((np.abs(x) + half) >> shift)
     return y
 
 
 def scale_to_multiplier(scale: float) -> tuple[int, int]:
-    """(multiplier, shift) whose multiplier / 2^shift is nearest to ``scale``, which must be 2^-40 .. 2^16 - 1.
+    """Find the multiplier and the shift whose multiplier / 2^shift is nearest to a real scale.
 
-    Relative error at most 2^-16; for a scale below 2^-25 the shift ends at 40: absolute error at most 2^-41.
-    Of two equally near the larger. In lowest terms: the multiplier is odd or the shift 0. Computed exactly.
+    Computed exactly. The relative error is at most 2^-16; for a scale below 2^-25, where the shift ends at 40, the
+    absolute error is at most 2^-41. Of two that are equally near it is the larger.
+
+    Parameters
+    ----------
+    scale : float
+        2^-40 .. 2^16 - 1.
+
+    Returns
+    -------
+    tuple of int
+        Multiplier and shift in lowest terms: the multiplier is odd or the shift is 0.
+
+    Raises
+    ------
+    ValueError
+        If the scale is out of range, or not a number.
     """
     largest = (1 << MULTIPLIER_BITS) - 1
     if not 2.0**-MAX_SHIFT <= scale <= largest:  # not for NaN

@@ -16,13 +16,18 @@ from bitloom.golden.layer import Map, OneInput
 
 @dataclass(frozen=True, kw_only=True)
 class Threshold(OneInput):
-    """Each of k thresholds gives +-1; the output is their sum, a bipolar value of k bits.
+    """Each of k thresholds gives +1 or -1; the output is their sum, a bipolar value of k bits.
 
-    levels : k >= 1, thresholds per channel.
-    Array ``threshold``: (channels, levels) integers, which must fit 32 bits signed.
-    Array ``direction``: (channels,) of +1 or -1. Bit t of a channel is 1 where
-        direction +1: x >= threshold[t];  direction -1: x <= threshold[t].
-    A threshold out of the reach of x makes a constant.
+    Bit t of a channel is 1, and stands for +1, where ``x >= threshold[t]`` if the channel's direction is +1, and where
+    ``x <= threshold[t]`` if the direction is -1. A threshold that no x reaches makes a constant.
+
+    Arrays are ``threshold``, (channels, levels) integers that fit 32 bits signed, and ``direction``, (channels,) of +1
+    and -1.
+
+    Attributes
+    ----------
+    levels : int
+        k, the thresholds of a channel, 1 to 62.
     """
 
     kind: ClassVar[str] = "threshold"
@@ -47,7 +52,7 @@ class Threshold(OneInput):
             raise ValueError(f"{self.name}.direction: values must be -1 or 1, got {d[~np.isin(d, (-1, 1))][0]}")
 
     def bits(self, x: Array, arrays: Mapping[str, Array]) -> Array:
-        """(..., C) integers -> (..., C, levels) of 0 and 1: the comparators' outputs."""
+        """What the comparators give: (..., C) integers -> (..., C, levels) uint8 of 0 and 1."""
         threshold, direction = arrays["threshold"].astype(np.int64), arrays["direction"].astype(np.int64)
         bits: Array = x[..., None] * direction[:, None] >= threshold * direction[:, None]
         return bits.astype(np.uint8)

@@ -38,7 +38,10 @@ class Statistics(NamedTuple):
 
 
 def statistics(x: Array) -> Statistics:
-    """Of integers (..., C) in float64, over all axes but the last. ValueError if a sum could round."""
+    """Mean and variance of (..., C) integers in float64, over all axes but the last.
+
+    ValueError if a sum could round.
+    """
     flat = x.reshape(-1, x.shape[-1])
     total, squares = flat.sum(axis=0), (flat * flat).sum(axis=0)
     if squares.max() >= 2.0**53:  # below it each sum of part of the squares, and of part of x, is exact
@@ -48,7 +51,21 @@ def statistics(x: Array) -> Statistics:
 
 
 class Block(ABC):
-    """How one layer, which reads ``source``, is trained. It has no state: parameters come and go as arguments."""
+    """How one layer is trained. A block has no state: parameters come and go as arguments.
+
+    Parameters
+    ----------
+    layer : OneInput
+    source : Map
+        The map that the layer reads.
+    batch : int
+        Images of one step.
+
+    Raises
+    ------
+    ValueError
+        If the layer can't be trained, or if its sums could round with so large a batch.
+    """
 
     def __init__(self, layer: OneInput, source: Map, batch: int) -> None:
         self.source, self.target = source, layer.output(source)
@@ -56,20 +73,51 @@ class Block(ABC):
         check_terms(layer.name, batch * max(source.positions, self.target.positions), magnitude)
 
     def initial(self, *key: int) -> dict[str, Array]:
-        """Parameters before training, drawn from the random stream ``key``."""
+        """Parameters by name before training, drawn from the random stream that ``key`` names."""
         return {}
 
     @abstractmethod
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
-        """Map of ``source`` -> map of ``target``, and what ``backward`` needs to know about it."""
+        """The layer's forward step.
+
+        Parameters
+        ----------
+        params : mapping of str to array
+        x : (N, positions, C) float64
+            Values of the source.
+
+        Returns
+        -------
+        (N, positions', C') float64
+            Values of the target.
+        tape : object
+            What `backward` needs to know of this step.
+        """
 
     @abstractmethod
     def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
-        """Error of ``target`` -> error of ``source``, and the derivatives by the parameters."""
+        """The layer's backward step.
+
+        Parameters
+        ----------
+        params : mapping of str to array
+        tape : object
+            What `forward` gave.
+        error : (N, positions', C') float64
+            Derivatives of the loss by the target, on the grid.
+
+        Returns
+        -------
+        (N, positions, C) float64
+            Derivatives of the loss by the source, not yet on the grid.
+        dict of str to array
+            Derivatives of the loss by each parameter.
+        """
 
 
 class WeightedBlock(Block):
-    """Conv, Dense. Parameter ``weight``: like the layer's array, real, in [-1, 1]; its sign is the weight."""
+    """Conv and Dense. The one parameter ``weight`` has the shape of the layer's array; its elements are real numbers in
+    [-1, 1], whose signs are the weights."""
 
     def __init__(self, layer: Weighted, source: Map, batch: int) -> None:
         if layer.weight != BIPOLAR:
@@ -82,7 +130,7 @@ class WeightedBlock(Block):
         return {"weight": random_signs(self.shape, *key)}
 
     def matrix(self, params: Params) -> Array:
-        """(O, taps * C) of +-1."""
+        """The weights as a matrix: (O, taps * C) of +-1."""
         return signs(params["weight"]).reshape(self.target.channels, -1)
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
@@ -97,7 +145,7 @@ class WeightedBlock(Block):
 
 
 class OrBlock(WeightedBlock):
-    """Conv, Dense with accumulate "or": -1 where no product of the window is +1, else +1.
+    """Conv and Dense with accumulate "or": -1 where no product of the window is +1, else +1.
 
     The derivative of that bit by a product is 0 unless all others are -1. Straight through: it counts as
     2^(-matches / 2), by the number of products that are +1 now. So a window that nearly is the kernel's opposite
@@ -122,7 +170,7 @@ class OrBlock(WeightedBlock):
 
 
 class MaxPoolBlock(Block):
-    """MaxPool. The taps that hold the maximum share its error equally: among bits there are many."""
+    """MaxPool. The taps that hold the maximum share the error equally: among bits there are many such taps."""
 
     def __init__(self, layer: MaxPool, source: Map, batch: int) -> None:
         super().__init__(layer, source, batch)
@@ -139,8 +187,11 @@ class MaxPoolBlock(Block):
 
 
 class ThresholdBlock(Block):
-    """Threshold with one level: batch normalisation z = gamma * (x - mean) / sqrt(variance + EPSILON) + beta, then
-    +1 where z >= 0, else -1. Parameters ``gamma``, ``beta``: (C,)."""
+    """Threshold with one level: batch normalisation and sign.
+
+    ``z = gamma * (x - mean) / sqrt(variance + EPSILON) + beta``; the output is +1 where z >= 0, else -1. Parameters are
+    ``gamma`` and ``beta``, (C,).
+    """
 
     def __init__(self, layer: Threshold, source: Map, batch: int) -> None:
         if layer.levels != 1:
@@ -152,7 +203,7 @@ class ThresholdBlock(Block):
 
     @staticmethod
     def normalise(params: Params, x: Array, of: Statistics) -> Array:
-        """z of integers (..., C)."""
+        """z of (..., C) integers."""
         z: Array = (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + EPSILON))
         z += params["beta"]
         return z
@@ -190,13 +241,13 @@ def signs(x: Array) -> Array:
 
 
 def gather(x: Array, positions: Array, filler: float) -> Array:
-    """(N, P, C) -> (N, outputs, taps, C), ``filler`` at taps of position -1."""
+    """What each window reads: (N, P, C) -> (N, outputs, taps, C), with ``filler`` at taps of position -1."""
     padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
     return np.take(padded, positions, axis=1)
 
 
 def scatter(taps: Array, positions: Array, size: int) -> Array:
-    """(N, outputs, taps, C) -> (N, size, C): the sum of what goes to each position. The reverse of ``gather``."""
+    """The reverse of `gather`: (N, outputs, taps, C) -> (N, size, C), the sum of what goes to each position."""
     total = np.zeros((len(taps), size + 1, taps.shape[-1]))
     for tap in range(positions.shape[1]):  # the positions of one tap differ, but for -1, which is dropped
         total[:, positions[:, tap]] += taps[:, :, tap]

@@ -17,9 +17,19 @@ from bitloom.golden.network import Network
 
 
 class Checkpoint:
-    """The state of one run after its last whole epoch. The run is known by all that its result depends on.
+    """A file with the state of one run after its last whole epoch.
 
-    recipe : a dataclass of plain values.
+    The run is known by all that its result depends on.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    network : Network
+    recipe : dataclass
+        Of plain values.
+    images, labels : array
+        What is learned from.
     """
 
     def __init__(self, path: Path, network: Network, recipe: Any, images: Array, labels: Array) -> None:
@@ -30,7 +40,7 @@ class Checkpoint:
         self.path, self.run = Path(path), digest.hexdigest()
 
     def read(self) -> dict[str, Array]:
-        """The saved arrays, none if there is no file; ValueError if the file is not of this run."""
+        """Read the saved arrays by name; none if there is no file. ValueError if the file is not of this run."""
         if not self.path.exists():
             return {}
         try:

@@ -23,7 +23,7 @@ TERMS = int(2.0**53 * STEP / LIMIT)
 
 
 def to_grid(x: Array) -> Array:
-    """Any float64 array -> the nearest values of the grid (halves to even), clipped to +-LIMIT."""
+    """Round any float64 array to the nearest values of the grid, halves to even, clipped to +-LIMIT."""
     y: Array = np.rint(x * (1 / STEP))
     np.clip(y, -LIMIT / STEP, LIMIT / STEP, out=y)
     y *= STEP
@@ -31,7 +31,22 @@ def to_grid(x: Array) -> Array:
 
 
 def check_terms(name: str, count: int, magnitude: int) -> None:
-    """Raise ValueError, naming ``name``, if sums of ``count`` errors times integers could round."""
+    """Refuse sums that could round.
+
+    Parameters
+    ----------
+    name : str
+        What is summed, for the message.
+    count : int
+        Errors in a sum.
+    magnitude : int
+        Largest magnitude of the integers that the errors are multiplied by.
+
+    Raises
+    ------
+    ValueError
+        If count * magnitude exceeds TERMS.
+    """
     if count * magnitude > TERMS:
         raise ValueError(
             f"{name}: exact training needs (positions of a batch) x (largest value) <= {TERMS}, "
@@ -40,16 +55,16 @@ def check_terms(name: str, count: int, magnitude: int) -> None:
 
 
 def random_words(count: int, *key: int) -> Array:
-    """``count`` random uint64 of the stream that ``key`` (integers >= 0) names."""
+    """The first ``count`` uint64 of the random stream that ``key``, integers >= 0, names."""
     return np.random.PCG64(np.random.SeedSequence(key)).random_raw(count)
 
 
 def random_order(count: int, *key: int) -> Array:
-    """A permutation of 0 ... count - 1."""
+    """A random permutation of 0 ... count - 1; ``key`` names the random stream."""
     return np.argsort(random_words(count, *key), kind="stable")
 
 
 def random_signs(shape: tuple[int, ...], *key: int) -> Array:
-    """float64 spread evenly over the open interval (-1, 1)."""
+    """Random float64, spread evenly over the open interval (-1, 1); ``key`` names the random stream."""
     words = random_words(int(np.prod(shape)), *key) >> np.uint64(40)  # 24 bits
     return ((words.astype(np.float64) + 0.5) * 2.0**-23 - 1).reshape(shape)

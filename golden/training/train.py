@@ -30,10 +30,21 @@ ORDER, START = range(2)
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How to train. epochs, batch (images) : >= 1.  seed : >= 0.  rate : the first step of Adam; it falls to 0.
+    """How to train.
 
-    margin : a class's output, divided by the root of its fan-in, should be >= margin for its own images and
-        <= -margin for others (squared hinge loss).
+    Attributes
+    ----------
+    epochs : int
+        How often all images are gone through, >= 1.
+    seed : int
+        Of all that is random, >= 0.
+    batch : int
+        Images of one step, >= 1.
+    rate : float
+        The first step size of Adam, > 0; it falls to 0 until the end.
+    margin : float
+        A class's output, divided by the root of its fan-in, should be >= margin for the class's own images and
+        <= -margin for others (squared hinge loss). > 0.
     """
 
     epochs: int
@@ -53,12 +64,16 @@ class Recipe:
 
 
 class Epoch(NamedTuple):
-    """Progress: ``number`` of ``epochs`` is done. loss, accuracy (0 .. 1): means over its images, while it learned."""
+    """Progress of training after an epoch."""
 
     number: int
+    """Epochs that are done."""
     epochs: int
+    """Epochs in all."""
     loss: float
+    """Mean over the epoch's images, while it learned."""
     accuracy: float
+    """Share of the epoch's images that were right, 0 to 1, while it learned."""
 
 
 Progress = Callable[[Epoch], None]
@@ -73,20 +88,37 @@ def train(
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> Model:
-    """Train ``network``; see `fit`, which this folds to integers."""
+    """Train a network and fold what it learned to integers.
+
+    Parameters and errors are those of `fit`.
+
+    Returns
+    -------
+    Model
+        The network with its weights and thresholds.
+    """
     return fit(network, images, labels, recipe, progress=progress, checkpoint=checkpoint).model()
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What training makes: real weights, whose signs count, and a batch normalisation for each threshold layer."""
+    """What training makes.
+
+    Attributes
+    ----------
+    network : Network
+    params : mapping of str to mapping of str to array
+        ``params[layer][parameter]``: real weights, whose signs count, and what batch normalisation learned.
+    norms : mapping of str to BatchNorm
+        The batch normalisation of each threshold layer.
+    """
 
     network: Network
     params: Mapping[str, Params]
     norms: Mapping[str, BatchNorm]
 
     def forward(self, images: Array) -> Array:
-        """The network's output by real-valued batch normalisation: (N, H, W, C) -> (N, H', W', C') float64."""
+        """The network's output with batch normalisation in real numbers: (N, H, W, C) -> (N, H', W', C') float64."""
         x = _flat(images)
         for layer, source in self.network.chain("training"):
             if layer.name in self.norms:
@@ -96,7 +128,7 @@ class Trained:
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self) -> Model:
-        """The same function in integers."""
+        """The same function in integers: signs for weights, thresholds for batch normalisation."""
         arrays: dict[str, dict[str, Array]] = {}
         reach = self.network.input.encoding.low, self.network.input.encoding.high
         for layer, source in self.network.chain("training"):
@@ -118,12 +150,32 @@ def fit(
     progress: Progress | None = None,
     checkpoint: Path | None = None,
 ) -> Trained:
-    """Train ``network`` on (N, H, W, C) integer ``images`` of its input map and (N,) integer ``labels``.
+    """Train a network.
 
-    N must be at least a batch; what is left over by whole batches is another part of the images in each epoch.
-    progress : called after each epoch.
-    checkpoint : a file, written after each epoch, that an interrupted run goes on from: the same arguments with the
-        same file give the same result as a run that was never interrupted. ValueError if it is of another run.
+    Parameters
+    ----------
+    network : Network
+        A chain of layers of kinds that `bitloom.golden.training.blocks.block` knows.
+    images : (N, H, W, C) integers
+        Of the network's input map; at least a batch. What is left over by whole batches is another part of the images
+        in each epoch.
+    labels : (N,) integers
+        The class of each image.
+    recipe : Recipe
+    progress : callable, optional
+        Called with an `Epoch` after each epoch.
+    checkpoint : Path, optional
+        A file, written after each epoch, from which an interrupted run goes on. The same arguments with the same file
+        give the same result as a run that was never interrupted.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    ValueError
+        If the network can't be trained here, if images or labels don't fit it, or if the checkpoint is of another run.
     """
     last = _last(network)
     blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network.chain("training")}
@@ -144,7 +196,7 @@ def fit(
 
 
 class State:
-    """All that changes while training: parameters, Adam's two moments of each, its powers, epochs done."""
+    """All that changes while training: parameters, Adam's two moments of each, Adam's powers, epochs done."""
 
     def __init__(self, params: dict[str, dict[str, Array]]) -> None:
         self.epoch = 0
@@ -156,15 +208,15 @@ class State:
 
     @classmethod
     def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
-        """Before the first step."""
+        """The state before the first step."""
         return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
 
     def tick(self) -> None:
-        """Count one step of Adam. Powers are multiplied up: pow differs between machines."""
+        """Count one step of Adam. Powers are multiplied up, since pow differs between machines."""
         self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
 
     def step(self, layer: str, slopes: Params, rate: float) -> None:
-        """Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
+        """Make Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
         for key, slope in slopes.items():
             first, second = self.moments[layer, key]
             first += (slope - first) * 0.1
@@ -176,7 +228,7 @@ class State:
                 np.clip(param, -1.0, 1.0, out=param)
 
     def arrays(self) -> dict[str, Array]:
-        """Everything, for a checkpoint."""
+        """The whole state as arrays, for a checkpoint."""
         out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
         for (layer, key), moments in self.moments.items():
             for what, value in zip(("value", "first", "second"), (self.params[layer][key], *moments)):
@@ -184,7 +236,7 @@ class State:
         return out
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Set what ``arrays`` gave; nothing if it is empty."""
+        """Take the state from what `arrays` gave; an empty mapping changes nothing."""
         if not arrays:
             return
         self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
@@ -194,10 +246,25 @@ class State:
 
 
 def hinge(output: Array, labels: Array, scale: float, margin: float) -> tuple[Array, Array]:
-    """Squared hinge: (N, classes) accumulators, (N,) labels -> (N,) losses, (N, classes) errors on the grid.
+    """Squared hinge loss.
 
-    loss = sum over classes of max(0, margin - t * scale * output)^2, t = +1 for the label's class, else -1.
-    The error is the derivative by scale * output, halved: Adam takes no notice of constant factors.
+    The loss is the sum over classes of ``max(0, margin - t * scale * output)^2``, where t is +1 for the label's class
+    and -1 for others.
+
+    Parameters
+    ----------
+    output : (N, classes) float64
+        Accumulators of the last layer.
+    labels : (N,) integers
+    scale, margin : float
+        See `Recipe`.
+
+    Returns
+    -------
+    (N,) float64
+        Losses.
+    (N, classes) float64
+        Errors, on the grid: half the derivative by ``scale * output``, since Adam takes no notice of constant factors.
     """
     t = np.where(labels[:, None] == np.arange(output.shape[1]), 1.0, -1.0)
     gap = np.maximum(0.0, margin - t * (output * scale))
@@ -207,7 +274,7 @@ def hinge(output: Array, labels: Array, scale: float, margin: float) -> tuple[Ar
 def _epoch(
     state: State, blocks: Mapping[str, Block], images: Array, labels: Array, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
-    """One pass over the flat images, in whole batches; mean loss and accuracy."""
+    """Go once through the flat images, in whole batches; returns mean loss and accuracy."""
     batches = len(images) // recipe.batch
     order = random_order(len(images), recipe.seed, ORDER, state.epoch)[: batches * recipe.batch]
     losses: list[float] = []
@@ -252,7 +319,7 @@ def _norms(blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, 
 
 
 def _last(network: Network) -> Weighted:
-    """The last layer, whose accumulators are the classes' scores."""
+    """The network's last layer, whose accumulators are the classes' scores; ValueError if it can't be that."""
     last = network.layers[-1]
     if not isinstance(last, Weighted) or network.output.positions != 1:
         raise ValueError(

@@ -22,10 +22,12 @@ from bitloom.golden.network import Model, Network
 
 from .blocks import EPSILON, Block, Params, block, signs, statistics
 from .checkpoint import Checkpoint
+from .loss import hinge
 from .reproducible import random_order, to_grid
+from .state import State
 
-ORDER, START = range(2)
-"""What a random stream is for; streams are named by (seed, purpose, number)."""
+ORDER = 0
+"""What the random streams of the images' order are for; streams are named by (seed, purpose, number)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,82 +195,6 @@ def fit(
         if progress:
             progress(Epoch(state.epoch, recipe.epochs, loss, accuracy))
     return Trained(network, state.params, _norms(blocks, state.params, x, recipe.batch))
-
-
-class State:
-    """All that changes while training: parameters, Adam's two moments of each, Adam's powers, epochs done."""
-
-    def __init__(self, params: dict[str, dict[str, Array]]) -> None:
-        self.epoch = 0
-        self.params = params
-        self.moments = {
-            (a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items() for b, p in group.items()
-        }
-        self.power = [1.0, 1.0]
-
-    @classmethod
-    def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
-        """The state before the first step."""
-        return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
-
-    def tick(self) -> None:
-        """Count one step of Adam. Powers are multiplied up, since pow differs between machines."""
-        self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
-
-    def step(self, layer: str, slopes: Params, rate: float) -> None:
-        """Make Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
-        for key, slope in slopes.items():
-            first, second = self.moments[layer, key]
-            first += (slope - first) * 0.1
-            second += (slope * slope - second) * 0.001
-            size = np.sqrt(second / (1 - self.power[1])) + 2.0**-20
-            param = self.params[layer][key]
-            param -= first * (rate / (1 - self.power[0])) / size
-            if key == "weight":
-                np.clip(param, -1.0, 1.0, out=param)
-
-    def arrays(self) -> dict[str, Array]:
-        """The whole state as arrays, for a checkpoint."""
-        out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
-        for (layer, key), moments in self.moments.items():
-            for what, value in zip(("value", "first", "second"), (self.params[layer][key], *moments)):
-                out[f"{layer}.{key}.{what}"] = value
-        return out
-
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take the state from what `arrays` gave; an empty mapping changes nothing."""
-        if not arrays:
-            return
-        self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
-        for layer, key in self.moments:
-            value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))
-            self.params[layer][key], self.moments[layer, key] = value, (first, second)
-
-
-def hinge(output: Array, labels: Array, scale: float, margin: float) -> tuple[Array, Array]:
-    """Squared hinge loss.
-
-    The loss is the sum over classes of ``max(0, margin - t * scale * output)^2``, where t is +1 for the label's class
-    and -1 for others.
-
-    Parameters
-    ----------
-    output : (N, classes) float64
-        Accumulators of the last layer.
-    labels : (N,) integers
-    scale, margin : float
-        See `Recipe`.
-
-    Returns
-    -------
-    (N,) float64
-        Losses.
-    (N, classes) float64
-        Errors, on the grid: half the derivative by ``scale * output``, since Adam takes no notice of constant factors.
-    """
-    t = np.where(labels[:, None] == np.arange(output.shape[1]), 1.0, -1.0)
-    gap = np.maximum(0.0, margin - t * (output * scale))
-    return np.array([fsum(row) for row in (gap * gap).tolist()]), to_grid(-t * gap)
 
 
 def _epoch(

@@ -16,6 +16,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.blocks import block, signs, statistics
+from bitloom.golden.training.loss import hinge
 from bitloom.golden.training.reproducible import (
     STEP,
     TERMS,
@@ -25,7 +26,7 @@ from bitloom.golden.training.reproducible import (
     random_words,
     to_grid,
 )
-from bitloom.golden.training.train import Epoch, Recipe, fit, hinge, train
+from bitloom.golden.training.train import Epoch, Recipe, fit, train
 from tests.errors import value_error
 from tests.paths import ROOT
 

@@ -1,0 +1,62 @@
+"""What changes while a network is trained, and the step that changes it: Adam, in exact arithmetic."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .blocks import Block, Params
+
+START = 1
+"""What the random streams of a training's beginning are for; streams are named by (seed, purpose, number)."""
+
+
+class State:
+    """All that changes while training: parameters, Adam's two moments of each, Adam's powers, epochs done."""
+
+    def __init__(self, params: dict[str, dict[str, Array]]) -> None:
+        self.epoch = 0
+        self.params = params
+        self.moments = {
+            (a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items() for b, p in group.items()
+        }
+        self.power = [1.0, 1.0]
+
+    @classmethod
+    def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
+        """The state before the first step."""
+        return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
+
+    def tick(self) -> None:
+        """Count one step of Adam. Powers are multiplied up, since pow differs between machines."""
+        self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
+
+    def step(self, layer: str, slopes: Params, rate: float) -> None:
+        """Make Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
+        for key, slope in slopes.items():
+            first, second = self.moments[layer, key]
+            first += (slope - first) * 0.1
+            second += (slope * slope - second) * 0.001
+            size = np.sqrt(second / (1 - self.power[1])) + 2.0**-20
+            param = self.params[layer][key]
+            param -= first * (rate / (1 - self.power[0])) / size
+            if key == "weight":
+                np.clip(param, -1.0, 1.0, out=param)
+
+    def arrays(self) -> dict[str, Array]:
+        """The whole state as arrays, for a checkpoint."""
+        out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
+        for (layer, key), moments in self.moments.items():
+            for what, value in zip(("value", "first", "second"), (self.params[layer][key], *moments)):
+                out[f"{layer}.{key}.{what}"] = value
+        return out
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take the state from what `arrays` gave; an empty mapping changes nothing."""
+        if not arrays:
+            return
+        self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
+        for layer, key in self.moments:
+            value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))
+            self.params[layer][key], self.moments[layer, key] = value, (first, second)

@@ -1,16 +1,18 @@
 """A build: everything that belongs to one design, in one folder.
 
-rtl/<module>.v            generated Verilog for simulation, one module a file
-synthesis/<module>.v      the modules that are written otherwise for synthesis: take them in place of those in rtl/
-<name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
-<network>.program.npz     each network, compiled for the design
-vivado/                   for a board: sources for its bitstream (vivado/README.md)
-build.json                what is here: design, digest, files
+::
+
+    rtl/<module>.v            generated Verilog for simulation, one module a file
+    synthesis/<module>.v      modules that are written otherwise for synthesis: they replace those in rtl/
+    <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
+    <network>.program.npz     each network, compiled for the design
+    vivado/                   for a board: sources for its bitstream (vivado/README.md)
+    build.json                what is here: design, digest, files, choices
 """
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,19 +24,39 @@ from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
-from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.target import Target
 from bitloom.overlay.platform.vivado import clear_sources, write_sources
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
+from .choices import CompileChoices
+
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
+"""Name of the folder that holds the sources for a bitstream."""
 
 
 @dataclass(frozen=True)
 class Build:
-    """A finished build. programs : network name -> file.  map_order, dataflow : with which they were compiled.
+    """A finished build.
 
-    command : words of the command line that made it, () if none did.  sources : folder for Vivado, or None.
+    Attributes
+    ----------
+    folder
+        Where the build's files are.
+    design
+        The hardware.
+    digest
+        SHA-256 of the design, in hex; the hardware, the manifest and each program carry it.
+    bit
+        The simulation overlay, for ``pynq.Overlay`` on a virtual board.
+    programs
+        File of each compiled network, by the network's name.
+    map_order, dataflow
+        Choices with which the networks were compiled; see ``CompileChoices``.
+    command
+        Words of the command line that made the build; () if none did.
+    sources
+        Folder with the sources for a bitstream, or None.
     """
 
     folder: Path
@@ -48,7 +70,13 @@ class Build:
     sources: Path | None = None
 
     def program(self, network: str) -> Program:
-        """The compiled network; ValueError if there is none of that name."""
+        """The compiled network of that name.
+
+        Raises
+        ------
+        ValueError
+            If the build has none.
+        """
         if network not in self.programs:
             raise ValueError(f"{self.folder}: network must be one of {', '.join(self.programs)}, got {network!r}")
         return Program.load(self.programs[network])
@@ -59,56 +87,78 @@ def build(
     design: Design,
     models: Sequence[Model],
     *,
-    map_order: str = "auto",
-    dataflow: Dataflow = "output_stationary",
-    mapping: Sequence[int] | None = None,
-    arch: str | None = None,
-    board: Board | None = None,
-    clock_mhz: float = 100.0,
+    choices: CompileChoices | None = None,
+    target: Target | None = None,
     command: Sequence[str] = (),
 ) -> Build:
-    """Generate ``design`` and compile ``models`` for it, in ``folder``; an old build there is replaced.
+    """Generate a design and compile networks for it.
 
-    map_order, dataflow, mapping : of the maps, of the layers, of layers to NPUs (hls_gen.compiler.plan).
-    arch, board, clock_mhz : as for BlockDesign. With a board there are also sources for its bitstream.
-    command : words of the command line, to be kept.
+    Parameters
+    ----------
+    folder
+        Where to write. It must be empty or hold an old build, whose files are replaced.
+    design
+        The hardware, with memories that are large enough for every network (``size_memories``).
+    models
+        Trained networks.
+    choices
+        How the networks are compiled; by default as ``CompileChoices()``.
+    target
+        Where the design shall run; with a board there are also sources for its bitstream.
+    command
+        Words of the command line, to be kept in build.json.
 
-    ValueError where a network does not fit, DesignError where the generated Verilog breaks a rule of hls_gen.check.
+    Returns
+    -------
+    Build
+        What was written.
+
+    Raises
+    ------
+    ValueError
+        If a network doesn't fit the design, or ``folder`` holds other files.
+    DesignError
+        If the generated Verilog breaks a rule of ``hls_gen.check``.
+
+    Examples
+    --------
+    ::
+
+        model = zoo.load("digits-cnn")
+        design = size_memories("digits", [model], Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6))
+        made = build("build/digits", design, [model])
     """
-    folder = Path(folder)
+    folder, choices, target = Path(folder), choices or CompileChoices(), target or Target()
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
-    block_design = BlockDesign.from_manifest(made.manifest, arch=arch, clock_mhz=clock_mhz, board=board)
-    programs = {m.network.name: compile_model(m, manifest, map_order, dataflow, mapping=mapping) for m in models}
+    block_design = BlockDesign.from_manifest(made.manifest, target)
+    how = (choices.map_order, choices.dataflow)
+    programs = {m.network.name: compile_model(m, manifest, *how, mapping=choices.mapping) for m in models}
+    # Nothing is removed or written before the networks are known to fit.
     _clear(folder)
-    (folder / "rtl").mkdir(parents=True)
-    for name, text in made.modules.items():
-        (folder / "rtl" / f"{name}.v").write_text(text)
-    (folder / "synthesis").mkdir()
     synthesis = generate(design, target="synthesis").modules
-    for name, text in synthesis.items():
-        if text != made.modules[name]:
-            (folder / "synthesis" / f"{name}.v").write_text(text)
-    bit = write_simulation_overlay(folder, made.manifest, made.text, arch=arch, clock_mhz=clock_mhz, board=board)
+    _write_modules(folder, made.modules, synthesis)
+    bit = write_simulation_overlay(folder, made.manifest, made.text, target)
     files = {}
     for name, program in programs.items():
         files[name] = folder / f"{name}.program.npz"
         program.save(files[name])
     sources = None
-    if board:
+    if target.board:
         sources = write_sources(folder / SOURCES, block_design, made.manifest, synthesis, list(files.values()))
-    description = {
-        "format": FORMAT, "version": 1, "design": design.to_dict(), "digest": manifest.digest, "bit": bit.name,
-        "programs": {name: path.name for name, path in files.items()},
-        "map_order": map_order, "dataflow": dataflow if isinstance(dataflow, str) else dict(dataflow), "command":
-        list(command), "sources": SOURCES if board else None,
-    }  # fmt: skip
-    (folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
-    return Build(folder, design, manifest.digest, bit, files, map_order, dataflow, tuple(command), sources)
+    done = Build(folder, design, manifest.digest, bit, files, *how, tuple(command), sources)
+    _describe(done)
+    return done
 
 
 def load(folder: Path | str) -> Build:
-    """The build in ``folder``; ValueError if there is none."""
+    """Read a build that lies in ``folder``.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one of another format.
+    """
     path = Path(folder) / "build.json"
     try:
         data = json.loads(path.read_text())
@@ -123,6 +173,35 @@ def load(folder: Path | str) -> Build:
         return Build(path.parent, design, data["digest"], bit, programs, *how, sources)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
+
+
+def _write_modules(folder: Path, simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> None:
+    """Write all modules for simulation, and of those for synthesis the ones that differ."""
+    (folder / "rtl").mkdir(parents=True)
+    for name, text in simulated.items():
+        (folder / "rtl" / f"{name}.v").write_text(text)
+    (folder / "synthesis").mkdir()
+    for name, text in synthesised.items():
+        if text != simulated[name]:
+            (folder / "synthesis" / f"{name}.v").write_text(text)
+
+
+def _describe(made: Build) -> None:
+    """Write build.json, which ``load`` reads."""
+    dataflow = made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow)
+    description = {
+        "format": FORMAT,
+        "version": 1,
+        "design": made.design.to_dict(),
+        "digest": made.digest,
+        "bit": made.bit.name,
+        "programs": {name: path.name for name, path in made.programs.items()},
+        "map_order": made.map_order,
+        "dataflow": dataflow,
+        "command": list(made.command),
+        "sources": SOURCES if made.sources else None,
+    }
+    (made.folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
 
 
 def _clear(folder: Path) -> None:

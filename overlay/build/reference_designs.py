@@ -11,6 +11,8 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 
+from .choices import CompileChoices
+
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn: conv_1 reads 5-bit pixels as 6 bit planes side by side."""
 
@@ -45,6 +47,11 @@ class ReferenceDesign:
     mapping: tuple[int, ...] | None = None
     equal: bool = False
     also: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> CompileChoices:
+        """How the design's networks are compiled."""
+        return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
     def models(self) -> list[Model]:
         """The network's model, and those that also run."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.file import model_digest
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Design
@@ -17,6 +18,30 @@ from bitloom.overlay.virtual.board import activate
 from .build import Build
 
 Progress = Callable[[int, int], None]
+"""Called with (done, all) while something runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """Conditions under which a design is simulated.
+
+    Attributes
+    ----------
+    stall
+        Probability, 0..1, of a pause in each cycle, on both streams: what a busy memory does.
+    seed
+        Seed of the pauses.
+    waveform
+        VCD file to write, with every signal; None: none is written, and the simulation is faster.
+    """
+
+    stall: float = 0.0
+    seed: int = 0
+    waveform: Path | None = None
+
+
+IDEAL = Conditions()
+"""Streams that never pause, no waveform."""
 
 
 @dataclass(frozen=True)
@@ -96,18 +121,36 @@ def run(
     images: np.ndarray,
     *,
     batch: int | None = None,
-    stall: float = 0.0,
-    seed: int = 0,
-    waveform: Path | None = None,
+    conditions: Conditions = IDEAL,
     progress: Progress | None = None,
 ) -> Run:
-    """Classify ``images`` with ``model`` on the virtual board.
+    """Run a network of a build on the virtual board, through the driver, and compute the same with golden.
 
-    stall : probability, 0..1, of a pause in each cycle on both streams, from ``seed``.  waveform : VCD file to write.
-    The model must be the one that the build's program was compiled from (ValueError with both digests).
+    Parameters
+    ----------
+    build
+        The hardware and its compiled networks.
+    model
+        The network, as it was when the build's program was compiled from it.
+    images
+        (N, H, W, C) integers of the network's input.
+    batch
+        Frames of a transfer; None: as many as fit.
+    conditions
+        How the simulated streams behave, and whether a waveform is written.
+    progress
+        Called with (frames done, frames) after each transfer.
+
+    Returns
+    -------
+    Run
+        Outputs of both, and the driver's counters.
+
+    Raises
+    ------
+    ValueError
+        If the build has no such network, was compiled from another model, or the images are none of the network's.
     """
-    from bitloom.golden.file import model_digest
-
     program = build.program(model.network.name)
     if program.model_digest != model_digest(model):
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
@@ -115,8 +158,8 @@ def run(
     program.check_images(images)
     board = activate()
     try:
-        board.waveform = waveform
-        board.stall(source=stall, sink=stall, seed=seed)
+        board.waveform = conditions.waveform
+        board.stall(source=conditions.stall, sink=conditions.stall, seed=conditions.seed)
         begin = time.perf_counter()
         with Accelerator(build.bit) as accelerator:
             built = time.perf_counter() - begin

@@ -10,6 +10,7 @@ from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.run import Conditions
 
 from .options import out_option, stall_options
 from .show import json_option, one_line_errors, working
@@ -33,7 +34,7 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     images, labels = data.test_images[:frames], data.test_labels[:frames]
     with working("generating Verilog and compiling the network"):
         made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
-    done = simulated(made, model, images, stall=stall, seed=seed)
+    done = simulated(made, model, images, conditions=Conditions(stall=stall, seed=seed))
     report = done.report(labels)
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     show_report("digits-cnn on simulated hardware", report, as_json)

@@ -10,7 +10,7 @@ from bitloom.golden import zoo as networks
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import check_plot, plot
-from bitloom.overlay.explore.search import HALVINGS, POINTS, Explored, Row, explore
+from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, Row, explore
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import board
 
@@ -72,9 +72,11 @@ def explore_command(
         check_plot(picture)
     model = networks.find(network)
     name = model.network.name
+    effort = Effort(points=points, halvings=halvings, workers=Workers(jobs, scheduler))
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(model, limit, stream_bits=int(stream_bits), map_order=map_order, points=points,
-                        halvings=halvings, workers=Workers(jobs, scheduler), progress=update)  # fmt: skip
+        found = explore(
+            model, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update
+        )
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None:

@@ -8,7 +8,7 @@ import numpy as np
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.run import random_images
+from bitloom.overlay.build.run import Conditions, random_images
 
 from .options import FILE, FOLDER, stall_options
 from .show import json_option, one_line_errors
@@ -45,7 +45,8 @@ def simulate_command(
     made = builds.load(folder)
     model = networks.find(network or next(iter(made.programs)))
     given = _images(model, images, frames, seed)
-    done = simulated(made, model, given, batch=batch, stall=stall, seed=seed, waveform=vcd)
+    conditions = Conditions(stall=stall, seed=seed, waveform=vcd)
+    done = simulated(made, model, given, batch=batch, conditions=conditions)
     if out:
         np.save(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)

@@ -13,6 +13,7 @@ from bitloom.hls_gen.compiler.plan import plan, read_choices
 from bitloom.hls_gen.compiler.sizing import GEOMETRY, geometry, size_memories
 from bitloom.hls_gen.design.npu import Design, Npu, renamed
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.build.choices import CompileChoices
 
 from .estimate import estimate
 
@@ -37,6 +38,11 @@ class Candidate:
     stream_bits: int = 64
     map_order: str = "pull"
     dataflow: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def choices(self) -> CompileChoices:
+        """How the network is compiled for the candidate's design."""
+        return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
     def design(self, model: Model, name: str = "explored") -> Design:
         """The design for ``model``; ValueError where the engine can't compute it."""

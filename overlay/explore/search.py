@@ -38,7 +38,30 @@ PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
 
+THIS_PROCESS = Workers()
+
 Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How long a search takes, and who does it.
+
+    Attributes
+    ----------
+    points
+        Intervals of the sweep; with a rate that is asked for, there are those of SHARES instead.
+    halvings
+        Times that, after the sweep, the gap between the fastest interval that fits and the next shorter one is halved.
+        With more than HALVINGS, these intervals are also tried with the last one of PRICES, which takes most of the
+        time.
+    workers
+        Who does the tasks; by default this process.
+    """
+
+    points: int = POINTS
+    halvings: int = HALVINGS
+    workers: Workers = THIS_PROCESS
 
 
 @dataclass(frozen=True)
@@ -75,32 +98,58 @@ def explore(
     *,
     stream_bits: int = 64,
     map_order: str = "pull",
-    points: int = POINTS,
-    halvings: int = HALVINGS,
-    workers: Workers | None = None,
+    effort: Effort | None = None,
     progress: Progress | None = None,
 ) -> Explored:
-    """Foldings for ``model``. ValueError where no engine computes it, or no interval has a chain.
+    """Search for NPUs, mapping, lanes and memories with which ``model`` keeps to a budget.
 
-    order : of the maps, "pull" or "raster".  points : intervals of the sweep.  halvings : how often, after it, the gap
-    between the fastest one that fits and the next shorter one is halved; more than HALVINGS also with the last price of
-    PRICES, which takes most of the time.
+    Parameters
+    ----------
+    model
+        The trained network.
+    budget
+        What the design may take at most, and the rate or latency that is asked for.
+    stream_bits
+        Width of both streams, 32 or 64.
+    map_order
+        Order in which the tuples of each map are computed (spec B7), "pull" or "raster".
+    effort
+        How long to search, and on how many processes; by default ``Effort()``.
+    progress
+        Called with (tasks done, all of them).
+
+    Returns
+    -------
+    Explored
+        The front, and what the budget asks for.
+
+    Raises
+    ------
+    ValueError
+        If no engine computes the network, or no chain of NPUs was found.
+
+    Examples
+    --------
+    ::
+
+        found = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
+        design = found.best.candidate.design(model)
     """
-    workers = workers or Workers()
+    effort = effort or Effort()
     made = layers(model, map_order)
     search = Search(model, made, budget, stream_bits, map_order)
     sweep = [
         (interval, price)
-        for k, interval in enumerate(search.intervals(points))
-        for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]
+        for k, interval in enumerate(search.intervals(effort.points))
+        for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]  # fewer prices the longer the interval of a sweep
     ]
-    prices = PRICES[:2] if halvings <= HALVINGS else PRICES
-    total, done = len(sweep) + halvings * len(prices) + 1, 0
+    prices = PRICES[:2] if effort.halvings <= HALVINGS else PRICES
+    total, done = len(sweep) + effort.halvings * len(prices) + 1, 0
 
     def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
         nonlocal done
         found = list[Row]()
-        for part in workers.map(search.rows, tasks):
+        for part in effort.workers.map(search.rows, tasks):
             found, done = found + part, done + 1
             if progress is not None:
                 progress(done, total)
@@ -109,7 +158,7 @@ def explore(
     rows = tried(sweep)
     if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
-    for _ in range(halvings):
+    for _ in range(effort.halvings):
         interval = between_fitting(rows, budget)
         if interval is None:
             break

@@ -16,6 +16,7 @@ from typing import Any
 
 from .boards import Board
 from .processors import PROCESSORS, Processor
+from .target import Target
 
 DMA_LENGTH_BITS = 26
 DEVICE_BYTES = 0x1000
@@ -104,15 +105,19 @@ class BlockDesign:
     def from_manifest(
         cls,
         manifest: Mapping[str, Any],
-        *,
-        arch: str | None = None,
-        clock_mhz: float = 100.0,
-        board: Board | None = None,
+        target: Target | None = None,
     ) -> "BlockDesign":
-        """The block design of the device that a manifest describes; ``arch`` is the board's, else zynqmp."""
+        """The block design of the device that a manifest describes, on ``target``, by default ``Target()``.
+
+        Raises
+        ------
+        ValueError
+            If the target's parts contradict each other.
+        """
+        target = target or Target()
         taken = {key: manifest[key] for key in ("name", "vlnv", "digest", "stream_bits", "registers")}
-        arch = arch or (board.arch if board else "zynqmp")
-        return cls(**taken, arch=arch, clock_mhz=clock_mhz, board=board)
+        arch = target.arch or (target.board.arch if target.board else "zynqmp")
+        return cls(**taken, arch=arch, clock_mhz=target.clock_mhz, board=target.board)
 
     @property
     def processor(self) -> Processor:

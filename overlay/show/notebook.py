@@ -63,8 +63,7 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
                           f"'bitloom[hls,sim]' ({e})") from e  # fmt: skip
     chosen = reference_design(design)
     models = chosen.models()
-    made = builds.build(Path(folder) / design, chosen.design(design, models), models,
-                        map_order=chosen.map_order, dataflow=chosen.dataflow, mapping=chosen.mapping)  # fmt: skip
+    made = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
     return NotebookTarget(design, str(made.bit), activate())
 
 

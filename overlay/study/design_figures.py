@@ -56,8 +56,7 @@ def measure(
         raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
     models = design.models()
     hardware = design.design(name, models)
-    choices = {"map_order": design.map_order, "dataflow": design.dataflow, "mapping": design.mapping}
-    build = builds.build(folder / name, hardware, models, **choices)
+    build = builds.build(folder / name, hardware, models, choices=design.choices)
     lengths = sorted({1, frames // 2, frames})
     total = sum(lengths) + frames * len(models[1:])
     done = 0

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.overlay.platform.block_design import BlockDesign
-from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.hwh import hwh_text
+from bitloom.overlay.platform.target import Target
 
 SIMULATION_ONLY = "SIMULATION ONLY"
 MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
@@ -58,17 +58,14 @@ def write_simulation_overlay(
     directory: Path | str,
     manifest: Mapping[str, Any],
     verilog: str,
-    *,
-    arch: str | None = None,
-    clock_mhz: float = 100.0,
-    board: Board | None = None,
+    target: Target | None = None,
 ) -> Path:
     """Write the four files of a simulation overlay and return the path of the .bit.
 
     manifest, verilog : what the generator gave. arch, clock_mhz, board : as for BlockDesign.from_manifest.
     The same content always gets the same names.
     """
-    design = BlockDesign.from_manifest(manifest, arch=arch, clock_mhz=clock_mhz, board=board)
+    design = BlockDesign.from_manifest(manifest, target)
     hwh = hwh_text(design)
     text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
     content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()

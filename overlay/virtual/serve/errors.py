@@ -11,7 +11,7 @@ from grpc import StatusCode
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError
 from bitloom.overlay.virtual.board.board import NothingLoadedError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
-from bitloom.overlay.virtual.sim.model import RegisterError
+from bitloom.overlay.virtual.sim.errors import RegisterError
 from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
 LOG = logging.getLogger("bitloom.serve")

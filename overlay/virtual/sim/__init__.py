@@ -2,8 +2,9 @@
 
 from bitloom.golden.kernels.native import BuildError
 
-from .model import ProtocolError, Simulation, SimulationTimeout
-from .tools import find_verilator
+from .errors import ProtocolError, SimulationTimeout
+from .model import Simulation
 from .verilator import lint
+from .verilator_install import find_verilator
 
 __all__ = ["BuildError", "ProtocolError", "Simulation", "SimulationTimeout", "find_verilator", "lint"]

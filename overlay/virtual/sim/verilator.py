@@ -25,7 +25,7 @@ from pathlib import Path
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
 
-from .tools import Verilator, find_verilator
+from .verilator_install import Verilator, find_verilator
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 BENCH = Path(__file__).with_name("bench.h")

@@ -23,7 +23,7 @@ from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import Compiler, digest, find_compiler, run_tool
 from bitloom.hls_gen.rtl.primitives.block import Block, width
 from bitloom.overlay.virtual.sim import verilator as sim
-from bitloom.overlay.virtual.sim.tools import Verilator, find_verilator
+from bitloom.overlay.virtual.sim.verilator_install import Verilator, find_verilator
 
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""

@@ -15,7 +15,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import Build, build
-from bitloom.overlay.build.run import run
+from bitloom.overlay.build.run import Conditions, run
 from tests.errors import value_error
 from tests.networks import random_images, random_model
 
@@ -53,7 +53,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
 def test_bit_exact(made: Build, name: str, stall: float) -> None:
     model = MODELS[name]
     images = random_images(model.network, 6, 7)
-    assert run(made, model, images, stall=stall, seed=3).bit_exact_frames == 6
+    assert run(made, model, images, conditions=Conditions(stall=stall, seed=3)).bit_exact_frames == 6
 
 
 def test_both_directions_occur() -> None:

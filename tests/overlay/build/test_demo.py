@@ -12,7 +12,7 @@ from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.build.run import run
+from bitloom.overlay.build.run import Conditions, run
 from tests.errors import value_error
 
 
@@ -42,7 +42,7 @@ def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, ma
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_all_test_images_are_bit_exact_under_stalls(model: Model, made: builds.Build, seed: int) -> None:
-    done = run(made, model, digits.load_digits().test_images, stall=0.4, seed=seed)
+    done = run(made, model, digits.load_digits().test_images, conditions=Conditions(stall=0.4, seed=seed))
     assert done.bit_exact_frames == done.frames == 360
     assert done.counters["npu0_beats"] == 360 * 1346
 

@@ -26,7 +26,7 @@ from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.build.run import random_images, run
+from bitloom.overlay.build.run import Conditions, random_images, run
 from bitloom.overlay.study.design_figures import Figures, lanes, measure
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
@@ -115,7 +115,7 @@ def check_outputs(
     build: Build, model: Model, images: np.ndarray, expected: np.ndarray, *, stall: float, batch: int | None = None
 ) -> None:
     """Outputs are the expected ones, and golden's; every cycle of every NPU is counted, also what stalls cost."""
-    found = run(build, model, images, batch=batch, stall=stall, seed=7)
+    found = run(build, model, images, batch=batch, conditions=Conditions(stall=stall, seed=7))
     np.testing.assert_array_equal(found.outputs, expected)
     np.testing.assert_array_equal(found.golden, expected)
     for n in range(len(build.design.npus)):

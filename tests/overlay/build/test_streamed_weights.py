@@ -33,7 +33,7 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.build.run import run
+from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images as images_of
@@ -77,7 +77,7 @@ def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> Non
 @pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0), (7, 0), (None, 0.4), (2, 0.6)])
 def test_digits_are_bit_exact(model: Model, made: builds.Build, batch: int | None, stall: float) -> None:
     images = digits.load_digits().test_images[:20]
-    done = run(made, model, images, batch=batch, stall=stall, seed=3)
+    done = run(made, model, images, batch=batch, conditions=Conditions(stall=stall, seed=3))
     assert done.bit_exact_frames == len(images)
     assert done.counters["npu0_beats"] == len(images) * done.program.ideal_cycles
     assert words_of(done.counters) == done.counters["cycles"]
@@ -133,7 +133,7 @@ def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
 @pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0.3), (2, 0), (4, 0.6)])
 def test_two_layers_or_one(small, batch: int | None, stall: float) -> None:
     made, model, images = small
-    done = run(made, model, images, batch=batch, stall=stall, seed=1)
+    done = run(made, model, images, batch=batch, conditions=Conditions(stall=stall, seed=1))
     assert done.bit_exact_frames == len(images)
     assert len(done.program.weights) > 0
     assert done.counters["npu0_beats"] == len(images) * done.program.ideal_cycles

@@ -18,7 +18,7 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, figures
 from bitloom.overlay.explore.layer_demand import layers
-from bitloom.overlay.explore.search import Explored, Row, explore
+from bitloom.overlay.explore.search import Effort, Explored, Row, explore
 from tests.networks import integer_networks, random_images, random_integer_model, random_model
 from tests.networks import networks as binary_networks
 
@@ -48,7 +48,7 @@ def found_for(model: Model, budget: Budget) -> Explored:
     except ValueError:
         assume(False)  # no engine computes it
     try:
-        return explore(model, budget, points=POINTS)
+        return explore(model, budget, effort=Effort(points=POINTS))
     except ValueError as e:
         assume("no folding was found" not in str(e))
         raise
@@ -98,8 +98,7 @@ def test_what_it_returns_simulates(
 def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
     """Hardware equals golden, and its latency is what the flow model says."""
     c = row.candidate
-    choices = {"map_order": c.map_order, "dataflow": dict(c.dataflow), "mapping": c.mapping}
-    made = builds.build(folder, c.design(model), [model], **choices)
+    made = builds.build(folder, c.design(model), [model], choices=c.choices)
     assert run(made, model, images).bit_exact_frames == len(images)
     alone = run(made, model, images[:1])
     assert alone.counters["cycles"] == row.figures.latency

@@ -17,7 +17,7 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, Figures, figures
 from bitloom.overlay.explore.chain import Chain, Price, splits
 from bitloom.overlay.explore.layer_demand import layers
-from bitloom.overlay.explore.search import Row, between_fitting, candidate_of, explore, pareto
+from bitloom.overlay.explore.search import Effort, Row, between_fitting, candidate_of, explore, pareto
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.errors import value_error
@@ -124,7 +124,8 @@ def test_cluster() -> None:
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
         assert list(Workers(scheduler=cluster.scheduler_address).map(abs, [-1, 2])) == [1, 2]
         model = networks.load("digits-cnn")
-        there = explore(model, Budget(cycles=2_000), workers=Workers(scheduler=cluster.scheduler_address))
+        effort = Effort(workers=Workers(scheduler=cluster.scheduler_address))
+        there = explore(model, Budget(cycles=2_000), effort=effort)
     here = explore(model, Budget(cycles=2_000))
     assert [r.figures for r in there.front] == [r.figures for r in here.front]
 
@@ -191,7 +192,7 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
     model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
     for halvings in (0, 1, 3):
         progress = Mock()
-        best = explore(model, budget, points=3, halvings=halvings, progress=progress).best
+        best = explore(model, budget, effort=Effort(points=3, halvings=halvings), progress=progress).best
         assert best is not None
         assert budget.holds(best.figures)
         assert len(set(progress.call_args.args)) == 1, "at the end all is done"

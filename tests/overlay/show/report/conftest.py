@@ -33,8 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
             else:
                 chosen = reference_design(name)
                 design = chosen.design("digits-cnn", [model])
-                found = build(folder, design, [model], map_order=chosen.map_order, dataflow=chosen.dataflow,
-                mapping=chosen.mapping)
+                found = build(folder, design, [model], choices=chosen.choices)
             done[name] = compiled(found, model)
         return done[name]
 

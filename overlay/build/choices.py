@@ -1,0 +1,26 @@
+"""How a network is compiled for a design: the choices that change its program, but not the hardware."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.hls_gen.compiler.plan import Dataflow
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileChoices:
+    """What a person chooses when networks are compiled for a design.
+
+    Attributes
+    ----------
+    map_order
+        Order in which the tuples of each map are computed (spec B7): "pull", "raster", or "auto", which takes the one
+        that needs less memory.
+    dataflow
+        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.plan.Dataflow``.
+    mapping
+        NPU of each weighted layer, counted from 0; None lets the compiler choose.
+    """
+
+    map_order: str = "auto"
+    dataflow: Dataflow = "output_stationary"
+    mapping: Sequence[int] | None = None

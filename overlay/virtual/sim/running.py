@@ -1,0 +1,57 @@
+"""A loaded model: the part that the access to its streams and the access to its registers share."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .errors import ProtocolError, SimulationTimeout
+from .library import FAILED, load
+
+
+class RunningModel:
+    """One instance of a Verilated model, as harness.cpp holds it.
+
+    Parameters
+    ----------
+    library
+        Shared object that ``build_model`` made for this ``stream_bits``.
+    stream_bits
+        Width of both streams, 32 or 64.
+    registers
+        The manifest's ``registers``; may be empty.
+    """
+
+    def __init__(self, library: Path, stream_bits: int, registers: Sequence[Mapping[str, Any]]):
+        self.stream_bits = stream_bits
+        self.registers = list(registers)
+        self._per_word = stream_bits // 32
+        self._call = load(library)
+        self._model = self._call.new()
+
+    def close(self) -> None:
+        """End the model and close its waveform. Nothing else may be called afterwards."""
+        if self._model:
+            self._call.delete(self._model)
+            self._model = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_model", None):  # the constructor may have failed before there was one
+            self.close()
+
+    def timeout(self, what: str, *, registers: bool = True, **more: Any) -> SimulationTimeout:
+        """An error that holds the model's present state; ``Simulation`` has it."""
+        raise NotImplementedError
+
+    def _stream_words(self, words: int, what: str) -> int:
+        """Stream words of ``words`` 32-bit words; ValueError, which names ``what``, where they are no whole number."""
+        if words < 0 or words % self._per_word:
+            raise ValueError(
+                f"{what}: words must be >= 0 and a multiple of {self._per_word} on a {self.stream_bits}-bit stream,"
+                f" got {words}"
+            )
+        return words // self._per_word
+
+    def _check(self, code: int) -> None:
+        """Raise ProtocolError where a call into harness.cpp returned FAILED."""
+        if code == FAILED:
+            raise ProtocolError(self._call.message(self._model).decode())

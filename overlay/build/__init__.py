@@ -1,1 +1,1 @@
-"""Builds: hardware, programs and driver files of a network in one folder."""
+"""Builds: the hardware, the programs and the driver's files of one design, in one folder; and running them."""

@@ -1,4 +1,4 @@
-"""Reference designs: which network on how parallel a piece of hardware; those of the demo and of the figures."""
+"""Reference designs: which network runs on which hardware. The demo and all figures use them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,29 +14,51 @@ from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
 from .choices import CompileChoices
 
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
-"""digits-cnn: conv_1 reads 5-bit pixels as 6 bit planes side by side."""
+"""digits-cnn's one NPU. Its first layer reads 5-bit pixels as 6 bit planes side by side."""
 
 INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
-"""Spec B20's folding of the 8-bit engine."""
+"""The folding of spec B20's 8-bit engine."""
 
 
 ENDS_FIRST = replace(INTEGER, kfp=3, kgp=16, ol=2, pool=False)
+"""bnn-int8-ends: the NPU of the first layer, whose weights have 8 bits."""
 ENDS_MIDDLE = Npu(kfp=32, kgp=16, pfp=16, ol=4, shift_bits=0)
-"""bnn-int8-ends: the first layer, of 8-bit weights, and the binary ones behind it."""
+"""bnn-int8-ends: the NPU of the binary layers behind the first one."""
 
 
 def binary_npu(kfp: int, kgp: int, ol: int = 1, pool: int = 0, **more: Any) -> Npu:
-    """An NPU for binary layers of a pipeline, with nothing that they don't need. pool : PFP of its pool unit, 0: it has
-    none.  more : further parameters."""
+    """An NPU for binary layers of a pipeline, without any parts that these layers don't need.
+
+    Parameters
+    ----------
+    kfp, kgp, ol
+        Its folding: channels and kernels at a time, and results that leave at a time.
+    pool
+        PFP of its pool unit; 0: it has none.
+    more
+        Further parameters of ``Npu``.
+    """
     return Npu(kfp=kfp, kgp=kgp, ol=ol, pfp=pool or 1, pool=pool > 0, shift_bits=0, **more)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceDesign:
-    """A design that figures are given for.
+    """A design that figures are given for: a network, and hardware for it.
 
-    network : name for networks.load.  npus, stream_bits, map_order, dataflow, mapping : as for size_memories.  equal :
-    all NPUs have the same memories.  also : further networks that run on the same design.
+    Attributes
+    ----------
+    network
+        Name of the network, for ``zoo.load``.
+    npus
+        The chain of NPUs; sizes of their memories don't count, those are found.
+    stream_bits
+        Width of both streams, 32 or 64.
+    map_order, dataflow, mapping
+        How the network is compiled; see ``CompileChoices``.
+    equal
+        Whether all NPUs get memories of the same sizes.
+    also
+        Further networks that run on the same design.
     """
 
     network: str
@@ -54,11 +76,21 @@ class ReferenceDesign:
         return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
     def models(self) -> list[Model]:
-        """The network's model, and those that also run."""
+        """The model of the network, then those of the networks that also run."""
         return [networks.load(name) for name in (self.network, *self.also)]
 
     def design(self, name: str, models: list[Model], stream_weights: bool = False) -> Design:
-        """The design, with memories as large as the models need."""
+        """The hardware, with memories as large as the models need.
+
+        Parameters
+        ----------
+        name
+            What the design is called.
+        models
+            Of ``models()``.
+        stream_weights
+            Whether weights come over the stream in each frame, instead of staying in the kernel memories.
+        """
         return size_memories(
             name, models, self.npus, stream_bits=self.stream_bits, map_order=self.map_order, dataflow=self.dataflow,
             mapping=self.mapping, equal=self.equal, stream_weights=stream_weights,
@@ -175,10 +207,17 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
         dataflow={"dense_1": "input_stationary"},
     ),
 }
+"""Reference designs by name. A network's own design has the network's name."""
 
 
 def reference_design(name: str) -> ReferenceDesign:
-    """The reference design of that name; ValueError if there is none."""
+    """The reference design of that name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     if name not in REFERENCE_DESIGNS:
         raise ValueError(f"design: name must be one of {', '.join(REFERENCE_DESIGNS)}, got {name!r}")
     return REFERENCE_DESIGNS[name]
@@ -192,8 +231,22 @@ def chosen_design(
     map_order: str | None = None,
     one_npu: bool = False,
 ) -> ReferenceDesign:
-    """The design for ``model`` that a command was asked for: the reference of that name, or of the model's; with
-    ``parameters`` of an NPU, or where there is no reference, one NPU with these instead of its default ones."""
+    """The design that a command was asked for.
+
+    Parameters
+    ----------
+    model
+        The network.
+    name
+        Name of a reference design; None takes the one that has the network's name.
+    parameters
+        Values for an NPU's parameters. With any of them, or where there is no reference design, the design is one NPU
+        that has these values and otherwise those of ``default_npu``.
+    stream_bits, map_order
+        Replace those of the design; None keeps them.
+    one_npu
+        Whether to take one NPU even where a reference design has several.
+    """
     found = reference_design(name) if name else REFERENCE_DESIGNS.get(model.network.name)
     if found is None or parameters or one_npu:
         map_order = map_order or "auto"
@@ -202,7 +255,11 @@ def chosen_design(
 
 
 def default_npu(model: Model) -> Npu:
-    """The one NPU that a network has by default: its reference design's, else a small one of the engine it needs."""
+    """The one NPU that runs a network by default.
+
+    It is that of the network's reference design, if that has one NPU; else a small one of the engine that the network
+    needs.
+    """
     reference = REFERENCE_DESIGNS.get(model.network.name)
     if reference and len(reference.npus) == 1:
         return reference.npus[0]
@@ -210,7 +267,7 @@ def default_npu(model: Model) -> Npu:
 
 
 def needs_integer(model: Model) -> bool:
-    """Whether a layer requantises or has weights of several bits, which the binary engine can't compute."""
+    """Whether the network needs the integer engine: it requantises, or has weights of several bits."""
     return any(
         isinstance(layer, Requantise) or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
         for layer in model.network.layers

@@ -1,4 +1,4 @@
-"""Run a compiled network on the simulated board, through the driver, and hold it against golden."""
+"""Run a compiled network on the virtual board, through the driver, and compare every output with golden."""
 
 import time
 from collections.abc import Callable
@@ -48,9 +48,20 @@ IDEAL = Conditions()
 class Run:
     """What hardware and golden gave for the same images.
 
-    outputs, golden : (N, H, W, C) integers.  counters : of the driver, over all frames.  cycles : simulated, while
-    frames ran.  seconds : of wall clock for that simulation, building not counted; build_seconds : for compiling the
-    model, next to nothing where the cache has it.
+    Attributes
+    ----------
+    program
+        The program that ran.
+    outputs, golden
+        (N, H, W, C) integers: what the simulated hardware gave, and what golden gives.
+    counters
+        Sums of the driver's counters over all frames, by name.
+    seconds
+        Wall-clock time of the simulation while frames ran.
+    build_seconds
+        Wall-clock time to compile the model; next to nothing where the cache has it.
+    design
+        The hardware.
     """
 
     program: Program
@@ -63,32 +74,43 @@ class Run:
 
     @property
     def frames(self) -> int:
-        """Images run."""
+        """Number of images that were run."""
         return len(self.outputs)
 
     @property
     def bit_exact_frames(self) -> int:
-        """Images whose outputs are all equal to golden's."""
+        """Number of images whose outputs all equal golden's."""
         return int((self.outputs == self.golden).reshape(self.frames, -1).all(axis=1).sum())
 
     @property
     def cycles_per_frame(self) -> float:
-        """Clock cycles a frame, start and end of the transfers included."""
+        """Clock cycles a frame, with the start and the end of the transfers."""
         return self.counters["cycles"] / self.frames
 
     @property
     def utilisation(self) -> float:
-        """Ideal beats, of the busiest NPU, over cycles, 0..1."""
+        """Beats that the busiest NPU needs at the least over the cycles that passed, 0..1."""
         return self.program.ideal_cycles * self.frames / self.counters["cycles"]
 
     @property
     def xnor_operations(self) -> int:
-        """Operations of all XNOR lanes, in all frames."""
+        """Operations of all XNOR lanes in all frames: two inputs, one gate, one operation."""
         lanes = [n.kfp * n.kgp if n.engine == "binary" else 0 for n in self.design.npus]
         return sum(count * self.counters[f"npu{n}_beats"] for n, count in enumerate(lanes))
 
     def report(self, labels: np.ndarray | None = None) -> dict[str, float]:
-        """Figures for people and files; with ``labels`` (N,) also the accuracies."""
+        """Figures of the run, for people and for files.
+
+        Parameters
+        ----------
+        labels
+            (N,) classes of the images; with them there are also accuracies.
+
+        Returns
+        -------
+        dict
+            Figures by name. Counters of an NPU are given a frame, with its number where there are several NPUs.
+        """
         out: dict[str, float] = {
             "frames": self.frames, "bit_exact_frames": self.bit_exact_frames, "seconds": self.seconds,
             "cycles_per_frame": self.cycles_per_frame, "ideal_cycles_per_frame": self.program.ideal_cycles,
@@ -108,7 +130,22 @@ class Run:
 
 
 def random_images(network: Network, count: int, seed: int) -> np.ndarray:
-    """(count, H, W, C) int64, all values of the input's encoding equally likely."""
+    """Images whose values are drawn at random from all that the network's input may have.
+
+    Parameters
+    ----------
+    network
+        Whose input the images are for.
+    count
+        Number of images.
+    seed
+        The same seed gives the same images.
+
+    Returns
+    -------
+    numpy.ndarray
+        (count, H, W, C) int64.
+    """
     source = network.input
     steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
     drawn = np.random.default_rng(seed).integers(0, steps, (count, *source.shape))

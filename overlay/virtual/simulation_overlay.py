@@ -1,12 +1,14 @@
-"""A simulation overlay: files that ``pynq.Overlay`` loads and a virtual board simulates.
+"""A simulation overlay: files that ``pynq.Overlay`` loads and that a virtual board simulates.
 
-    <stem>.bit             valid header that says "simulation only", no configuration data
+::
+
+    <stem>.bit             header of a bitstream that says "simulation only", without configuration data
     <stem>.hwh             the block design (block_design.py, hwh.py)
     <stem>.v               the Verilog to simulate
     <stem>.manifest.json   the manifest (docs/reference/device.md)
 
-The stem ends in a hash of the content and the .bit holds the hash of the .hwh: pynq keeps what it knows of an overlay
-under the content of its .bit, and a board does not take a firmware file twice under one name.
+The stem ends in a hash of the content, and the .bit holds the hash of the .hwh. Both have a reason: pynq keeps what it
+knows of an overlay under the content of its .bit, and a board doesn't take a firmware file twice under one name.
 """
 
 import hashlib
@@ -24,20 +26,33 @@ from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import Target
 
 SIMULATION_ONLY = "SIMULATION ONLY"
+"""By these words in its header a .bit is known as none for an FPGA."""
 MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
+"""First bytes of every .bit file."""
 
 
 class OverlayError(RuntimeError):
-    """The files of a simulation overlay are incomplete or do not belong together."""
+    """The files of a simulation overlay are incomplete or don't belong together."""
 
 
 def _field(key: bytes, text: str) -> bytes:
+    """A field of a .bit's header: its letter, its length, its text."""
     data = text.encode("ascii") + b"\0"
     return key + struct.pack(">H", len(data)) + data
 
 
 def bit_bytes(design: BlockDesign, hwh: str) -> bytes:
-    """The .bit file. Its payload has no synchronisation word: an FPGA that is given it ignores all of it."""
+    """Content of the .bit file.
+
+    The payload has no synchronisation word, so that an FPGA which is given the file ignores all of it.
+
+    Parameters
+    ----------
+    design
+        The block design, for the name and the part in the header.
+    hwh
+        Text of the .hwh beside it.
+    """
     digest = hashlib.sha256(hwh.encode()).hexdigest()
     payload = f"{SIMULATION_ONLY}: no configuration data. hwh sha256 {digest}\n".encode()
     payload += b"\0" * (-len(payload) % 4)
@@ -60,10 +75,21 @@ def write_simulation_overlay(
     verilog: str,
     target: Target | None = None,
 ) -> Path:
-    """Write the four files of a simulation overlay and return the path of the .bit.
+    """Write the four files of a simulation overlay. The same content always gets the same names.
 
-    manifest, verilog : what the generator gave. arch, clock_mhz, board : as for BlockDesign.from_manifest.
-    The same content always gets the same names.
+    Parameters
+    ----------
+    directory
+        Where to write; made if it isn't there.
+    manifest, verilog
+        What the generator gave.
+    target
+        Where the design shall run, by default ``Target()``.
+
+    Returns
+    -------
+    Path
+        The .bit file.
     """
     design = BlockDesign.from_manifest(manifest, target)
     hwh = hwh_text(design)
@@ -82,16 +108,27 @@ def write_simulation_overlay(
 
 @dataclass(frozen=True)
 class SimulationOverlay:
-    """What stands beside a simulation .bit."""
+    """What lies beside the .bit of a simulation overlay.
+
+    Attributes
+    ----------
+    manifest
+        The manifest's JSON data.
+    verilog
+        The whole design as text.
+    """
 
     manifest: Mapping[str, Any]
     verilog: str
 
 
 def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
-    """The Verilog and the manifest beside ``bit``.
+    """Read the manifest and the Verilog beside a .bit.
 
-    Raises OverlayError where the .bit is a real one, a file is missing, or the .hwh is not the one it was made with.
+    Raises
+    ------
+    OverlayError
+        If the .bit is a real one, a file is missing, or the .hwh is not the one that the .bit was written with.
     """
     bit = Path(bit)
     data = bit.read_bytes()

@@ -1,4 +1,12 @@
-"""A virtual PYNQ board in this process: pynq's own drivers run against the Verilated device."""
+"""A virtual PYNQ board in this process: pynq's own drivers run against the Verilated device.
+
+::
+
+    device.py    what pynq sees: a Device, an allocator, an interrupt line
+    board.py     the board: DDR, processor registers, and what is loaded
+    programmable_logic.py   one loaded design: DMA, interrupt controller, simulated device
+    bus.py, dma.py, interrupts.py, memory.py   its parts
+"""
 
 from .bus import BusError
 from .device import VirtualDevice, activate

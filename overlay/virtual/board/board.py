@@ -1,6 +1,6 @@
-"""A virtual board without pynq: its memory, its processor's registers, and the design that was loaded last.
+"""A virtual board without pynq: its DDR, its processor's registers, and the design that was loaded last.
 
-Both front-ends stand on it: ``device.py`` for pynq in this process, ``overlay/virtual/serve`` for pynq anywhere else.
+Both front-ends stand on it: ``device.py`` for pynq in this process, ``overlay/virtual/serve`` for pynq elsewhere.
 """
 
 import threading
@@ -22,11 +22,17 @@ NAME = "Virtual"
 
 
 class NothingLoadedError(BusError):
-    """The logic was used before a bitstream was loaded."""
+    """The programmable logic was used before a bitstream was loaded."""
 
 
 def hwh_arch(hwh: Path) -> str:
-    """ "zynq" or "zynqmp", by the processing system in a .hwh file. Raises OverlayError."""
+    """Family of processors in a .hwh file, "zynq" or "zynqmp".
+
+    Raises
+    ------
+    OverlayError
+        If the file can't be read, or has no processing system of either family.
+    """
     try:
         modules = {module.get("MODTYPE") for module in ElementTree.parse(hwh).iter("MODULE")}
     except (OSError, ElementTree.ParseError) as e:
@@ -38,10 +44,25 @@ def hwh_arch(hwh: Path) -> str:
 
 
 class VirtualBoard:
-    """One virtual board; for several threads. ddr : its memory. The processor is that of the overlay loaded last.
+    """One virtual board; several threads may use it. Its processor is the one of the overlay that was loaded last.
 
-    Knobs, which hold for what is loaded and what will be: ``stall``, ``timeout_cycles``, ``waveform`` (a path: the next
-    download builds with tracing and writes a VCD file). ``prepare`` is called with the Simulation after each download.
+    ``stall``, ``timeout_cycles``, ``waveform`` and ``prepare`` hold for what is loaded and for what will be.
+
+    Parameters
+    ----------
+    ddr
+        Its memory; None makes one.
+
+    Attributes
+    ----------
+    waveform
+        Path of a VCD file. The next download builds with tracing, and writes every signal to it; None: no file.
+    prepare
+        Called with the Simulation after each download.
+    logic
+        What is loaded; None before the first download.
+    arch
+        What ``uname -m`` says on the board.
     """
 
     def __init__(self, ddr: Ddr | None = None):
@@ -58,7 +79,13 @@ class VirtualBoard:
 
     @property
     def simulation(self) -> Simulation:
-        """The running model. Raises NothingLoadedError before the first download."""
+        """The running model.
+
+        Raises
+        ------
+        NothingLoadedError
+            Before the first download.
+        """
         return self._loaded().simulation
 
     @property
@@ -73,13 +100,21 @@ class VirtualBoard:
             self.logic.simulation.timeout_cycles = cycles
 
     def stall(self, *, source: float = 0.0, sink: float = 0.0, seed: int = 0) -> None:
-        """Random pauses on both streams, as of a busy memory: probabilities for each cycle."""
+        """Let both streams pause at random, as a busy memory does.
+
+        Parameters
+        ----------
+        source, sink
+            Probability of a pause in each cycle, 0..1, on s_axis and on m_axis.
+        seed
+            The same seed means the same pauses.
+        """
         self._stalls = {"source": source, "sink": sink, "seed": seed}
         if self.logic:
             self.logic.simulation.stall(**self._stalls)
 
     def close(self) -> None:
-        """End the simulation. Buffers live on."""
+        """End the simulation. Buffers in the DDR live on."""
         with self._lock:
             if self.logic:
                 self.logic.close()
@@ -93,9 +128,16 @@ class VirtualBoard:
         self._processor = processor_bus(arch)
 
     def load(self, bit: Path | str) -> None:
-        """Load the model that belongs to a simulation .bit: build it where the cache has none, and reset it.
+        """Load the model that belongs to the .bit of a simulation overlay, and reset it.
 
-        Raises OverlayError, and BuildError where the model doesn't compile.
+        The model is compiled where the cache doesn't have it.
+
+        Raises
+        ------
+        OverlayError
+            If the files don't belong together.
+        BuildError
+            If the model doesn't compile.
         """
         files, arch = read_simulation_overlay(bit), hwh_arch(Path(bit).with_suffix(".hwh"))
         simulation = Simulation.build(
@@ -121,7 +163,7 @@ class VirtualBoard:
     # Registers
 
     def read(self, address: int) -> int:
-        """A 32-bit read by the processor; time passes. Raises BusError, SimulationTimeout, ProtocolError."""
+        """Read 32 bits as the processor does; time passes. Errors are those of ``ProgrammableLogic.read``."""
         with self._lock:
             if address not in self._processor:
                 return self._loaded().read(address)
@@ -129,7 +171,7 @@ class VirtualBoard:
             return region.core.read(offset)
 
     def write(self, address: int, value: int) -> None:
-        """A 32-bit write by the processor. Raises BusError, ProtocolError, DmaMisuseError."""
+        """Write 32 bits as the processor does. Errors are those of ``ProgrammableLogic.write``."""
         with self._lock:
             if address not in self._processor:
                 self._loaded().write(address, value)
@@ -138,7 +180,7 @@ class VirtualBoard:
             region.core.write(offset, value)
 
     def advance_to_interrupt(self) -> bool:
-        """Let time pass; whether the processor's interrupt is high."""
+        """Let time pass; whether the processor's interrupt is high then."""
         with self._lock:
             return self._loaded().advance_to_interrupt()
 
@@ -148,6 +190,7 @@ class VirtualBoard:
         return self.logic is not None and self.logic.busy
 
     def _loaded(self) -> ProgrammableLogic:
+        """What is loaded; NothingLoadedError before the first download."""
         if not self.logic:
             raise NothingLoadedError(f"{NAME} device: no bitstream is loaded")
         return self.logic

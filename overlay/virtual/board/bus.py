@@ -1,4 +1,4 @@
-"""The processor's view of registers: which core answers at an address."""
+"""The processor's view of registers: which peripheral answers at an address."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,7 +9,7 @@ class BusError(RuntimeError):
 
 
 class Peripheral(Protocol):
-    """Something with registers."""
+    """Something that has registers."""
 
     def read(self, offset: int) -> int:
         """The 32-bit register at a byte offset."""
@@ -19,7 +19,13 @@ class Peripheral(Protocol):
 
 
 class StoredRegisters:
-    """Registers that keep what was written, 0 at first: processor registers that pynq sets and reads back."""
+    """Registers that keep what was written: those of the processor that pynq sets and reads back.
+
+    Parameters
+    ----------
+    values
+        What they hold at first, by byte offset; all others hold 0.
+    """
 
     def __init__(self, values: dict[int, int] | None = None):
         self._values = dict(values or {})
@@ -35,7 +41,17 @@ class StoredRegisters:
 
 @dataclass(frozen=True)
 class Region:
-    """``size`` bytes of address space from ``base``, answered by ``core``."""
+    """A range of addresses, and who answers there.
+
+    Attributes
+    ----------
+    name
+        For messages.
+    base, size
+        First address, and length in bytes.
+    core
+        Whose registers they are.
+    """
 
     name: str
     base: int
@@ -47,7 +63,7 @@ class Region:
 
 
 class Bus:
-    """Decodes addresses."""
+    """Decodes addresses to regions."""
 
     def __init__(self, regions: list[Region]):
         self.regions = regions
@@ -56,7 +72,25 @@ class Bus:
         return any(address in region for region in self.regions)
 
     def find(self, address: int, what: str) -> tuple[Region, int]:
-        """(region, offset in it) of a 32-bit access. Raises BusError; ``what`` is "read" or "write"."""
+        """Find who answers to a 32-bit access.
+
+        Parameters
+        ----------
+        address
+            Byte address.
+        what
+            "read" or "write", for the message.
+
+        Returns
+        -------
+        tuple
+            The region, and the offset in it.
+
+        Raises
+        ------
+        BusError
+            If the address is no multiple of 4, or in no region.
+        """
         if address % 4:
             raise BusError(f"{what} of 0x{address:X}: the address must be a multiple of 4")
         for region in self.regions:
@@ -67,7 +101,10 @@ class Bus:
 
 
 def processor_bus(arch: str) -> Bus:
-    """Clock and port registers of a processing system, with PLLs at plausible rates (pynq computes with them)."""
+    """Clock and port registers of a processing system, which pynq reads and writes.
+
+    The PLLs have plausible rates, because pynq computes clock frequencies with them.
+    """
     if arch == "zynq":
         control = {0x100: 26 << 12, 0x104: 21 << 12, 0x108: 20 << 12, 0x120: 2 << 8}
         control |= {0x170 + 0x10 * i: 2 << 20 | 5 << 8 for i in range(4)}

@@ -1,4 +1,7 @@
-"""A pynq device that is simulated in this process: ``pynq.Overlay(path)``, ``allocate`` and DMA run on it unchanged."""
+"""A pynq device that is simulated in this process.
+
+``pynq.Overlay(path)``, ``pynq.allocate`` and pynq's DMA driver run on it unchanged.
+"""
 
 import asyncio
 from pathlib import Path
@@ -25,7 +28,15 @@ class VirtualMemory:
         self.size, self.base_address, self.idx = device.ddr.size, device.ddr.base, 0
 
     def allocate(self, shape: Any, dtype: Any = "u4", cacheable: bool = True, **_: Any) -> PynqBuffer:
-        """A buffer. With ``cacheable=False`` it is the DDR itself and needs no flush."""
+        """A buffer, as ``pynq.allocate`` makes it.
+
+        Parameters
+        ----------
+        shape, dtype
+            As for ``numpy.empty``.
+        cacheable
+            If False, the buffer is the DDR itself and needs no flush.
+        """
         dtype = np.dtype(dtype)
         memory = CachedBuffer(self.device.ddr, int(np.prod(shape)) * dtype.itemsize, cacheable)
         options = {"device": self.device, "device_address": memory.address, "bo": memory, "coherent": not cacheable}
@@ -35,7 +46,7 @@ class VirtualMemory:
         return buffer
 
     def return_pointer(self, memory: CachedBuffer) -> None:
-        """A buffer was freed."""
+        """Called by pynq when a buffer was freed."""
         memory.free()
 
 
@@ -60,7 +71,15 @@ class InterruptLine:
 
 
 class VirtualDevice(VirtualBoard, Device):
-    """A board whose programmable logic is simulated; its knobs are VirtualBoard's."""
+    """A board whose programmable logic is simulated; make it with ``activate``.
+
+    Parameters
+    ----------
+    tag
+        Name under which pynq knows the device.
+    ddr
+        Its memory; None makes one.
+    """
 
     def __init__(self, tag: str = "virtual", *, ddr: Ddr | None = None):
         VirtualBoard.__init__(self, ddr)
@@ -70,11 +89,11 @@ class VirtualDevice(VirtualBoard, Device):
         self.default_memory = VirtualMemory(self)
 
     def read_registers(self, address: int, length: int) -> bytes:
-        """Bytes of 32-bit registers."""
+        """Read ``length`` bytes of registers, in steps of 32 bits."""
         return b"".join(self.read(address + offset).to_bytes(4, "little") for offset in range(0, length, 4))
 
     def write_registers(self, address: int, data: bytes) -> None:
-        """Write 32-bit registers."""
+        """Write registers; BusError unless the data are whole words of 32 bits."""
         data = bytes(data)
         if len(data) % 4:
             raise BusError(f"write of 0x{address:X}: registers are 32 bits, got {len(data)} bytes")
@@ -82,15 +101,15 @@ class VirtualDevice(VirtualBoard, Device):
             self.write(address + offset, int.from_bytes(data[offset : offset + 4], "little"))
 
     def get_memory(self, description: Any) -> VirtualMemory:
-        """The memory behind an entry of ``mem_dict``."""
+        """The memory behind an entry of ``mem_dict``: there is only one."""
         return self.default_memory
 
     def flush(self, bo: CachedBuffer, offset: int, vaddr: int, nbytes: int) -> None:
-        """Host copy to DDR."""
+        """Copy from what the processor sees of a buffer to the DDR."""
         bo.flush(offset, nbytes)
 
     def invalidate(self, bo: CachedBuffer, offset: int, vaddr: int, nbytes: int) -> None:
-        """DDR to host copy."""
+        """Copy from the DDR to what the processor sees of a buffer."""
         bo.invalidate(offset, nbytes)
 
     def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> RuntimeMetadataParser:
@@ -106,12 +125,15 @@ class VirtualDevice(VirtualBoard, Device):
         return parser
 
     def become(self, arch: str) -> None:
-        """Take over a processor. pynq's clock object belongs to one, so it must go with the old one."""
+        """Take over a processor: "zynq" or "zynqmp".
+
+        pynq's clock object belongs to one processor, so it must go with the old one.
+        """
         super().become(arch)
         reset_clocks()
 
     def download(self, bitstream: Any, parser: Any = None) -> None:
-        """Load the model that belongs to a bitstream."""
+        """Load the model that belongs to a bitstream; called by ``pynq.Overlay``."""
         parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
         self.load(bitstream.bitfile_name)
         for controller in parser.interrupt_controllers.values():
@@ -135,7 +157,29 @@ def reset_clocks() -> None:
 
 
 def activate(tag: str = "virtual", *, ddr: Ddr | None = None) -> VirtualDevice:
-    """Make a virtual board and let pynq use it: from now on ``pynq.Overlay(simulation .bit)`` runs on it."""
+    """Make a virtual board and let pynq use it: from now on ``pynq.Overlay`` loads simulation overlays on it.
+
+    Parameters
+    ----------
+    tag
+        Name under which pynq knows the board.
+    ddr
+        Its memory; None makes one.
+
+    Returns
+    -------
+    VirtualDevice
+        The board. ``close`` it to end the simulation.
+
+    Examples
+    --------
+    ::
+
+        board = activate()
+        with Accelerator(made.bit) as accelerator:
+            ...
+        board.close()
+    """
     device = VirtualDevice(tag, ddr=ddr)
     Device.active_device = device
     reset_clocks()

@@ -1,17 +1,20 @@
 """AXI DMA in direct register mode (Xilinx PG021), as far as a driver can see it.
 
+::
+
     MM2S: DDR --> source queue of the simulation --> s_axis
     S2MM: m_axis --> sink queue of the simulation --> DDR
 
 Registers of a channel (MM2S at 0x00, S2MM at 0x30): CR +0x00, SR +0x04, ADDRESS +0x18, ADDRESS_MSB +0x1C, LENGTH +0x28.
 
-Stricter than the hardware where that leaves the behaviour open, so that a wrong driver fails here:
+Where the hardware leaves its behaviour open, this one is strict, so that a wrong driver fails here:
 
 - A packet that is longer than the S2MM buffer is an internal error: the buffer is full and its last word had no tlast.
 - A transfer must lie inside one allocated buffer, start at a stream word and be a multiple of it (no DRE, no tkeep).
 - LENGTH must not be written during a transfer.
 
-Looser than the hardware: MM2S reads the DDR when LENGTH is written; S2MM takes nothing before LENGTH is written.
+It is looser than the hardware in two things: MM2S reads the DDR when LENGTH is written, and S2MM takes nothing before
+LENGTH is written.
 """
 
 from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
@@ -24,6 +27,7 @@ HALTED, IDLE = 1 << 0, 1 << 1
 INTERNAL, SLAVE, DECODE = 1 << 4, 1 << 5, 1 << 6
 DONE_IRQ, ERROR_IRQ, ALL_IRQ = 1 << 12, 1 << 14, 0x7000
 CONTROL_RESET = 0x0001_0002  # interrupt threshold 1, and a bit that always reads 1
+"""CR after a reset: an interrupt threshold of 1, and a bit that always reads 1."""
 CONTROL, STATUS, ADDRESS, ADDRESS_MSB, LENGTH = 0x00, 0x04, 0x18, 0x1C, 0x28
 
 
@@ -32,7 +36,15 @@ class DmaMisuseError(RuntimeError):
 
 
 class Channel:
-    """Registers of one direction. ``start`` and ``step`` move data; subclasses fill them in."""
+    """Registers of one direction. Subclasses move the data, in ``start`` and ``step``.
+
+    Parameters
+    ----------
+    simulation
+        Whose streams are driven.
+    memory
+        The DDR that is read or written.
+    """
 
     name = ""
 
@@ -42,19 +54,19 @@ class Channel:
         self.clear()
 
     def clear(self) -> None:
-        """State after reset."""
+        """State after a reset."""
         self.control, self.status = CONTROL_RESET, HALTED
         self.address = self.length = 0
         self.active = False
 
     def read(self, offset: int) -> int:
-        """A register; 0 where there is none."""
+        """The register at an offset; 0 where there is none."""
         known = {CONTROL: self.control, STATUS: self.status, LENGTH: self.length}
         known |= {ADDRESS: self.address & 0xFFFFFFFF, ADDRESS_MSB: self.address >> 32}
         return known.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:
-        """Write a register. Writing LENGTH starts a transfer."""
+        """Write the register at an offset. Writing LENGTH starts a transfer."""
         if offset == CONTROL:
             self.control = (value & ~RESET) | 2
             if value & RUN:
@@ -71,6 +83,7 @@ class Channel:
             self._begin(value & (1 << DMA_LENGTH_BITS) - 1)
 
     def _begin(self, length: int) -> None:
+        """Start a transfer of so many bytes, or fail as the DMA does."""
         if self.active:
             raise DmaMisuseError(f"{self.name}: LENGTH written while a transfer is running")
         if length % self.word_bytes or self.address % self.word_bytes:
@@ -96,7 +109,7 @@ class Channel:
             self.status = (self.status | HALTED) & ~IDLE
 
     def fail(self, error: int) -> None:
-        """The transfer ended with an error; only a reset helps."""
+        """The transfer ended with an error; only a reset helps then."""
         self.active = False
         self.control &= ~RUN
         self.status = (self.status | error | ERROR_IRQ | HALTED) & ~IDLE
@@ -116,13 +129,13 @@ class Channel:
 
 
 class MemoryToStream(Channel):
-    """MM2S: reads a buffer and sends it, tlast on its last word."""
+    """MM2S: reads a buffer and sends it, with tlast on its last word."""
 
     name = "axi_dma MM2S"
     condition = "source_empty"  # simulate until then
 
     def start(self) -> None:
-        """Queue the buffer."""
+        """Queue the whole buffer."""
         data = self.memory.buffer(self.address, self.length, self.name)
         self.simulation.send(data.view("<u4"), last=True)
 
@@ -133,13 +146,13 @@ class MemoryToStream(Channel):
 
 
 class StreamToMemory(Channel):
-    """S2MM: writes a packet to a buffer. LENGTH reads as the bytes received once the transfer is complete."""
+    """S2MM: writes a packet to a buffer. Once it is complete, LENGTH reads as the bytes that came."""
 
     name = "axi_dma S2MM"
     condition = "sink_closed"
 
     def clear(self) -> None:
-        """State after reset: nothing is taken from the stream."""
+        """State after a reset: nothing is taken from the stream."""
         super().clear()
         self.received = 0
 
@@ -165,7 +178,15 @@ class StreamToMemory(Channel):
 
 
 class AxiDma:
-    """Both channels. Offsets are those of the core's register space."""
+    """Both channels. Offsets are those of the core's register space.
+
+    Parameters
+    ----------
+    simulation
+        Whose streams are driven.
+    memory
+        The DDR that is read and written.
+    """
 
     def __init__(self, simulation: Simulation, memory: Ddr):
         self.simulation = simulation
@@ -175,15 +196,16 @@ class AxiDma:
         simulation.open_sink(0)
 
     def _channel(self, offset: int) -> tuple[Channel, int]:
+        """The channel at an offset, and the offset in that channel."""
         return (self.receive, offset - 0x30) if offset >= 0x30 else (self.send, offset)
 
     def read(self, offset: int) -> int:
-        """Read a register."""
+        """Read the register at an offset."""
         channel, inner = self._channel(offset)
         return channel.read(inner)
 
     def write(self, offset: int, value: int) -> None:
-        """Write a register. The reset bit of either channel resets both and aborts their transfers."""
+        """Write the register at an offset. The reset bit of either channel resets both and aborts their transfers."""
         channel, inner = self._channel(offset)
         if inner == CONTROL and value & RESET:
             self.reset()
@@ -191,7 +213,7 @@ class AxiDma:
             channel.write(inner, value)
 
     def reset(self) -> None:
-        """Abort: words that have not been sent are lost, nothing more is received."""
+        """Abort: words that have not been sent are lost, and nothing more is received."""
         self.simulation.clear_source()
         self.simulation.open_sink(0)
         self.simulation.received()
@@ -205,16 +227,16 @@ class AxiDma:
 
     @property
     def waiting_for(self) -> list[str]:
-        """Conditions at which the simulation may stop because a transfer is complete."""
+        """Names of conditions at which the simulation may stop because a transfer is complete."""
         return [channel.condition for channel in self.channels if channel.active]
 
     @property
     def lines(self) -> int:
-        """Interrupt outputs: bit 0 MM2S, bit 1 S2MM."""
+        """Interrupt outputs: bit 0 of MM2S, bit 1 of S2MM."""
         return self.send.interrupt | self.receive.interrupt << 1
 
     def dump(self) -> dict[str, str]:
-        """Registers for a state dump."""
+        """Registers of both channels as text, for the message of a timeout."""
         return {
             channel.name: f"CR 0x{channel.control:08X} SR 0x{channel.status:08X} address 0x{channel.address:X}"
             f" length {channel.length}{' active' if channel.active else ''}"

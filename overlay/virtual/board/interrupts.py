@@ -6,7 +6,13 @@ ISR, IPR, IER, IAR, SIE, CIE, IVR, MER = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14, 0x1
 
 
 class InterruptController:
-    """``lines()`` gives the inputs as a bit mask. A pending bit stays until it is acknowledged with its input low."""
+    """The controller. A pending bit stays until it is acknowledged while its input is low.
+
+    Parameters
+    ----------
+    lines
+        Gives the inputs as a bit mask whenever it is called.
+    """
 
     def __init__(self, lines: Callable[[], int]):
         self._lines = lines
@@ -14,24 +20,24 @@ class InterruptController:
 
     @property
     def pending(self) -> int:
-        """Latched and enabled inputs."""
+        """Inputs that are latched and enabled, as a bit mask."""
         self._latched |= self._lines()
         return self._latched & self._enabled
 
     @property
     def output(self) -> bool:
-        """The interrupt to the processor: both master enable bits and something pending."""
+        """The interrupt to the processor: both master enable bits are set and something is pending."""
         return self._master & 3 == 3 and self.pending != 0
 
     def read(self, offset: int) -> int:
-        """Read a register."""
+        """Read the register at an offset; 0 where there is none."""
         pending = self.pending
         first = (pending & -pending).bit_length() - 1 & 0xFFFFFFFF
         known = {ISR: self._latched, IPR: pending, IER: self._enabled, IVR: first, MER: self._master}
         return known.get(offset, 0)
 
     def write(self, offset: int, value: int) -> None:
-        """Write a register."""
+        """Write the register at an offset; nothing happens where there is none."""
         if offset == ISR:
             self._latched |= value
         elif offset == IAR:

@@ -1,19 +1,28 @@
 """DDR of a virtual board: bytes at physical addresses, handed out in pages.
 
-It is apart from what Python sees (flush and invalidate copy), as a processor's cache is on a board.
+What Python sees of a buffer is a copy of its own until flush or invalidate, as it is behind a processor's cache.
 """
 
 import numpy as np
 
 PAGE = 4096
+"""Bytes of a page."""
 
 
 class MemoryAccessError(RuntimeError):
-    """An access inside the DDR that no single buffer holds: on a board it would overwrite something else."""
+    """An access that lies in no single buffer. On a board it would read or overwrite something else."""
 
 
 class Ddr:
-    """``size`` bytes from physical address ``base``. Untouched pages cost nothing."""
+    """The memory. Pages that nobody touched cost nothing.
+
+    Parameters
+    ----------
+    base
+        First physical address.
+    size
+        Bytes.
+    """
 
     def __init__(self, base: int = 0x1000_0000, size: int = 256 << 20):
         self.base, self.size = base, size
@@ -22,7 +31,23 @@ class Ddr:
         self._buffers: dict[int, int] = {}  # address -> bytes asked for
 
     def allocate(self, nbytes: int) -> int:
-        """Address of a new buffer, at a page; the first gap that is big enough. Its content is what was there."""
+        """Take the first gap that is large enough for a new buffer.
+
+        Parameters
+        ----------
+        nbytes
+            Size of the buffer, which is rounded up to whole pages.
+
+        Returns
+        -------
+        int
+            Physical address, at the beginning of a page. The content is whatever was there.
+
+        Raises
+        ------
+        MemoryError
+            If no gap is large enough.
+        """
         need = _pages(nbytes)
         for i, (address, room) in enumerate(self._free):
             if room >= need:
@@ -32,7 +57,7 @@ class Ddr:
         raise MemoryError(f"DDR: no {nbytes} bytes in a row are free of {self.size}")
 
     def free(self, address: int) -> None:
-        """Give a buffer back."""
+        """Give the buffer at that address back."""
         room = _pages(self._buffers.pop(address))
         gaps = sorted([*self._free, (address, room)])
         joined = [gaps[0]]
@@ -46,15 +71,21 @@ class Ddr:
 
     @property
     def used(self) -> int:
-        """Bytes in buffers, whole pages."""
+        """Bytes of all buffers, in whole pages."""
         return self.size - sum(room for _, room in self._free)
 
     def holds(self, address: int, nbytes: int) -> bool:
-        """Whether all of it is DDR."""
+        """Whether all of these bytes lie in the DDR."""
         return self.base <= address and address + nbytes <= self.base + self.size
 
     def view(self, address: int, nbytes: int) -> np.ndarray:
-        """The bytes themselves."""
+        """The bytes themselves, (nbytes,) uint8.
+
+        Raises
+        ------
+        MemoryAccessError
+            If they lie outside of the DDR.
+        """
         if not self.holds(address, nbytes):
             raise MemoryAccessError(
                 f"DDR: 0x{address:X} + {nbytes} bytes is outside of 0x{self.base:X}..0x{self.base + self.size - 1:X}"
@@ -62,7 +93,20 @@ class Ddr:
         return self._bytes[address - self.base : address - self.base + nbytes]
 
     def buffer(self, address: int, nbytes: int, who: str) -> np.ndarray:
-        """The bytes of an access by ``who``, which must lie inside one buffer. Raises MemoryAccessError."""
+        """The bytes of an access, (nbytes,) uint8, which must lie inside one allocated buffer.
+
+        Parameters
+        ----------
+        address, nbytes
+            The range.
+        who
+            Who accesses it, for the message.
+
+        Raises
+        ------
+        MemoryAccessError
+            If no single buffer holds it.
+        """
         for start, length in self._buffers.items():
             if start <= address and address + nbytes <= start + length:
                 return self.view(address, nbytes)
@@ -70,9 +114,23 @@ class Ddr:
 
 
 class CachedBuffer:
-    """``nbytes`` of the DDR as the processor sees them: ``host`` is a copy until flush or invalidate.
+    """A buffer in the DDR as the processor sees it.
 
-    cached : False: ``host`` is the DDR itself. Raises MemoryError where there is no room.
+    Parameters
+    ----------
+    ddr
+        Where to allocate; MemoryError if there is no room.
+    nbytes
+        Size.
+    cached
+        Whether ``host`` is a copy until flush or invalidate; if not, it is the DDR itself.
+
+    Attributes
+    ----------
+    address
+        Physical address.
+    host
+        (nbytes,) uint8, what the processor sees.
     """
 
     def __init__(self, ddr: Ddr, nbytes: int, cached: bool = True):
@@ -82,11 +140,11 @@ class CachedBuffer:
         self.host = view.copy() if cached else view
 
     def flush(self, offset: int, nbytes: int) -> None:
-        """Host copy to DDR."""
+        """Copy from what the processor sees to the DDR."""
         self._ddr.view(self.address + offset, nbytes)[:] = self.host[offset : offset + nbytes]
 
     def invalidate(self, offset: int, nbytes: int) -> None:
-        """DDR to host copy."""
+        """Copy from the DDR to what the processor sees."""
         self.host[offset : offset + nbytes] = self._ddr.view(self.address + offset, nbytes)
 
     def free(self) -> None:
@@ -95,4 +153,5 @@ class CachedBuffer:
 
 
 def _pages(nbytes: int) -> int:
+    """Bytes of the whole pages that hold ``nbytes``; at least one page."""
     return max(1, -(-nbytes // PAGE)) * PAGE

@@ -1,7 +1,8 @@
-"""A virtual board without pynq: memory, bus, DMA, interrupt controller and the simulated device.
+"""What a bitstream makes of the programmable logic: AXI DMA, interrupt controller and the simulated device, on one bus.
 
-Time stands still between accesses. Every register read lets some pass, so that polling ends: few cycles at first, more
-the longer the driver only reads, and never past the moment at which a transfer completes or an interrupt rises.
+Time stands still between accesses of the processor. Every read of a register lets some time pass, so that polling
+comes to an end: a few cycles at first, more the longer the driver does nothing but read, and never beyond the moment
+at which a transfer completes or an interrupt rises.
 """
 
 from collections.abc import Mapping
@@ -28,22 +29,30 @@ class DeviceRegisters:
         self._simulation = simulation
 
     def read(self, offset: int) -> int:
-        """Read through s_axi."""
+        """Read the register at a byte offset."""
         return self._simulation.read_register(offset)
 
     def write(self, offset: int, value: int) -> None:
-        """Write through s_axi."""
+        """Write the register at a byte offset."""
         self._simulation.write_register(offset, value)
 
 
 class ProgrammableLogic:
     """One loaded design.
 
-    manifest : of the design that ``simulation`` runs. memory : outlives the board, as DDR outlives a bitstream.
-    arch : "zynq" or "zynqmp", decides the addresses.
-
     After ``simulation.timeout_cycles`` without progress, reads raise SimulationTimeout instead of waiting for ever.
-    Progress is a stream transfer, a register write or a completed transfer.
+    Progress is a transfer on a stream, a write to a register, or a completed DMA transfer.
+
+    Parameters
+    ----------
+    simulation
+        The running model.
+    manifest
+        Of the design that ``simulation`` runs.
+    memory
+        The DDR. It outlives the loaded design, as it does on a board.
+    arch
+        "zynq" or "zynqmp": decides the addresses.
     """
 
     def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
@@ -58,7 +67,17 @@ class ProgrammableLogic:
         self._failure: SimulationTimeout | None = None
 
     def read(self, address: int) -> int:
-        """A 32-bit read by the processor; time passes. Raises BusError, SimulationTimeout, ProtocolError."""
+        """Read 32 bits as the processor does; simulated time passes.
+
+        Raises
+        ------
+        BusError
+            If nothing answers at the address.
+        SimulationTimeout
+            If there has been no progress for too long.
+        ProtocolError
+            If the simulated device broke a rule.
+        """
         region, offset = self.bus.find(address, "read")
         if region.core is self.interrupts and self._failure:
             return 0xFFFFFFFF if offset == 4 else 0  # wakes every waiter: its next read raises the failure
@@ -67,7 +86,17 @@ class ProgrammableLogic:
         return region.core.read(offset)
 
     def write(self, address: int, value: int) -> None:
-        """A 32-bit write by the processor. Raises BusError, ProtocolError, DmaMisuseError."""
+        """Write 32 bits as the processor does.
+
+        Raises
+        ------
+        BusError
+            If nothing answers at the address.
+        ProtocolError
+            If the simulated device broke a rule.
+        DmaMisuseError
+            If the driver did what the AXI DMA leaves undefined.
+        """
         region, offset = self.bus.find(address, "write")
         if region.core is self.interrupts and self._failure:
             return
@@ -78,7 +107,13 @@ class ProgrammableLogic:
         self._stride = FIRST_STRIDE
 
     def advance(self) -> None:
-        """Let time pass, up to the next event. Raises SimulationTimeout where there has been none for too long."""
+        """Let time pass, up to the next event.
+
+        Raises
+        ------
+        SimulationTimeout
+            If there has been none for too long.
+        """
         conditions = self.dma.waiting_for
         most = BUSY_STRIDE if conditions else QUIET_STRIDE
         if not self.simulation.interrupt:
@@ -94,10 +129,15 @@ class ProgrammableLogic:
         self._stride = min(self._stride * 2, most) if hit == "cycles" else FIRST_STRIDE
 
     def advance_to_interrupt(self) -> bool:
-        """Let time pass for somebody who waits for the interrupt: True when it is there.
+        """Let time pass for somebody who waits for the interrupt.
 
-        A timeout is kept for the next register read, because whoever waits for an interrupt is woken by nothing else.
-        Without a transfer there is none: the interrupt may be meant for what the driver starts later.
+        A timeout is kept for the next read of a register, because nothing but an interrupt wakes whoever waits for one.
+        Without a running transfer there is no timeout: the interrupt may be meant for what the driver starts later.
+
+        Returns
+        -------
+        bool
+            Whether the interrupt is there.
         """
         if self._failure or self.interrupts.output:
             return True
@@ -117,6 +157,7 @@ class ProgrammableLogic:
         return bool(self.dma.waiting_for)
 
     def _raise_failure(self) -> None:
+        """Raise the timeout that ``advance_to_interrupt`` kept, once."""
         failure, self._failure = self._failure, None
         if failure:
             raise failure

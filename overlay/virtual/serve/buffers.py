@@ -1,7 +1,8 @@
 """Service RemoteBuffer: memory that the DMA reaches.
 
-A client's write goes to the processor's view, and only its flush to the DDR, as on a board (board/memory.py). The
-protocol knows no sessions: what a vanished client leaves is freed when another one loads a bitstream (``keep_only``).
+A client writes to what the processor sees of a buffer, and only a flush brings that to the DDR, as on a board
+(board/memory.py). The protocol knows no sessions: what a vanished client leaves is freed when another one loads a
+bitstream (``keep_only``).
 """
 
 import threading
@@ -20,8 +21,9 @@ from .errors import Refused, answered
 from .pieces import first_and_rest, split
 
 MOST_BUFFERS = 256
+"""Buffers in use at most, of all clients together."""
 MOST_BYTES = 1 << DMA_LENGTH_BITS
-"""Longest buffer: what a transfer reaches."""
+"""Bytes of a buffer at most: what one DMA transfer reaches."""
 
 
 class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
@@ -34,7 +36,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
         self._buffers: dict[str, tuple[str, CachedBuffer]] = {}  # id -> (client, buffer)
 
     def keep_only(self, client: str) -> int:
-        """Free the buffers of all other clients; how many there were."""
+        """Free the buffers of all other clients, and return how many there were."""
         with self._lock:
             others = [key for key, (owner, _) in self._buffers.items() if owner != client]
             for key in others:
@@ -57,7 +59,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     @answered
     def freebuffer(self, request: pb.FreeBufferRequest, _: grpc.ServicerContext) -> pb.FreeBufferResponse:
-        """Give it back."""
+        """Give a buffer back."""
         with self._lock:
             self._find(request.buffer_id).free()
             del self._buffers[request.buffer_id]
@@ -80,14 +82,14 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     @answered
     def read(self, request: pb.BufferReadRequest, _: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
-        """The processor reads all of it."""
+        """The processor reads all of a buffer."""
         with self._lock:
             data = self._find(request.buffer_id).host.tobytes()
         return (pb.BufferReadResponse(data=piece) for piece in split(memoryview(data)))
 
     @answered
     def flush(self, request: pb.FlushRequest, _: grpc.ServicerContext) -> pb.FlushResponse:
-        """The processor's view to the DDR."""
+        """Copy from what the processor sees to the DDR."""
         with self._lock:
             buffer = self._find(request.buffer_id)
             buffer.flush(0, buffer.nbytes)
@@ -95,7 +97,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     @answered
     def invalidate(self, request: pb.InvalidateRequest, _: grpc.ServicerContext) -> pb.InvalidateResponse:
-        """The DDR to the processor's view."""
+        """Copy from the DDR to what the processor sees."""
         with self._lock:
             buffer = self._find(request.buffer_id)
             buffer.invalidate(0, buffer.nbytes)
@@ -103,7 +105,7 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     @answered
     def physical_address(self, request: pb.AddressRequest, _: grpc.ServicerContext) -> pb.AddressResponse:
-        """Where the DMA finds it."""
+        """The address at which the DMA finds a buffer."""
         with self._lock:
             return pb.AddressResponse(address=self._find(request.buffer_id).address)
 
@@ -111,12 +113,13 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
 
     @answered
     def cacheable(self, request: pb.CacheableRequest, _: grpc.ServicerContext) -> pb.CacheableResponse:
-        """All buffers are: pynq asks for no others."""
+        """Whether a buffer is cached: all are, pynq asks for no others."""
         with self._lock:
             self._find(request.buffer_id)
         return pb.CacheableResponse(cacheable=True)
 
     def _find(self, key: str) -> CachedBuffer:
+        """The buffer of an id; Refused where there is none."""
         if key not in self._buffers:
             raise Refused(StatusCode.NOT_FOUND, f"buffer_id must be that of a buffer in use, got {key[:40]!r}")
         return self._buffers[key][1]

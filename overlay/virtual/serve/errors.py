@@ -16,11 +16,19 @@ from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
 LOG = logging.getLogger("bitloom.serve")
 LONGEST = 1000
-"""Characters of details; HTTP/2 headers end at 8 KB."""
+"""Characters of details at most; HTTP/2 headers end at 8 KB."""
 
 
 class Refused(Exception):
-    """A request that the server doesn't take. ``code``: of the answer."""
+    """A request that the server doesn't take.
+
+    Parameters
+    ----------
+    code
+        Status code of the answer.
+    message
+        One line for the client.
+    """
 
     def __init__(self, code: StatusCode, message: str):
         super().__init__(message)
@@ -39,10 +47,14 @@ CODES: dict[type[Exception], StatusCode] = {
     ProtocolError: StatusCode.INTERNAL,
     MemoryError: StatusCode.RESOURCE_EXHAUSTED,
 }
+"""Status code of the answer by the simulation's error."""
 
 
 def answered(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A service's method whose errors are answered. It gives an answer, or an iterable of answers that can't fail."""
+    """Decorate a method of a service so that its errors become answers.
+
+    The method gives an answer, or an iterable of answers that can't fail.
+    """
 
     @wraps(method)
     def wrapped(self: Any, request: Any, context: grpc.ServicerContext) -> Any:

@@ -1,6 +1,6 @@
 """Service RemoteDevice: the few files of a board's Linux that pynq reads and writes, none of which exists here.
 
-A bitstream is loaded by writing it to /lib/firmware and then its name to the file FIRMWARE.
+A client loads a bitstream by writing it to /lib/firmware, and then its name to the file FIRMWARE.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,11 +21,23 @@ MANAGER = "/sys/class/fpga_manager/fpga0"
 FIRMWARE, FLAGS = f"{MANAGER}/firmware", f"{MANAGER}/flags"
 STORE = "/lib/firmware/"
 LONGEST_NAME = 255
+"""Characters of a firmware file's name at most."""
 MOST_NAMES = 64
+"""Names at most under which clients store the overlay."""
 
 
 class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
-    """Files of a board that loads one overlay, ``bit``. ``loaded`` is called with the client after each download."""
+    """Files of a board that loads one overlay.
+
+    Parameters
+    ----------
+    board
+        The virtual board.
+    bit
+        The overlay's .bit.
+    loaded
+        Called with the client's name after each download.
+    """
 
     def __init__(self, board: VirtualBoard, bit: Path, loaded: Callable[[str], object]):
         self._board, self._bit, self._loaded = board, bit, loaded
@@ -34,6 +46,7 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
 
     @property
     def _readable(self) -> dict[str, bytes]:
+        """Content of each file that can be read, by path."""
         return {
             "/proc/version": f"Linux version 6 (bitloom virtual board, {self._board.arch})\n".encode(),
             "/proc/device-tree/chosen/pynq_board": f"{NAME}\0".encode(),
@@ -43,12 +56,12 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
 
     @answered
     def existsfile(self, request: pb.ExistsFileRequest, _: grpc.ServicerContext) -> pb.ExistsFileResponse:
-        """Whether it can be read. Firmware never is there, so that it is sent anew each time."""
+        """Whether a file can be read. Firmware never is there, so that it is sent anew each time."""
         return pb.ExistsFileResponse(exists=request.file_path in self._readable)
 
     @answered
     def readfile(self, request: pb.ReadFileRequest, _: grpc.ServicerContext) -> Iterator[pb.ReadFileResponse]:
-        """All of it."""
+        """All of a file, in pieces."""
         readable = self._readable
         if request.file_path not in readable:
             rule = f"one of {', '.join(readable)} must be read"
@@ -75,12 +88,13 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
     def set_bitstream_attrs(
         self, request: pb.SetBitstreamAttrsRequest, _: grpc.ServicerContext
     ) -> pb.SetBitstreamAttrsResponse:
-        """Announces a download."""
+        """Announces a download; only a whole bitstream is taken."""
         if request.partial:
             raise Refused(StatusCode.UNIMPLEMENTED, f"{_shown(request.binfile_name)}: must be a whole bitstream")
         return pb.SetBitstreamAttrsResponse(status=True)
 
     def _store(self, name: str, data: bytes) -> None:
+        """Keep firmware under a name; Refused unless it is the overlay that is served."""
         if data != self._binary:
             rule = f"must be the overlay that is served, {self._bit.name}"
             raise Refused(StatusCode.FAILED_PRECONDITION, f"{_shown(name)}: {rule}, got another bitstream")
@@ -90,6 +104,7 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
         self._names[name] = None
 
     def _load(self, name: str, client: str) -> None:
+        """Load the firmware of that name."""
         if name not in self._names:
             raise Refused(StatusCode.NOT_FOUND, f"{_shown(name)}: must be in {STORE} to be loaded, and isn't")
         self._board.load(self._bit)
@@ -98,4 +113,5 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
 
 
 def _shown(text: str) -> str:
+    """A client's text as a message may show it: short and printable."""
     return text if text.isprintable() and len(text) <= 100 else repr(text[:100])

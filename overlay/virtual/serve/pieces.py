@@ -1,4 +1,4 @@
-"""What a client sends in pieces, put together within bounds: of size, and of time."""
+"""What a client sends in pieces, put together within bounds of size and of time."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,17 +10,35 @@ from grpc import StatusCode
 from .errors import Refused
 
 MESSAGE_BYTES = 4 << 20
-"""Longest message, in either direction; pynq sends files and buffers in pieces of 2 MiB."""
+"""Bytes of the longest message, in either direction; pynq sends files and buffers in pieces of 2 MiB."""
 PIECE_BYTES = 1 << 20
-"""What we send at a time."""
+"""Bytes that the server sends at a time."""
 SECONDS = 60.0
 """A request that is sent in pieces must have come after this time, so that it can't keep a thread for ever."""
 
 
 def first_and_rest(requests: Iterator[Any], context: grpc.ServicerContext, key: str) -> tuple[str, Iterable[bytes]]:
-    """(what the first piece's field ``key`` says, the data of all pieces). Refused if a piece says something else.
+    """Read the first piece of a request.
 
-    The iterable raises grpc.RpcError where the client goes away or takes more than SECONDS.
+    Parameters
+    ----------
+    requests
+        The pieces, as gRPC gives them.
+    context
+        Of the call; cancelled after SECONDS.
+    key
+        Field of a piece that says what it is for, which all pieces must agree on.
+
+    Returns
+    -------
+    tuple
+        What the first piece's field says, and an iterable of the data of all pieces. The iterable raises grpc.RpcError
+        where the client goes away or takes longer than SECONDS.
+
+    Raises
+    ------
+    Refused
+        If no piece comes, and from the iterable if a piece is for something else.
     """
     timer = threading.Timer(SECONDS, context.cancel)
     timer.daemon = True
@@ -45,7 +63,7 @@ def first_and_rest(requests: Iterator[Any], context: grpc.ServicerContext, key: 
 
 
 def gather(pieces: Iterable[bytes], limit: int, what: str) -> bytes:
-    """All data. Refused as soon as there is more than ``limit`` bytes."""
+    """All pieces as one; Refused as soon as there are more than ``limit`` bytes."""
     out = bytearray()
     for piece in pieces:
         if len(out) + len(piece) > limit:
@@ -57,6 +75,6 @@ def gather(pieces: Iterable[bytes], limit: int, what: str) -> bytes:
 
 
 def split(data: memoryview) -> Iterator[bytes]:
-    """``data`` in pieces, at least one."""
+    """``data`` in pieces of PIECE_BYTES; at least one piece."""
     for begin in range(0, max(1, len(data)), PIECE_BYTES):
         yield bytes(data[begin : begin + PIECE_BYTES])

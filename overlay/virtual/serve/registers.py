@@ -1,6 +1,7 @@
 """Service Mmio: registers, 32 bits at a time.
 
-A mapping's id says base and length, so nothing has to be kept for it, and nothing is left when a client vanishes.
+A mapping's id says base and length. So nothing has to be kept for a mapping, and nothing is left when a client
+vanishes.
 """
 
 import re
@@ -19,14 +20,17 @@ MOST_WORDS = 1024
 
 
 class RegisterService(mmio_pb2_grpc.MmioServicer):
-    """Reads and writes of ``board``. Offsets are checked against the mapping, addresses by the board."""
+    """Reads and writes of a virtual board's registers.
+
+    Offsets are checked here against the mapping, addresses by the board.
+    """
 
     def __init__(self, board: VirtualBoard):
         self._board = board
 
     @answered
     def get_mmio(self, request: mmio_pb2.GetMmioRequest, _: grpc.ServicerContext) -> mmio_pb2.GetMmioResponse:
-        """A mapping of any range, as on a board: an access shows whether something is there."""
+        """A mapping of any range, as on a board: only an access shows whether something is there."""
         mmio_id = f"0x{request.base_addr:x}+0x{request.length:x}"
         return mmio_pb2.GetMmioResponse(status=True, mmio_id=mmio_id)
 
@@ -40,7 +44,7 @@ class RegisterService(mmio_pb2_grpc.MmioServicer):
 
     @answered
     def write(self, request: mmio_pb2.WriteRequest, _: grpc.ServicerContext) -> mmio_pb2.WriteResponse:
-        """Registers one after another."""
+        """Write registers one after another."""
         count = len(request.data)
         if count % 4 or not 4 <= count <= 4 * MOST_WORDS:
             rule = f"data must be 1 to {MOST_WORDS} words of 4 bytes"
@@ -52,7 +56,7 @@ class RegisterService(mmio_pb2_grpc.MmioServicer):
 
 
 def _address(request: "mmio_pb2.ReadRequest | mmio_pb2.WriteRequest", nbytes: int) -> int:
-    """Physical address of an access of ``nbytes``."""
+    """Physical address of an access of ``nbytes``; Refused where it leaves its mapping."""
     match = ID.fullmatch(request.mmio_id)
     if not match:
         rule = f"mmio_id must be one that get_mmio gave, got {request.mmio_id[:40]!r}"

@@ -1,7 +1,7 @@
-"""The server: one virtual board, one overlay, PYNQ's services on a port.
+"""The server: one virtual board and one overlay, behind PYNQ's services on a port.
 
-There is neither a password nor encryption in PYNQ's protocol, hence 127.0.0.1 unless somebody says otherwise. All that
-a client can reach is the simulated board: no file is opened by a name that came over the network.
+PYNQ's protocol has neither a password nor encryption, hence 127.0.0.1 unless somebody says otherwise. All that a client
+can reach is the simulated board: no file is opened by a name that came over the network.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +20,7 @@ from .pieces import MESSAGE_BYTES
 from .registers import RegisterService
 
 THREADS = 8
+"""Calls that run at the same time."""
 MOST_CALLS = 32
 """Calls that run or wait; more are refused with RESOURCE_EXHAUSTED."""
 OPTIONS = {
@@ -30,14 +31,36 @@ OPTIONS = {
     "grpc.keepalive_time_ms": 20_000,  # a machine that is gone closes no connection
     "grpc.keepalive_timeout_ms": 10_000,
 }
+"""Settings of gRPC's server."""
 
 
 class Server:
-    """A virtual board with the simulation overlay ``bit`` loaded, and its port open. ``stop`` it, or use ``with``.
+    """A virtual board with one simulation overlay loaded, and its port open. ``stop`` it, or use ``with``.
 
-    host, port : where to listen; port 0 takes a free one.
+    Parameters
+    ----------
+    bit
+        The overlay's .bit.
+    host
+        Name or address to listen on.
+    port
+        Port to listen on; 0 takes a free one.
 
-    Raises OverlayError and BuildError for the overlay, OSError where the address can't be had.
+    Attributes
+    ----------
+    board
+        The virtual board.
+    port
+        The port that is open.
+
+    Raises
+    ------
+    OverlayError
+        If the overlay's files don't belong together.
+    BuildError
+        If the model doesn't compile.
+    OSError
+        If the address can't be had.
     """
 
     def __init__(self, bit: Path, host: str = "127.0.0.1", port: int = PORT):
@@ -65,11 +88,17 @@ class Server:
         self._server.start()
 
     def wait(self) -> None:
-        """Until ``stop``, or an exception such as KeyboardInterrupt."""
+        """Wait for ``stop``, or for an exception such as KeyboardInterrupt."""
         self._server.wait_for_termination()
 
     def stop(self, grace: float = 1.0) -> None:
-        """Close the port; calls under way have ``grace`` seconds to end."""
+        """Close the port, and end the simulation.
+
+        Parameters
+        ----------
+        grace
+            Seconds that calls under way have to end.
+        """
         self._server.stop(grace).wait()
         self.board.close()
 

@@ -1,4 +1,4 @@
-"""Verilated models: build with g++ alone, drive streams and registers, check the protocol."""
+"""Verilated models: built with g++ alone, with streams and registers to drive, and the protocols checked."""
 
 from bitloom.golden.kernels.native import BuildError
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 FAILED = -2  # what a call returns after a protocol violation
+"""What a call returns after a broken rule of a protocol."""
 
 # enum Stop of harness.cpp; the order is the order in which run() names what it stopped at.
 STOP = {"words": 1, "sink_closed": 4, "source_empty": 2, "interrupt": 8, "idle": 16}
@@ -21,7 +22,7 @@ STATE_FIELDS = (
 
 
 class WriteShape(ctypes.Structure):
-    """How a register write is put on the bus (struct WriteShape of harness.cpp)."""
+    """How a register write is put on the bus: struct WriteShape of harness.cpp."""
 
     _fields_ = (
         ("strobes", c_uint32),
@@ -54,10 +55,17 @@ SIGNATURES = {
     "vcd_open": (c_int32, [c_void_p, c_char_p]),
     "vcd_close": (None, [c_void_p]),
 }
+"""Result and arguments of each function, without the ``bitloom_`` in front of its name."""
 
 
 def load(library: Path) -> SimpleNamespace:
-    """The functions of a model's shared object, without their ``bitloom_`` prefix."""
+    """The functions of a model's shared object, by their names without ``bitloom_``.
+
+    Raises
+    ------
+    RuntimeError
+        If the library was made from another harness.cpp.
+    """
     loaded = ctypes.CDLL(str(library))
     calls = SimpleNamespace(library=loaded)
     for name, (result, arguments) in SIGNATURES.items():

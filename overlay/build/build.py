@@ -8,6 +8,12 @@
     <network>.program.npz     each network, compiled for the design
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
     build.json                what is here: design, digest, files, choices
+
+A build of one network on one NPU::
+
+    model = zoo.load("digits-cnn")
+    design = size_memories("digits", [model], Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6))
+    made = build("build/digits", design, [model])
 """
 
 import json
@@ -119,14 +125,6 @@ def build(
         If a network doesn't fit the design, or ``folder`` holds other files.
     DesignError
         If the generated Verilog breaks a rule of ``hls_gen.check``.
-
-    Examples
-    --------
-    ::
-
-        model = zoo.load("digits-cnn")
-        design = size_memories("digits", [model], Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6))
-        made = build("build/digits", design, [model])
     """
     folder, choices, target = Path(folder), choices or CompileChoices(), target or Target()
     made = generate(design)

@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.npu import Design, Npu
 from bitloom.overlay.area.netlist import Resources
 
 from .memory import mapped
-from .parts import Part, core_parts, outlet_parts, parts
+from .parts import AreaPart, core_parts, outlet_parts, parts
 from .stores import SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"
@@ -36,7 +36,7 @@ def error(made: Coefficients | None = None) -> dict[str, Any]:
     return (made or coefficients())["error"]
 
 
-def of_parts(found: list[Part], made: Coefficients) -> dict[str, float]:
+def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
     """Sums of FITTED over parts."""
     total = dict.fromkeys(FITTED, 0.0)
     for part in found:
@@ -57,9 +57,9 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
     made = made or coefficients()
     memories = len(npu.memories())
     shell = [
-        Part("loader", "", {"npus": 1, "memories": memories, "network": sum(w for _, w in npu.network_fields)}),
-        Part("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": npu.state_bits}),
-        Part("top", "", {"npus": 1}),
+        AreaPart("loader", "", {"npus": 1, "memories": memories, "network": sum(w for _, w in npu.network_fields)}),
+        AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": npu.state_bits}),
+        AreaPart("top", "", {"npus": 1}),
     ]
     found = of_parts([*core_parts(npu, stream_bits), *shell], made)
     return _whole(_sum(found, of_stores(npu_stores(npu, stream_bits))), made)

@@ -15,7 +15,7 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
 
 from .estimate import FITTED, estimate, of_parts, of_stores
-from .parts import Part, parts
+from .parts import AreaPart, parts
 from .stores import stores
 
 Measured = Sequence[tuple[Design, Area]]
@@ -24,7 +24,7 @@ FLAT = ("lut", "ff", "lutram")
 
 def fitted(measured: Measured) -> dict[str, Any]:
     """Coefficients of all kinds, and the factors of flattening."""
-    rows: dict[str, list[tuple[Part, Resources]]] = {}
+    rows: dict[str, list[tuple[AreaPart, Resources]]] = {}
     for design, area in measured:
         for part, found in matched(design, area):
             rows.setdefault(part.kind, []).append((part, found))
@@ -50,7 +50,7 @@ def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
-def matched(design: Design, area: Area) -> Iterable[tuple[Part, Resources]]:
+def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
     """Each part of ``design`` with what Yosys made of one instance of it."""
     kinds = list(dict.fromkeys(design.npus))
     blocks = {block.module: block for block in area.blocks}
@@ -62,7 +62,7 @@ def matched(design: Design, area: Area) -> Iterable[tuple[Part, Resources]]:
             yield part, block.each if part.inside else block.own
 
 
-def _is(part: Part, module: str, number: str) -> bool:
+def _is(part: AreaPart, module: str, number: str) -> bool:
     """Whether that is the part's module. number : by which an NPU's modules end, where NPUs differ."""
     if part.kind == "npu":
         return re.fullmatch((number or "npu") + r"(_to_\d+)?", module) is not None

@@ -17,7 +17,7 @@ Features = dict[str, float]
 
 
 @dataclass(frozen=True)
-class Part:
+class AreaPart:
     """``times`` instances of a block. kind : which formula.  npu : of which NPU it is part, None: of none.
     inside : the figures are those of the block with the blocks in it."""
 
@@ -29,7 +29,7 @@ class Part:
     inside: bool = False
 
 
-def parts(design: Design) -> list[Part]:
+def parts(design: Design) -> list[AreaPart]:
     """All parts of ``design``."""
     out = [*_shell(design)]
     for n, npu in enumerate(design.npus):
@@ -37,21 +37,21 @@ def parts(design: Design) -> list[Part]:
     return out
 
 
-def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[Part]:
+def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[AreaPart]:
     """The parts that come with an NPU. ring_bits : width of a word of outlet "ring"."""
     return [*core_parts(npu, stream_bits, n), *outlet_parts(npu, ring_bits, n)]
 
 
-def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[Part]:
+def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
     """The parts of an NPU that do not depend on the NPU after it."""
     return [*_engine(npu, stream_bits, n), *_ways(npu, n), *_host(npu, stream_bits, n)]
 
 
-def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[Part]:
+def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU."""
     width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
     words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.outlets}
-    out: list[Part] = []
+    out: list[AreaPart] = []
     for w in dict.fromkeys(words.values()):
         names = [name for name, v in words.items() if v == w]
         side = (names != ["loop"]) + npu.target_bits * (len(names) > 1)
@@ -59,40 +59,40 @@ def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[Part]:
     return out
 
 
-def _shell(design: Design) -> Iterator[Part]:
+def _shell(design: Design) -> Iterator[AreaPart]:
     """Loader, registers, top."""
     stream, first = design.stream_bits, design.npus[0]
     memories = [m for npu in design.npus for m in npu.memories()]
     rows = max(bits_for(m.depth - 1) for m in memories)
     network = sum(w for npu in design.npus for _, w in npu.network_fields)
-    yield Part("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
+    yield AreaPart("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
                                     "network": network, "stream": stream})  # fmt: skip
     pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)
-    yield Part("registers", "registers_block", {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state})
-    yield Part("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
+    yield AreaPart("registers", "registers_block", {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state})
+    yield AreaPart("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
         yield from _collector(stream, together, word, 0)
     elif word < stream:
         name = f"divide_{stream}_to_{pieces}x{word}_tail"
-        yield Part("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
+        yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     flags = timing.FRAMES_IN_FLIGHT
-    yield Part("fifo", f"fifo_1x{flags}", _fifo(1, flags))
+    yield AreaPart("fifo", f"fifo_1x{flags}", _fifo(1, flags))
     if design.spill_words:
         width = first.word_bits + 1
-        yield Part("fifo", f"fifo_{width}x{design.spill_words}", _fifo(width, design.spill_words))
+        yield AreaPart("fifo", f"fifo_{width}x{design.spill_words}", _fifo(width, design.spill_words))
     yield from _collector(stream, 1, stream, 1)
 
 
-def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
+def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """From tuple memory to pool unit."""
     own = {m.name: m for m in npu.memories()}
     acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
     yield from _array(npu, n)
     banks = -(-own["kernels"].width // stream_bits)
     slot = npu.slot_bits if several else 0
-    yield Part("convolver", "convolver", {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot,
+    yield AreaPart("convolver", "convolver", {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot,
                                           "code": npu.code_bits}, n)  # fmt: skip
     row = bits_for(npu.kernel_rows - 1)
     tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
@@ -101,31 +101,31 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[Part]:
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
               "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
-    yield Part("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
+    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
     queue = npu.kgp * acc * (npu.units > 1)
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
     values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
               "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
-    yield Part(f"results_{npu.engine}", "results_unit", values, n)
+    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n)
     if not npu.pool:
         return
     ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
-    yield Part("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
+    yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
     integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
-    yield Part(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
+    yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
     words = timing.pool_fifo_words(npu)
-    yield Part("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
+    yield AreaPart("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
     if integer:
-        yield Part("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp)
+        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp)
 
 
-def _array(npu: Npu, n: int) -> Iterator[Part]:
+def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The PEs."""
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
@@ -133,13 +133,13 @@ def _array(npu: Npu, n: int) -> Iterator[Part]:
         products = lanes * npu.feature_bits * npu.weight_bits
         features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
                     "several": several * acc, "choice": choice}  # fmt: skip
-        yield Part("pe_integer", "pe_", features, n, npu.kgp, True)
+        yield AreaPart("pe_integer", "pe_", features, n, npu.kgp, True)
         return
     if npu.collect:
-        yield Part("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)
+        yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)
         return
     if npu.accumulate == "or":
-        yield Part("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.kgp, True)
+        yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.kgp, True)
         return
     found = npu.lane_groups
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
@@ -150,49 +150,49 @@ def _array(npu: Npu, n: int) -> Iterator[Part]:
                 "both": acc * (npu.accumulate == "both")}  # fmt: skip
     if npu.planes:
         features |= {"planes": npu.planes, "plain": lanes * bool(npu.code_bits)}
-        yield Part("pe_planes", "pe_", features, n, npu.kgp, True)
+        yield AreaPart("pe_planes", "pe_", features, n, npu.kgp, True)
         return
     features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
-    yield Part("pe_popcount", "pe_", features, n, npu.kgp, True)
+    yield AreaPart("pe_popcount", "pe_", features, n, npu.kgp, True)
 
 
-def _ways(npu: Npu, n: int) -> Iterator[Part]:
+def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     """What lies between the engine and its neighbours, without the gearboxes at the outlets."""
-    yield Part("npu", "npu", {"one": 1, "word": npu.word_bits * (len(npu.outlets) - 1), "outlets": len(npu.outlets)}, n)
+    yield AreaPart("npu", "npu", {"one": 1, "word": npu.word_bits * (len(npu.outlets) - 1), "outlets": len(npu.outlets)}, n)
     if npu.pool:
         yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
     if "loop" in npu.inlets:
-        yield Part("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", _fifo(npu.word_bits, npu.map_words), n)
+        yield AreaPart("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", _fifo(npu.word_bits, npu.map_words), n)
     if "ring" in npu.inlets:
         place = bits_for(npu.buffer_words - 1)
-        yield Part("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
+        yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
     if npu.binariser_bits:
-        yield Part("binariser", "binariser", {"one": 1, "lanes": npu.kfp * npu.binariser_bits}, n)
+        yield AreaPart("binariser", "binariser", {"one": 1, "lanes": npu.kfp * npu.binariser_bits}, n)
 
 
-def _host(npu: Npu, stream: int, n: int) -> Iterator[Part]:
+def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
     """What turns an NPU's results into stream words."""
     if "host" not in npu.outlets:
         return
     yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    yield Part("fifo", f"fifo_{npu.word_bits + 1}x{timing.MAP_HELD}", _fifo(npu.word_bits + 1, timing.MAP_HELD), n)
+    yield AreaPart("fifo", f"fifo_{npu.word_bits + 1}x{timing.MAP_HELD}", _fifo(npu.word_bits + 1, timing.MAP_HELD), n)
     yield from gear(npu.word_bits, stream, 0, n)
 
 
-def gear(source: int, target: int, side: int, n: int) -> Iterator[Part]:
+def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
     """The gearbox from words of ``source`` bits to words of ``target``."""
     together, pieces = gearbox.gear(source, target)
     if source <= target:
         yield from _collector(source, together, target, side, n)
     else:
         name = f"divide_{source}_to_{pieces}x{target}" + (f"_side_{side}" if side else "")
-        yield Part("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
+        yield AreaPart("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
 
-def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[Part]:
+def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[AreaPart]:
     name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
-    yield Part("collector", name, {"one": 1, "count": count if count > 1 else 0,
+    yield AreaPart("collector", name, {"one": 1, "count": count if count > 1 else 0,
                                    "width": min(width * count, target), "place": bits_for(count - 1)}, n)  # fmt: skip
 
 

@@ -24,7 +24,6 @@ LONG_FILES: dict[str, int] = {
     "hls_gen/compiler/plan.py": 413,
     "hls_gen/design/npu.py": 566,
     "hls_gen/rtl/sequencer/issuer.py": 313,
-    "overlay/virtual/sim/model.py": 334,
 }
 LONG_FUNCTIONS: dict[str, int] = {
     "hls_gen/rtl/pool/pool_integer.py: pool_unit_integer": 76,
@@ -38,9 +37,6 @@ MANY_PARAMETERS: dict[str, int] = {
     "hls_gen/compiler/sizing.py: size_memories": 10,
     "hls_gen/rtl/array/accumulator.py: accumulator": 8,
     "hls_gen/rtl/results/requantise.py: _lane": 7,
-    "overlay/build/build.py: build": 10,
-    "overlay/build/run.py: run": 8,
-    "overlay/explore/search.py: explore": 8,
 }
 """Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""
 

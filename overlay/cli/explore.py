@@ -10,7 +10,8 @@ from bitloom.golden import zoo as networks
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import check_plot, plot
-from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, Row, explore
+from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, explore
+from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import board
 

@@ -1,4 +1,4 @@
-"""What a design may take, and what is asked of it."""
+"""A budget: what a design may take at most, and what is asked of it."""
 
 from dataclasses import dataclass, fields
 
@@ -9,7 +9,30 @@ from .candidate import Figures
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits; None: no limit. lut : LUTs of logic and of memory together.  cycles : cycles a frame."""
+    """Limits of a design; None is no limit.
+
+    Attributes
+    ----------
+    lut
+        LUTs of logic and of memory together.
+    ff
+        Flip-flops.
+    bram36
+        Block RAM in units of 36 Kbit.
+    dsp
+        DSP blocks.
+    lanes
+        Multiply-accumulates a cycle.
+    cycles
+        Cycles a frame in a steady stream: the rate that is asked for.
+    latency
+        Cycles of one frame alone.
+
+    Raises
+    ------
+    ValueError
+        If a limit isn't above 0.
+    """
 
     lut: float | None = None
     ff: float | None = None
@@ -27,12 +50,26 @@ class Budget:
 
     @classmethod
     def of_board(cls, board: Board, **limits: float | None) -> "Budget":
-        """All of a board's device, where ``limits`` don't say less."""
+        """A budget of all that a board's device has.
+
+        Parameters
+        ----------
+        board
+            The board.
+        limits
+            Further limits; one that is not None replaces the device's.
+        """
         whole = {"lut": board.lut, "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
         return cls(**{**whole, **{key: value for key, value in limits.items() if value is not None}})
 
     def excess(self, found: Figures) -> dict[str, float]:
-        """What is over its limit: figure / limit, > 1 each."""
+        """What is over its limit.
+
+        Returns
+        -------
+        dict
+            Figure / limit, above 1, by the limit's name.
+        """
         values = {"lut": found.lut, "ff": found.area.ff, "bram36": found.area.bram36, "dsp": found.area.dsp,
                   "lanes": found.lanes, "cycles": found.cycles, "latency": found.latency}  # fmt: skip
         limits = {f.name: getattr(self, f.name) for f in fields(self)}

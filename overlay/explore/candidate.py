@@ -1,4 +1,4 @@
-"""A candidate: foldings, mapping and dataflows for a network; the design that it makes, and its figures."""
+"""A candidate of the search: NPUs, mapping and dataflows for a network; the design that it makes, and its figures."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,16 +20,30 @@ from .estimate import estimate
 FRAMES = 4
 """Frames that the flow model is run for."""
 CAPACITIES = ("tuple_words", "pool_words")
+"""Memory sizes of an NPU that a candidate may ask for; all others follow from the network."""
 DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
-"""What an NPU has of which a file says nothing: of capacities the least: size_memories finds what is needed."""
+"""What an NPU has where a file says nothing. Of CAPACITIES that is the least; ``size_memories`` finds what is
+needed."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What size_memories makes a design of.
+    """Foldings for a network, of which ``size_memories`` makes a design.
 
-    npus : foldings; of their memories, only CAPACITIES count, as what they must hold at least.
-    mapping : the NPU of each layer.  dataflow : by layer name, output_stationary for those not named.
+    Attributes
+    ----------
+    network
+        The network's name.
+    npus
+        The chain of NPUs. Of their memory sizes only CAPACITIES count, as what they must hold at the least.
+    mapping
+        NPU of each weighted layer, counted from 0.
+    stream_bits
+        Width of both streams, 32 or 64.
+    map_order
+        "pull" or "raster".
+    dataflow
+        Dataflow by layer name; output_stationary for those not named.
     """
 
     network: str
@@ -45,7 +59,13 @@ class Candidate:
         return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
     def design(self, model: Model, name: str = "explored") -> Design:
-        """The design for ``model``; ValueError where the engine can't compute it."""
+        """The design for ``model``, called ``name``.
+
+        Raises
+        ------
+        ValueError
+            If the NPUs can't compute the network.
+        """
         made = size_memories(name, [model], self.npus, stream_bits=self.stream_bits, map_order=self.map_order,
                    dataflow=dict(self.dataflow), mapping=self.mapping)  # fmt: skip
         npus = tuple(
@@ -55,7 +75,10 @@ class Candidate:
         return replace(made, npus=npus)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON data; ``from_dict`` is its inverse. Of an NPU only what differs from DEFAULTS."""
+        """JSON data, of which ``from_dict`` makes the candidate again.
+
+        It holds of an NPU only what differs from DEFAULTS.
+        """
         keys = (*GEOMETRY, *CAPACITIES, "kernel_ram")
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
@@ -64,7 +87,13 @@ class Candidate:
 
     @classmethod
     def load(cls, path: Path, model: Model) -> "Candidate":
-        """The candidate in a JSON file of ``to_dict``'s data; ValueError where it is none, or not for ``model``."""
+        """Read a candidate from a file that ``bitloom explore --save`` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file holds none, or one for another network than ``model``.
+        """
         try:
             made = cls.from_dict(json.loads(path.read_text()))
         except (OSError, json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as e:
@@ -75,7 +104,13 @@ class Candidate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Candidate":
-        """Candidate of ``to_dict``'s data; ValueError where it is none."""
+        """The candidate of ``to_dict``'s data.
+
+        Raises
+        ------
+        ValueError
+            If the data are of another format.
+        """
         if data.get("format") != "bitloom-foldings" or data.get("version") != 1:
             raise ValueError(f"foldings: format must be bitloom-foldings, version 1, got {data.get('format')!r}")
         npus = []
@@ -88,14 +123,26 @@ class Candidate:
 
 
 def _has(npu: Npu, key: str) -> bool:
+    """Whether the NPU has that memory."""
     return npu.pool or key != "pool_words"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Of a candidate: area by the model, lanes, cycles a frame and latency by the flow model.
+    """Figures of a candidate, all from models.
 
-    lanes : a channel of several planes counts once.
+    Attributes
+    ----------
+    area
+        By the area model.
+    lanes
+        Multiply-accumulates a cycle; a channel that is read as several bit planes counts once.
+    cycles
+        Cycles a frame in a steady stream, by the flow model.
+    latency
+        Cycles of one frame alone, by the flow model.
+    stores
+        Most words that each store between layers ever held, by name.
     """
 
     area: Resources
@@ -106,12 +153,30 @@ class Figures:
 
     @property
     def lut(self) -> int:
-        """LUTs of logic and of memory."""
+        """LUTs of logic and of memory together."""
         return self.area.lut + self.area.lutram
 
 
 def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
-    """The flow model's result for ``design``, which ``candidate`` makes; Deadlock where it can't finish."""
+    """Run the flow model on the design that a candidate makes.
+
+    Parameters
+    ----------
+    model, candidate, design
+        What belongs together.
+    frames
+        Frames to run.
+
+    Returns
+    -------
+    bitloom.hls_gen.compiler.flow.Result
+        Cycles, latency, waits and fill levels.
+
+    Raises
+    ------
+    Deadlock
+        If the design can't finish a frame.
+    """
     npus: Sequence[Mapping[str, Any]] = [asdict(npu) for npu in design.npus]
     made = plan(
         model, [geometry(n) for n in design.npus], candidate.map_order, dict(candidate.dataflow),
@@ -121,7 +186,20 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
 
 
 def figures(model: Model, candidate: Candidate, design: Design | None = None) -> Figures | None:
-    """Figures of a candidate; None where it makes no design that finishes."""
+    """Figures of a candidate.
+
+    Parameters
+    ----------
+    model, candidate
+        What belongs together.
+    design
+        The candidate's design; None makes it.
+
+    Returns
+    -------
+    Figures or None
+        None where the candidate makes no design that finishes.
+    """
     try:
         design = design or candidate.design(model)
         found = flow(model, candidate, design)
@@ -131,6 +209,6 @@ def figures(model: Model, candidate: Candidate, design: Design | None = None) ->
 
 
 def lanes(candidate: Candidate) -> int:
-    """Lanes; a channel of several planes counts once in an NPU that computes nothing but the first layer."""
+    """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
     alone = candidate.mapping.count(0) == 1
     return sum((npu.kfp if n or not alone else npu.plane_lanes) * npu.kgp for n, npu in enumerate(candidate.npus))

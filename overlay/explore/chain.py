@@ -1,8 +1,9 @@
-"""A chain of NPUs, each with a run of layers, that takes at most so many cycles a frame and costs least.
+"""A chain of NPUs, each with a segment of the network, that takes at most so many cycles a frame and costs the least.
 
-From the end: for each run of layers and each KFP the cheapest KGP, OL and PFP with which the NPU keeps to the interval
-and with which results come to the next layer's words without a gap; then the runs and KFPs that together cost least.
-An NPU with one layer leads to the next; one with several also leads back to itself.
+The search goes from the network's end to its beginning. For each segment and each KFP it takes the cheapest KGP, OL
+and PFP with which the NPU keeps to the interval, and with which results fill the words of the next layer without a
+gap. Then it takes the segments and KFPs that together cost the least. An NPU with one layer leads to the next NPU; an
+NPU with several layers also leads back to itself.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,18 +26,26 @@ CHOICES = 4
 ROOM = 2
 """Tuples that a tuple memory has room for beyond those it must hold."""
 BETWEEN = 40
-"""Cycles from one layer to the next on the same NPU, at most: its last results are on their way."""
+"""Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS = 128
-"""Up to so many rows kernels are also tried in the kind of RAM that Yosys would not take: LUT RAM or block RAM."""
+"""Up to so many rows, kernels are also tried in the kind of RAM that Yosys would not take by itself."""
 LARGEST = ("tuple_words", "pool_words", "acc_bits", "windows", "window_taps", "groups", "levels", "input_words")
-"""Sizes of an NPU that are those of its largest layer; others add up."""
+"""Sizes of an NPU that are those of its largest layer; all others add up over its layers."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""KFPs for runs of several layers."""
+"""KFPs that are tried for segments of several layers."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """What the search adds up: LUTs, and so many LUTs for each of the others."""
+    """Prices in LUTs: what the search adds up.
+
+    Attributes
+    ----------
+    bram36, dsp, lanes, ff
+        LUTs for a unit of each.
+    npu
+        LUTs for an NPU, beside all that it takes; may be negative.
+    """
 
     bram36: float = 0
     dsp: float = 0
@@ -45,14 +54,22 @@ class Price:
     npu: float = 0
 
     def of(self, area: Resources, lanes: int) -> float:
-        """The price of an NPU."""
+        """Price of an NPU with that area and so many lanes."""
         lut = area.lut + area.lutram
         return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu
 
 
 @dataclass(frozen=True)
 class Segment:
-    """An NPU and its layers, first..last."""
+    """An NPU and its layers.
+
+    Attributes
+    ----------
+    npu
+        The NPU, with the sizes of its memories.
+    first, last
+        Numbers of its first and its last layer.
+    """
 
     npu: Npu
     first: int
@@ -61,7 +78,19 @@ class Segment:
 
 @dataclass
 class Chain:
-    """The search for one network. feature_bits : of all NPUs.  most_npus : runs at most."""
+    """The search for one network. It keeps what it has worked out, so that further intervals and prices are quicker.
+
+    Attributes
+    ----------
+    layers
+        The network's weighted layers.
+    stream_bits
+        Width of both streams, 32 or 64.
+    feature_bits
+        Width of a feature, of all NPUs.
+    most_npus
+        NPUs at most.
+    """
 
     layers: Sequence[LayerDemand]
     stream_bits: int = 64
@@ -73,23 +102,29 @@ class Chain:
     _bare: dict[tuple, list[Npu]] = field(default_factory=dict)
 
     def cheapest(self, interval: int, price: Price) -> list[Segment] | None:
-        """The cheapest chain that takes at most ``interval`` cycles a frame, None if there is none."""
+        """The cheapest chain that takes at most ``interval`` cycles a frame.
+
+        Returns
+        -------
+        list or None
+            The segments in the network's order; None if no chain is fast enough.
+        """
         count = len(self.layers)
         after: dict[int, dict[int, tuple[float, tuple[Segment, ...]]]] = {count: {0: (0.0, ())}}
         for i in reversed(range(count)):
             here: dict[int, tuple[float, tuple[Segment, ...]]] = {}
             for j in range(i, count):
-                for kfp, found in self._runs(i, j, interval, price, after[j + 1]):
+                for kfp, found in self._segments(i, j, interval, price, after[j + 1]):
                     if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
                         here[kfp] = found
             kept = sorted(here.items(), key=lambda item: item[1][0])
             after[i] = dict(kept[:KEPT] + [item for item in kept[KEPT:] if item[0] % EVEN == 0][:KEPT])
         return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
 
-    def _runs(
+    def _segments(
         self, i: int, j: int, interval: int, price: Price, after: dict[int, tuple[float, tuple[Segment, ...]]]
     ) -> Iterator[tuple[int, tuple[float, tuple[Segment, ...]]]]:
-        """(KFP, (price, runs from layer ``i`` on)) for runs i..j."""
+        """For each KFP of an NPU for layers i..j: the price, and the segments from layer ``i`` on."""
         for bare in self.bare(i, j):
             if not i and not self._enters(bare, interval):
                 continue
@@ -110,7 +145,7 @@ class Chain:
                 yield bare.kfp, best
 
     def bare(self, i: int, j: int) -> list[Npu]:
-        """NPUs for layers i..j with each KFP that is looked at."""
+        """NPUs for layers i..j, one for each KFP that is looked at, without a folding beside."""
         key = (i, j)
         if key not in self._bare:
             base, found = self._base(i, j), []
@@ -130,7 +165,7 @@ class Chain:
         return self._bare[key]
 
     def _base(self, i: int, j: int) -> Npu:
-        """An NPU for layers i..j, without folding."""
+        """An NPU for layers i..j with the least folding."""
         own, last = self.layers[i : j + 1], len(self.layers) - 1
         kinds = {layer.any_match for layer in own}
         loop = ("loop",) if j > i else ()
@@ -151,13 +186,13 @@ class Chain:
         )
 
     def cycles(self, i: int, j: int, npu: Npu) -> int:
-        """Cycles of layers i..j a frame."""
+        """Cycles of layers i..j a frame, all on this NPU."""
         return sum(layer.cycles(npu, "output_stationary") for layer in self.layers[i : j + 1]) + (j - i) * BETWEEN
 
     def _foldings(self, i: int, j: int, npu: Npu, interval: int, reader: int) -> Iterator[Npu]:
-        """KGP, OL and PFP for an NPU of layers i..j with this KFP, so that it keeps to the interval.
+        """The NPU of layers i..j with each KGP, OL and PFP that keep to the interval.
 
-        reader : KFP of the NPU after it, 0 where there is none.
+        ``reader`` is the KFP of the NPU after it, 0 where there is none.
         """
         key = (i, j, npu.kfp, npu.planes, interval)
         if key not in self._possible:
@@ -171,7 +206,7 @@ class Chain:
                 yield found
 
     def _kgps(self, i: int, j: int, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The least KGP that keeps to the interval, and multiples of 2, 4 and 8 near it."""
+        """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
         own = self.layers[i : j + 1]
         beats = [(layer.taps_in_all * layer.words(npu), layer.kernels) for layer in own]
         room = interval - (j - i) * BETWEEN
@@ -190,7 +225,7 @@ class Chain:
                 yield changed(npu, kgp=kgp)
 
     def _results(self, i: int, j: int, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The NPU with each OL and PFP that do, smallest first; at most CHOICES of them."""
+        """The NPU with each OL and PFP that are fast enough, the smallest first; at most CHOICES of them."""
         own, found = self.layers[i : j + 1], 0
         for ol in splits(npu.kgp):
             made = changed(npu, ol=ol, pfp=ol)
@@ -206,7 +241,7 @@ class Chain:
                 return
 
     def _variants(self, i: int, j: int, npu: Npu) -> list[tuple[Npu, Resources]]:
-        """The NPU with memories as large as layers i..j need, its kernels in each kind of RAM, and its area."""
+        """The NPU with memories as large as layers i..j need, its kernels in each kind of RAM, and the area of each."""
         key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes)
         if key not in self._areas:
             full = changed(npu, **self.depths(i, j, npu))
@@ -216,7 +251,7 @@ class Chain:
         return self._areas[key]
 
     def depths(self, i: int, j: int, npu: Npu) -> dict[str, int]:
-        """Memories that layers i..j need together."""
+        """Sizes of the memories that layers i..j need together, by the NPU's parameter."""
         own = self.layers[i : j + 1]
         each = [layer.depths(npu, "output_stationary", ROOM) for layer in own]
         found = {key: max(d.get(key, 2) for d in each) for key in LARGEST}
@@ -228,7 +263,7 @@ class Chain:
         return found | {"layers": max(2, j - i + 1)}
 
     def _gears(self, npu: Npu, reader: int) -> float:
-        """LUTs of the gearboxes at the outlets."""
+        """LUTs of the gearboxes at the NPU's outlets, in front of a reader of that KFP."""
         width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
         key = (width, npu.outlets, npu.word_bits, reader)
         if key not in self._outlets:
@@ -236,14 +271,14 @@ class Chain:
         return self._outlets[key]
 
     def _enters(self, npu: Npu, interval: int) -> bool:
-        """Whether a frame comes in in time."""
+        """Whether a frame comes in over the stream within the interval."""
         layer = self.layers[0]
         words = layer.reading[False].tuples * layer.words(npu)
         return geared(words, npu.host_word_bits, self.stream_bits) <= interval
 
 
 def changed(npu: Npu, **values: Any) -> Npu:
-    """``npu`` with these values, not checked: much faster than dataclasses.replace."""
+    """The NPU with other values, without a check of them: much faster than ``dataclasses.replace``."""
     made: Npu = object.__new__(Npu)
     made.__dict__.update(npu.__dict__)
     made.__dict__.update(values)
@@ -251,7 +286,7 @@ def changed(npu: Npu, **values: Any) -> Npu:
 
 
 def splits(total: int) -> list[int]:
-    """The least number for each count of parts that ``total`` may be cut into: ceil(total / parts), rising."""
+    """Sizes of the parts of ``total``, rising: for each number of parts the least size, ceil(total / parts), once."""
     found, parts = [], 1
     while True:
         size = -(-total // parts)

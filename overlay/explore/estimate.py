@@ -1,5 +1,7 @@
 """Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
 
+::
+
     design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
            --stores--> memory.py --------------+-> LUT RAM, block RAM
 
@@ -22,6 +24,7 @@ from .stores import SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"
 FITTED = ("lut", "ff", "dsp")
+"""Figures that have coefficients."""
 Coefficients = dict[str, Any]
 
 
@@ -32,7 +35,18 @@ def coefficients() -> Coefficients:
 
 
 def error(made: Coefficients | None = None) -> dict[str, Any]:
-    """Error of the model on designs that it was not fitted to: designs, median and worst, as shares of the LUTs."""
+    """How far the model is off on designs that it was not fitted to.
+
+    Parameters
+    ----------
+    made
+        Coefficients; None takes those of the file.
+
+    Returns
+    -------
+    dict
+        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs.
+    """
     return (made or coefficients())["error"]
 
 
@@ -47,7 +61,20 @@ def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
 
 
 def estimate(design: Design, made: Coefficients | None = None) -> Resources:
-    """Area of ``design``, of the flattened netlist, as ``bitloom area`` gives it; carry4 is 0."""
+    """Area of a design as ``bitloom area`` would find it, of the flattened netlist.
+
+    Parameters
+    ----------
+    design
+        The design.
+    made
+        Coefficients; None takes those of the file.
+
+    Returns
+    -------
+    Resources
+        The area; ``carry4`` is 0.
+    """
     made = made or coefficients()
     return _whole(_sum(of_parts(parts(design), made), of_stores(stores(design))), made)
 
@@ -66,13 +93,13 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
 
 
 def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None) -> float:
-    """LUTs of the gearboxes at the outlets. ring_bits : width of a word of the NPU after it."""
+    """LUTs of the gearboxes at an NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
     made = made or coefficients()
     return of_parts(outlet_parts(npu, ring_bits), made)["lut"] * made["flat"]["lut"]
 
 
 def of_stores(found: Iterable[Store]) -> dict[str, float]:
-    """Sums over memories."""
+    """Sums of what memories take."""
     total = dict.fromkeys(("lut", "ff", "lutram", "bram36"), 0.0)
     for store in found:
         one = mapped(store.width, store.depth, store.latency, store.style).resources
@@ -83,10 +110,12 @@ def of_stores(found: Iterable[Store]) -> dict[str, float]:
 
 
 def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
+    """Two sums together."""
     return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
 
 
 def _whole(found: dict[str, float], made: Coefficients) -> Resources:
+    """The flattened design: sums times what flattening changes."""
     flat = made["flat"]
     return Resources(
         lut=round(found["lut"] * flat["lut"]),

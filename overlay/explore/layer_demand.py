@@ -1,4 +1,4 @@
-"""A weighted layer as the search sees it: sizes that follow from the network, and what a folding makes of them.
+"""What a weighted layer demands of an NPU, and what a folding makes of that: the layer as the search sees it.
 
 A layer on an NPU of its own takes, for a frame,
 
@@ -27,12 +27,22 @@ from bitloom.hls_gen.design.npu import Npu, least_acc_bits
 from bitloom.overlay.build.reference_designs import needs_integer
 
 SMALL_MAP = 16
-"""Tuples of a map that is small: the tuple memory has room for one more of it beside what it must hold."""
+"""Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
 
 
 @dataclass(frozen=True)
 class ReadingDemand:
-    """What one dataflow needs: tuples that are held, tuples in all, rows of the tables."""
+    """What one way to read a map needs.
+
+    Attributes
+    ----------
+    hold
+        Tuples that the tuple memory must hold.
+    tuples
+        Tuples of the map.
+    taps, olds, jumps
+        Rows of the tables.
+    """
 
     hold: int
     tuples: int
@@ -41,19 +51,63 @@ class ReadingDemand:
     jumps: int
 
     def ring_words(self, words: int, room: int = 1) -> int:
-        """Words of a tuple memory, a power of two, with ``room`` tuples beyond those held."""
+        """Words of a tuple memory, a power of two.
+
+        Parameters
+        ----------
+        words
+            Words of a tuple.
+        room
+            Tuples beyond those that it must hold.
+        """
         least = max((self.hold + (self.hold < self.tuples)) * words, 2)
         return 1 << (max(least, (self.hold + room) * words) - 1).bit_length()
 
 
 @dataclass(frozen=True, eq=False)
 class LayerDemand:
-    """A weighted layer with its threshold and pool.
+    """A weighted layer with its threshold and its pool.
 
-    channels : lanes of a tap; of an integer input, its channels.  planes : of that input, without the constant one, 0
-    else.  places : of the kernel, each visit counted.  taps : (windows,) valid taps of each window, visits counted.
-    reading : by "does a window pass several times".  pool : of the pool unit, or None; its windows' taps in all.
-    value_bits : of an accumulator that holds every value.  feature_bits, weight_bits : what its numbers need.
+    Attributes
+    ----------
+    name
+        The layer's name.
+    engine
+        "binary" or "integer".
+    channels
+        Lanes of a tap; of an integer input of the binary engine, its channels.
+    planes
+        Bit planes of such an input, without the constant one; 0 where there are none.
+    kernels
+        Output channels.
+    levels
+        Thresholds a channel.
+    places
+        Places of the kernel, each visit counted.
+    taps
+        (windows,) valid taps of each window, visits counted.
+    reading
+        What reading needs, by whether a window is passed several times.
+    pool
+        What the pool unit's reading needs; None without a pool.
+    pool_taps
+        Taps of all windows of the pool.
+    raw
+        Whether results leave as sums, without a threshold.
+    any_match
+        Whether the layer accumulates by OR.
+    value_bits
+        Width of an accumulator that holds every value.
+    feature_bits, weight_bits
+        Widths that its numbers need.
+    macs
+        Multiply-accumulates a frame.
+    output_windows
+        Windows that leave the NPU, behind the pool.
+    input_bits
+        Width of an input value.
+    cache
+        For what is worked out once.
     """
 
     name: str
@@ -89,10 +143,11 @@ class LayerDemand:
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Different numbers of valid taps of a window, and how many windows have each."""
         return np.unique(self.taps, return_counts=True)
 
     def words(self, npu: Npu) -> int:
-        """Words of a tuple of its input."""
+        """Words of a tuple of the layer's input."""
         if not self.planes:
             return -(-self.channels // npu.kfp)
         if npu.planes:
@@ -100,11 +155,11 @@ class LayerDemand:
         return -(-self.channels // npu.kfp) * (self.planes + 1)
 
     def groups(self, npu: Npu) -> int:
-        """Kernel groups."""
+        """Kernel groups: passes over a window."""
         return -(-self.kernels // npu.kgp)
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
-        """Cycles of a frame, if words come and go in time."""
+        """Cycles of a frame in that dataflow, if words come and go in time."""
         beats, groups = self.words(npu), self.groups(npu)
         steps = -(-npu.kgp // npu.ol) * self.levels
         taps, count = self._counts
@@ -120,7 +175,17 @@ class LayerDemand:
         return ((self.groups(npu) - 1) * -(-npu.kgp // npu.ol) + -(-rest // npu.ol)) * self.levels
 
     def depths(self, npu: Npu, dataflow: str, room: int) -> dict[str, int]:
-        """Memory depths of an NPU that computes it alone. room : tuples in front of the NPU beyond those it holds."""
+        """Memory sizes of an NPU that computes the layer alone, by the NPU's parameter.
+
+        Parameters
+        ----------
+        npu
+            Its folding.
+        dataflow
+            "output_stationary" or "input_stationary".
+        room
+            Tuples in front of the NPU beyond those that it holds.
+        """
         words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
         made = self.reading[dataflow == "output_stationary" and groups > 1]
         acc = max(self.value_bits, least_acc_bits(npu))
@@ -137,7 +202,7 @@ class LayerDemand:
         return {key: max(2, value) for key, value in found.items()}
 
     def fits(self, npu: Npu, lanes: int) -> bool:
-        """Whether its results come to a reader with ``lanes`` in as few words as there may be."""
+        """Whether results come to a reader with so many lanes in as few words as can be."""
         width, words = npu.ol, self.steps(npu)
         if npu.pool:
             words, width = geared(words, npu.ol, npu.pfp), npu.pfp
@@ -149,7 +214,13 @@ class LayerDemand:
 
 
 def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
-    """The weighted layers of ``model``. ValueError where no engine can compute it."""
+    """The weighted layers of a network.
+
+    Raises
+    ------
+    ValueError
+        If no engine can compute the network.
+    """
     engine = "integer" if needs_integer(model) else "binary"
     made = plan(model, [geometry(_any(engine))], map_order)
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
@@ -162,13 +233,14 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
 
 
 def _any(engine: str) -> Npu:
-    """An NPU that computes whatever its engine can."""
+    """An NPU of that engine that computes whatever the engine can."""
     if engine == "integer":
         return Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0)
     return Npu(accumulate="both", acc_bits=32)
 
 
 def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, engine: str, planes: int) -> LayerDemand:
+    """The demand of a pass of the compiler, with the schedules of its convolution and its pool."""
     visits = p.visits
     places = int(p.weight.shape[1])
     low, high = p.value_range[0], p.value_range[1] + 1
@@ -198,12 +270,13 @@ def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, e
 
 
 def _bits(values: np.ndarray) -> int:
-    """Bits of two's complement for all of ``values``, 2 at least."""
+    """Bits of two's complement that hold all of ``values``; 2 at the least."""
     low, high = int(values.min()), int(values.max())
     return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))
 
 
 def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> ReadingDemand:
+    """What reading by these tables needs; ``again``: each window is passed several times."""
     made = Tables(kernel=kernel)
     if kernel:
         made.append(tables, 1, visits=visits, reread=again)

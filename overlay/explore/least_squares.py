@@ -1,7 +1,7 @@
 """Coefficients of the area model from designs and their synthesised area.
 
-Each kind of block gets its own formula, fitted to the blocks of that kind in all designs; what flattening changes is
-one factor for all. Sizes only ever add: no coefficient is negative.
+Each kind of block gets a formula of its own, fitted to the blocks of that kind in all designs. What flattening changes
+is one factor for all of them. Sizes only ever add: no coefficient is negative.
 """
 
 import re
@@ -19,11 +19,13 @@ from .parts import AreaPart, parts
 from .stores import stores
 
 Measured = Sequence[tuple[Design, Area]]
+"""Designs, each with its area by Yosys."""
 FLAT = ("lut", "ff", "lutram")
+"""Figures that flattening changes."""
 
 
 def fitted(measured: Measured) -> dict[str, Any]:
-    """Coefficients of all kinds, and the factors of flattening."""
+    """Coefficients of all kinds of blocks, and the factors of flattening."""
     rows: dict[str, list[tuple[AreaPart, Resources]]] = {}
     for design, area in measured:
         for part, found in matched(design, area):
@@ -39,7 +41,7 @@ def fitted(measured: Measured) -> dict[str, Any]:
 
 
 def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each design: figures by Yosys and by the model, and the share by which LUTs (with LUT RAM) are off."""
+    """Of each design its figures by Yosys and by the model, and the share by which its LUTs (with LUT RAM) are off."""
     out = []
     for design, area in measured:
         model, total = estimate(design, dict(made)), area.total
@@ -51,7 +53,7 @@ def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
-    """Each part of ``design`` with what Yosys made of one instance of it."""
+    """Each part of a design with what Yosys made of one instance of it."""
     kinds = list(dict.fromkeys(design.npus))
     blocks = {block.module: block for block in area.blocks}
     for part in parts(design):
@@ -63,7 +65,7 @@ def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
 
 
 def _is(part: AreaPart, module: str, number: str) -> bool:
-    """Whether that is the part's module. number : by which an NPU's modules end, where NPUs differ."""
+    """Whether that is the part's module. Where NPUs differ, modules of an NPU end in ``number``."""
     if part.kind == "npu":
         return re.fullmatch((number or "npu") + r"(_to_\d+)?", module) is not None
     if part.kind.startswith("pe_"):
@@ -75,13 +77,17 @@ def _is(part: AreaPart, module: str, number: str) -> bool:
 
 
 def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:
-    """The parts by formula and the memories by rule."""
+    """A design's figures before flattening: parts by formula, memories by rule."""
     own, memory = of_parts(parts(design), dict(made)), of_stores(stores(design))
     return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
 
 
 def _formula(features: Sequence[Mapping[str, float]], wanted: Sequence[float]) -> dict[str, float]:
-    """Coefficients >= 0 by which the features give what is wanted, by least squares with a little weight towards 0."""
+    """Coefficients, none below 0, by which the features give what is wanted.
+
+    They are found by least squares with a little weight towards 0. A feature whose coefficient would be negative is
+    left out, one at a time.
+    """
     names = sorted({name for row in features for name in row})
     table = np.array([[row.get(name, 0.0) for name in names] for row in features])
     target = np.array(wanted, float)

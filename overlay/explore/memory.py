@@ -1,15 +1,14 @@
-"""Memories on a Xilinx 7-series device, as Yosys maps them (memory_libmap with the libraries brams_xc6v and
-lutrams_xc5v): each memory of hls_gen/rtl/primitives/memory.py becomes block RAM or LUT RAM, by a rule that is computed
-here.
+"""Memories on a Xilinx 7-series device, as Yosys maps them: by a rule that is computed here.
 
-Every kind of RAM has units, a width and a depth each. What a memory costs in units of a kind, by Yosys' own count:
+Each memory of hls_gen/rtl/primitives/memory.py becomes block RAM or LUT RAM (memory_libmap with the libraries
+brams_xc6v and lutrams_xc5v). Every kind of RAM has units of a width and a depth. What a memory costs in units of a
+kind, by Yosys' own count::
 
     units x fixed cost + width-proportional cost + 1/2 (banks - 1) x width + 1/2 banks (where there are several banks)
 
-and the cheapest kind is taken; one with asynchronous reads can't be block RAM. How many LUTs choose between banks is
-not exact, the rest is. Source: Yosys,
-passes/memory/memory_libmap.cc (MemMapping::handle_geom) and techlibs/xilinx/*.txt;
-tests/overlay/explore/test_explore_memory.py compares with Yosys.
+The cheapest kind is taken; a memory with asynchronous reads can't be block RAM. How many LUTs choose between banks is
+not exact, the rest is. Source: Yosys, passes/memory/memory_libmap.cc (MemMapping::handle_geom) and
+techlibs/xilinx/*.txt; tests/overlay/explore/test_explore_memory.py compares with Yosys.
 """
 
 from dataclasses import dataclass
@@ -20,8 +19,21 @@ from bitloom.overlay.area.netlist import Resources
 
 @dataclass(frozen=True)
 class RamPrimitive:
-    """A kind of RAM. ``cost`` of a unit, of which ``scaled`` is charged by used width; ``pad``: used width is a
-    multiple of it; then what a unit is made of."""
+    """A kind of RAM of the device.
+
+    Attributes
+    ----------
+    width, depth
+        Bits of a row and rows of a unit.
+    cost
+        Yosys' cost of a unit.
+    scaled
+        The part of the cost that goes by the used width.
+    pad
+        The used width is rounded up to a multiple of this.
+    lutram, bram36
+        What a unit is made of: LUTs, or block RAM in units of 36 Kbit.
+    """
 
     width: int
     depth: int
@@ -49,11 +61,22 @@ BLOCK_RAM = (
 MOST_LOGIC = 6
 """Bits of a memory that is made of flip-flops, if Yosys may choose."""
 STYLES = ("auto", "block", "distributed")
+"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM."""
 
 
 @dataclass(frozen=True)
 class MappedMemory:
-    """What a memory becomes. banks : units one behind the other, between which a multiplexer chooses."""
+    """What a memory becomes.
+
+    Attributes
+    ----------
+    resources
+        What it takes of the device.
+    block
+        Whether it is block RAM.
+    banks
+        Units one behind the other, between which a multiplexer chooses.
+    """
 
     resources: Resources
     block: bool
@@ -62,9 +85,23 @@ class MappedMemory:
 
 @cache
 def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> MappedMemory:
-    """A memory of ``depth`` words of ``width`` bits with one write and one read port of that latency, 0 or 1.
+    """What a memory with one write port and one read port becomes.
 
-    style : "auto", "block" or "distributed", the attribute ram_style.
+    Parameters
+    ----------
+    width
+        Bits of a row.
+    depth
+        Rows.
+    latency
+        Of the read port: 0 (asynchronous) or 1.
+    style
+        The attribute ram_style: "auto", "block" or "distributed".
+
+    Raises
+    ------
+    ValueError
+        If there is no such style.
     """
     if style not in STYLES:
         raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
@@ -77,7 +114,7 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
 
 
 def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float, MappedMemory]:
-    """(cost, what it becomes) as that kind."""
+    """Cost of a memory in one kind of RAM, and what it becomes there."""
     banks = -(-depth // kind.depth)
     units = -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
     cost = (kind.cost - kind.scaled) * units + kind.scaled * banks * width / kind.width
@@ -89,7 +126,7 @@ def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float
 
 
 def _choice(banks: int, lut_ram: bool) -> float:
-    """LUTs for a bit of the choice between banks, about: only behind LUT RAM does Yosys merge it into MUXF7."""
+    """LUTs, about, that choose a bit among banks: only behind LUT RAM does Yosys merge the choice into MUXF7."""
     if banks <= 4:
         return 1
     return 1 + banks / 5 if lut_ram else banks / 2

@@ -1,7 +1,7 @@
-"""The blocks of a design, and of each the sizes by which its area goes (features), without generating it.
+"""The blocks of a design, and of each block the sizes by which its area goes (features), without generating it.
 
-What a block's module is made of stands in hls_gen/; memories are not among the parts: they go by rule (memory.py,
-stores.py). A part's ``module`` is the beginning of its module's name in the Verilog.
+What a block's module is made of stands in hls_gen/rtl. Memories are not among the parts: they go by rule (memory.py,
+stores.py).
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,28 @@ from bitloom.hls_gen.design.widths import bits_for
 from .memory import mapped
 
 Features = dict[str, float]
+"""Sizes of a block by name."""
 
 
 @dataclass(frozen=True)
 class AreaPart:
-    """``times`` instances of a block. kind : which formula.  npu : of which NPU it is part, None: of none.
-    inside : the figures are those of the block with the blocks in it."""
+    """Equal instances of a block.
+
+    Attributes
+    ----------
+    kind
+        Name of the formula by which its area goes.
+    module
+        Beginning of its module's name in the Verilog.
+    features
+        Its sizes.
+    npu
+        Number of the NPU that it belongs to; None: to none.
+    times
+        Instances.
+    inside
+        Whether the figures are those of the block with the blocks in it.
+    """
 
     kind: str
     module: str
@@ -30,7 +46,7 @@ class AreaPart:
 
 
 def parts(design: Design) -> list[AreaPart]:
-    """All parts of ``design``."""
+    """All parts of a design."""
     out = [*_shell(design)]
     for n, npu in enumerate(design.npus):
         out += npu_parts(npu, design.next_word_bits(n), design.stream_bits, n)
@@ -38,17 +54,29 @@ def parts(design: Design) -> list[AreaPart]:
 
 
 def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[AreaPart]:
-    """The parts that come with an NPU. ring_bits : width of a word of outlet "ring"."""
+    """The parts that come with an NPU.
+
+    Parameters
+    ----------
+    npu
+        The NPU.
+    ring_bits
+        Width of a word at its outlet "ring".
+    stream_bits
+        Width of the streams.
+    n
+        Its number.
+    """
     return [*core_parts(npu, stream_bits, n), *outlet_parts(npu, ring_bits, n)]
 
 
 def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
-    """The parts of an NPU that do not depend on the NPU after it."""
+    """The parts of an NPU that don't depend on the NPU after it."""
     return [*_engine(npu, stream_bits, n), *_ways(npu, n), *_host(npu, stream_bits, n)]
 
 
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
-    """The gearboxes at the outlets of an NPU."""
+    """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
     width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
     words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.outlets}
     out: list[AreaPart] = []
@@ -60,7 +88,7 @@ def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
 
 
 def _shell(design: Design) -> Iterator[AreaPart]:
-    """Loader, registers, top."""
+    """Loader, registers and top module, with what stands between the streams and the NPUs."""
     stream, first = design.stream_bits, design.npus[0]
     memories = [m for npu in design.npus for m in npu.memories()]
     rows = max(bits_for(m.depth - 1) for m in memories)
@@ -68,7 +96,8 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     yield AreaPart("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
                                     "network": network, "stream": stream})  # fmt: skip
     pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)
-    yield AreaPart("registers", "registers_block", {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state})
+    registers = {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state}
+    yield AreaPart("registers", "registers_block", registers)
     yield AreaPart("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
@@ -86,14 +115,14 @@ def _shell(design: Design) -> Iterator[AreaPart]:
 
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
-    """From tuple memory to pool unit."""
+    """The parts from the tuple memory to the pool unit."""
     own = {m.name: m for m in npu.memories()}
     acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
     yield from _array(npu, n)
     banks = -(-own["kernels"].width // stream_bits)
     slot = npu.slot_bits if several else 0
-    yield AreaPart("convolver", "convolver", {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot,
-                                          "code": npu.code_bits}, n)  # fmt: skip
+    convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
+    yield AreaPart("convolver", "convolver", convolver, n)
     row = bits_for(npu.kernel_rows - 1)
     tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
     source = npu.word_bits * (len(npu.inlets) - 1)
@@ -158,7 +187,8 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
 
 def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     """What lies between the engine and its neighbours, without the gearboxes at the outlets."""
-    yield AreaPart("npu", "npu", {"one": 1, "word": npu.word_bits * (len(npu.outlets) - 1), "outlets": len(npu.outlets)}, n)
+    outlets = len(npu.outlets)
+    yield AreaPart("npu", "npu", {"one": 1, "word": npu.word_bits * (outlets - 1), "outlets": outlets}, n)
     if npu.pool:
         yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
     if "loop" in npu.inlets:
@@ -181,7 +211,7 @@ def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
 
 
 def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
-    """The gearbox from words of ``source`` bits to words of ``target``."""
+    """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word."""
     together, pieces = gearbox.gear(source, target)
     if source <= target:
         yield from _collector(source, together, target, side, n)
@@ -191,11 +221,13 @@ def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
 
 
 def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[AreaPart]:
+    """A gearbox that puts ``count`` words together."""
     name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
     yield AreaPart("collector", name, {"one": 1, "count": count if count > 1 else 0,
                                    "width": min(width * count, target), "place": bits_for(count - 1)}, n)  # fmt: skip
 
 
 def _fifo(width: int, depth: int) -> Features:
+    """Features of a FIFO."""
     small = depth <= timing.LUT_RAM_WORDS
     return {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}

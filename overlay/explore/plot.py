@@ -1,4 +1,4 @@
-"""A picture of the Pareto front: cycles a frame against LUTs, both on logarithmic axes. Needs matplotlib."""
+"""A picture of the Pareto front: cycles a frame against LUTs, on logarithmic axes. Needs matplotlib."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .search import Row
+    from .tries import Row
 
 NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
 ENDINGS = (".png", ".svg")
 
 
 def check_plot(path: Path) -> None:
-    """ValueError unless ``plot`` can write that file; ImportError without matplotlib."""
+    """Check beforehand that ``plot`` can write that file.
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending than ENDINGS.
+    ImportError
+        If matplotlib is missing.
+    """
     if path.suffix not in ENDINGS:
         raise ValueError(f"--plot: file name must end with {' or '.join(ENDINGS)}, got {path}")
     try:
@@ -24,7 +32,21 @@ def check_plot(path: Path) -> None:
 
 
 def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut_limit: float | None = None) -> None:
-    """Write the picture, PNG or SVG by the file's ending."""
+    """Write the picture, as PNG or SVG by the file's ending.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made if it isn't there.
+    title
+        Of the picture.
+    front
+        Rows, fastest first.
+    best
+        The row that is marked, or None.
+    lut_limit
+        LUTs of the budget, or None.
+    """
     check_plot(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -39,7 +61,15 @@ def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut
 def draw(
     axes: "Axes", title: str, front: Sequence["Row"], best: "Row | None" = None, lut_limit: float | None = None
 ) -> None:
-    """Draw the picture on axes of matplotlib; each point is labelled with its number of NPUs."""
+    """Draw the picture on axes of matplotlib. Each point is labelled with its number of NPUs.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    title, front, best, lut_limit
+        As for ``plot``.
+    """
     axes.set(xscale="log", yscale="log", title=title, xlabel="LUTs, logic and memory", ylabel="cycles a frame")
     luts, cycles = [row.figures.lut for row in front], [row.figures.cycles for row in front]
     axes.plot(luts, cycles, "o-", color="tab:blue", label="Pareto front, NPUs beside the points")

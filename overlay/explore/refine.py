@@ -1,8 +1,8 @@
 """Refinement for latency: other dataflows in late layers, and more lanes there, as long as the budget holds.
 
-An input-stationary dense layer works while its input trickles in, an output-stationary one lets the layer after it
-begin early; late layers are small, and a few more lanes there cost little. Each step takes the change that gains most
-in the flow model; there is no end but that nothing gains, the latency is reached, or STEPS are done.
+An input-stationary dense layer works while its input trickles in; an output-stationary one lets the layer after it
+begin early. Late layers are small, and a few more lanes there cost little. Each step takes the change that gains most
+in the flow model. It ends where nothing gains, the latency is reached, or STEPS are done.
 """
 
 from collections.abc import Iterator
@@ -15,15 +15,34 @@ from .candidate import Candidate, Figures, figures
 from .layer_demand import layers
 
 STEPS = 4
+"""Changes at most, one after the other."""
 LEAST_GAIN = 0.01
 """Share of the latency that a step must gain."""
 MOST_ACCUMULATORS = 256
+"""Accumulators of a PE at most, which an input-stationary layer needs."""
 
 
 def refine(
     model: Model, candidate: Candidate, found: Figures, budget: Budget, steps: int = STEPS
 ) -> tuple[Candidate, Figures]:
-    """``candidate`` with less latency, and its figures."""
+    """Change a candidate so that its latency falls.
+
+    Parameters
+    ----------
+    model
+        The network.
+    candidate, found
+        Where to begin, and its figures.
+    budget
+        What must hold; its latency is where refinement ends.
+    steps
+        Changes at most.
+
+    Returns
+    -------
+    tuple
+        The candidate with less latency, and its figures; those given where nothing gains.
+    """
     for _ in range(steps):
         if budget.latency is not None and found.latency <= budget.latency:
             break
@@ -62,6 +81,7 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
 
 
 def _with(candidate: Candidate, n: int, npu: object, dataflow: object) -> Candidate:
+    """The candidate with another NPU in place ``n``, and other dataflows."""
     npus = list(candidate.npus)
     npus[n] = npu  # type: ignore[call-overload]
     return replace(candidate, npus=tuple(npus), dataflow=dataflow)

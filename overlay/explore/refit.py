@@ -1,9 +1,9 @@
 """Fit the area model anew: ``python -m bitloom.overlay.explore.refit [--designs N] [--jobs N] [--scheduler ADDRESS]``.
 
-Synthesises the sampled designs (samples.py), half a minute each on an idle core, fits coefficients to them and writes
-coefficients.json. Its error is that on designs which it was not fitted to: each design is tried with a model that was
-fitted to all others. What was synthesised is found again in the cache: a run that was interrupted goes on where it
-ended.
+It synthesises the sampled designs (samples.py), half a minute each on an idle core, fits coefficients to them and
+writes coefficients.json. The error in the file is that on designs which the model was not fitted to: each design is
+tried with a model that was fitted to all others. What was synthesised is found again in the cache, so that a run which
+was interrupted goes on where it ended.
 """
 
 import json
@@ -39,7 +39,22 @@ def synthesised(design: Design) -> tuple[Design, Area]:
 def refit(
     designs: int, workers: Workers, progress: Progress | None = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(coefficients, error of each design by a model that was fitted to the others)."""
+    """Synthesise sampled designs and fit the model to them.
+
+    Parameters
+    ----------
+    designs
+        How many.
+    workers
+        Who does the syntheses.
+    progress
+        Called with (designs done, all).
+
+    Returns
+    -------
+    tuple
+        Coefficients, and the error of each design by a model that was fitted to the others.
+    """
     tasks, measured = samples(designs, SEED), []
     for done, found in enumerate(workers.map(synthesised, tasks), 1):
         measured.append(found)
@@ -49,7 +64,7 @@ def refit(
 
 
 def judged(measured: list[tuple[Design, Area]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """(coefficients fitted to all, error of each design by a model that was fitted to the others)."""
+    """Coefficients fitted to all designs, and the error of each design by a model that was fitted to the others."""
     made = fitted(measured)
     tried = []
     for k, one in enumerate(measured):

@@ -8,16 +8,17 @@ import random
 from bitloom.hls_gen.design.npu import Design, Npu, cascade, least_acc_bits, pipeline, ring
 
 MOST_LANES = 400
-"""Of an NPU: keeps a synthesis below half a minute."""
+"""Lanes of an NPU at most, so that a synthesis takes less than half a minute."""
 
 
 def samples(count: int, seed: int) -> list[Design]:
-    """``count`` designs."""
+    """So many random designs; the same seed gives the same ones."""
     rng = random.Random(seed)
     return [_design(rng, f"sample_{seed}_{k}", integer=k % 5 == 4) for k in range(count)]
 
 
 def _design(rng: random.Random, name: str, integer: bool) -> Design:
+    """A random chain, with the integer engine or with the binary one."""
     chain = rng.choice([pipeline, pipeline, pipeline, cascade, ring])
     features = rng.choice([8, 8, 4])
     npus = chain([(_integer(rng, features) if integer else _binary(rng, k == 0)) for k in range(rng.randint(1, 3))])
@@ -28,6 +29,7 @@ def _design(rng: random.Random, name: str, integer: bool) -> Design:
 
 
 def _binary(rng: random.Random, first: bool) -> Npu:
+    """A random NPU of the binary engine; only the first of a chain reads bit planes."""
     planes = rng.choice([0, 8, 8, 4]) if first else 0
     kfp = (planes + 1) * rng.randint(1, 3) if planes else rng.choice([2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128])
     accumulate = rng.choice(["popcount"] * 8 + ["or", "both"]) if not planes else "popcount"
@@ -38,12 +40,13 @@ def _binary(rng: random.Random, first: bool) -> Npu:
 
 
 def _integer(rng: random.Random, bits: int) -> Npu:
+    """A random NPU of the integer engine, for features of so many bits."""
     npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 4, 8]), "shift_bits": 0}
     return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8]), "accumulators": rng.choice([1, 1, 16])})
 
 
 def _common(rng: random.Random, given: dict) -> Npu:
-    """The NPU with what is ``given``, and the rest."""
+    """An NPU with what is ``given``; the rest is random."""
     integer = given.get("engine") == "integer"
     kgp = rng.randint(1, max(1, min(24, (12 if integer else MOST_LANES) // given["kfp"])))
     ol = rng.choice([n for n in (1, 1, 2, 3, 4, 8) if n <= kgp])

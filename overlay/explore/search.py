@@ -1,45 +1,38 @@
 """The search: chains for a sweep of intervals, each tried in the flow model; of these the Pareto front.
 
+::
+
     intervals x prices --chain.py--> candidates --flow model, area model--> figures --budget--> front
                                                                             `--> the best, refined (refine.py)
 
-Prices stand for limits: where block RAM or lanes are over the budget, they are charged more, until they fit. Nothing is
-returned that fit, the compiler's plan and the flow model did not accept.
+Nothing is returned that ``size_memories``, the compiler's plan and the flow model did not accept.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from bitloom.golden.network import Model
-from bitloom.overlay.build.reference_designs import needs_integer
 
 from .budget import Budget
-from .candidate import Candidate, Figures, figures
-from .chain import Chain, Price, Segment
-from .layer_demand import LayerDemand, layers
+from .chain import Price
+from .layer_demand import layers
 from .refine import refine
+from .tries import FEW_NPUS, Row, Tries
 from .workers import Workers
 
-SHARES = (1.0, 0.985, 0.95, 0.9)
-"""Intervals that are tried for a rate, as shares of its interval: NPUs may wait for each other."""
 POINTS = 9
 """Intervals of a sweep."""
-SPAN = 64
-"""Of the slowest interval to the fastest."""
-ROUNDS = 5
-"""Attempts to bring a chain within its budget."""
 HALVINGS = 1
 """Times that the gap between the fastest interval that fits and the next shorter one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""
-FEW_NPUS = Price()
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
-"""An NPU costs about 900 LUTs beside its lanes; without that price there are more of them, so that less waits for
+"""An NPU costs about 900 LUTs beside its lanes. Without that price there are more of them, so that less waits for
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
 
 THIS_PROCESS = Workers()
 
+Task = tuple[int, Price]
 Progress = Callable[[int, int], None]
 
 
@@ -65,28 +58,17 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A candidate with its figures. asked : interval that the search was given."""
-
-    candidate: Candidate
-    figures: Figures
-    asked: int
-    fits: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON data."""
-        f = self.figures
-        return {"npus": len(self.candidate.npus), "cycles_per_frame": f.cycles, "latency_cycles": f.latency,
-                "lanes": f.lanes, "lut": f.area.lut, "lutram": f.area.lutram, "ff": f.area.ff,
-                "bram36": f.area.bram36, "dsp": f.area.dsp, "fits": self.fits,
-                "foldings": self.candidate.to_dict()}  # fmt: skip
-
-
-@dataclass(frozen=True)
 class Explored:
-    """front : rows that no other beats in both LUTs and cycles, fastest first; those of the budget where there are any.
-    best : what the budget asks for, None where nothing found fits it: the fastest, or if a rate is asked for, the
-    smallest."""
+    """What a search found.
+
+    Attributes
+    ----------
+    front
+        Rows that no other beats in both LUTs and cycles, fastest first: those within the budget, where there are any.
+    best
+        What the budget asks for: the fastest row, or the smallest one if a rate is asked for. None where nothing that
+        was found keeps to the budget.
+    """
 
     front: tuple[Row, ...]
     best: Row | None
@@ -136,44 +118,58 @@ def explore(
         design = found.best.candidate.design(model)
     """
     effort = effort or Effort()
-    made = layers(model, map_order)
-    search = Search(model, made, budget, stream_bits, map_order)
-    sweep = [
-        (interval, price)
-        for k, interval in enumerate(search.intervals(effort.points))
-        for price in PRICES[: 3 - k // 3 * (budget.cycles is None)]  # fewer prices the longer the interval of a sweep
-    ]
+    tries = Tries(model, layers(model, map_order), budget, stream_bits, map_order)
+    sweep = _sweep(tries, effort)
     prices = PRICES[:2] if effort.halvings <= HALVINGS else PRICES
-    total, done = len(sweep) + effort.halvings * len(prices) + 1, 0
-
-    def tried(tasks: Sequence[tuple[int, Price]]) -> list[Row]:
-        nonlocal done
-        found = list[Row]()
-        for part in effort.workers.map(search.rows, tasks):
-            found, done = found + part, done + 1
-            if progress is not None:
-                progress(done, total)
-        return found
-
-    rows = tried(sweep)
+    count = _Counter(len(sweep) + effort.halvings * len(prices) + 1, progress)
+    rows = list(count.rows(effort.workers, tries, sweep))
     if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
     for _ in range(effort.halvings):
         interval = between_fitting(rows, budget)
         if interval is None:
             break
-        rows += tried([(interval, price) for price in prices])
+        rows += count.rows(effort.workers, tries, [(interval, price) for price in prices])
     fitting = [row for row in rows if row.fits]
     fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
-    best = _best(fitting, budget)
-    front = pareto(fitting or rows)
-    if progress is not None:
-        progress(total, total)
-    return Explored(tuple(front), best)
+    count.end()
+    return Explored(tuple(pareto(fitting or rows)), _best(fitting, budget))
+
+
+def _sweep(tries: Tries, effort: Effort) -> list[Task]:
+    """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with."""
+    free = tries.budget.cycles is None
+    return [
+        (interval, price)
+        for k, interval in enumerate(tries.intervals(effort.points))
+        for price in PRICES[: 3 - k // 3 * free]
+    ]
+
+
+class _Counter:
+    """Counts tasks that are done, for a progress bar."""
+
+    def __init__(self, total: int, progress: Progress | None):
+        self._total, self._progress, self._done = total, progress, 0
+
+    def rows(self, workers: Workers, tries: Tries, tasks: Sequence[Task]) -> Iterator[Row]:
+        """What the tasks give, counted one by one."""
+        for found in workers.map(tries.rows, tasks):
+            self._done += 1
+            self._tell(self._done)
+            yield from found
+
+    def end(self) -> None:
+        """All is done, also where fewer halvings were needed."""
+        self._tell(self._total)
+
+    def _tell(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(done, self._total)
 
 
 def pareto(rows: Iterable[Row]) -> list[Row]:
-    """Rows that no other beats or equals in both LUTs and cycles, fastest first."""
+    """The rows that no other beats or equals in both LUTs and cycles, fastest first."""
     front: list[Row] = []
     for row in sorted(rows, key=lambda r: (r.figures.cycles, r.figures.lut, r.figures.latency)):
         if not front or row.figures.lut < front[-1].figures.lut:
@@ -188,6 +184,7 @@ def _merit(row: Row, budget: Budget) -> tuple[float, float]:
 
 
 def _best(fitting: Sequence[Row], budget: Budget) -> Row | None:
+    """The row of those that fit that the budget asks for, None if there is none."""
     return min(fitting, key=lambda row: _merit(row, budget), default=None)
 
 
@@ -197,7 +194,13 @@ def _late_at_most(row: Row, budget: Budget) -> bool:
 
 
 def between_fitting(rows: Sequence[Row], budget: Budget) -> int | None:
-    """The interval midway between the fastest one that fits and the slowest below it; None where there is none."""
+    """The interval midway between the fastest one that fits and the slowest below that.
+
+    Returns
+    -------
+    int or None
+        None where a rate is asked for, nothing fits, or there is no interval between the two.
+    """
     if budget.cycles is not None:
         return None
     fits = {row.asked for row in rows if _late_at_most(row, budget)}
@@ -209,7 +212,10 @@ def between_fitting(rows: Sequence[Row], budget: Budget) -> int | None:
 
 
 def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> Row | None:
-    """A row that would be better than ``best`` but for its latency, refined until it keeps to it; None if none does."""
+    """The best row that fails only by its latency, refined until it keeps to it.
+
+    Rows that are no better than ``best`` are not looked at; None where none comes down to the latency.
+    """
     near = {
         _merit(row, budget): row
         for row in rows
@@ -220,102 +226,3 @@ def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None
         if budget.holds(found):
             return Row(candidate, found, row.asked, True)
     return None
-
-
-class Search:
-    """The search's data, and what is done for one interval; can be sent to another process."""
-
-    def __init__(self, model: Model, made: Sequence[LayerDemand], budget: Budget, stream_bits: int, map_order: str):
-        self.model, self.budget, self.map_order, self.stream_bits = model, budget, map_order, stream_bits
-        self.chain = Chain(made, stream_bits, feature_bits(model, made))
-        self._macs = sum(layer.macs for layer in made)
-        self._seen: dict[tuple[Segment, ...], tuple[Candidate, Figures] | None] = {}
-
-    def intervals(self, points: int) -> list[int]:
-        """Intervals to try: the rate that is asked for, or a sweep from the fastest one on."""
-        if self.budget.cycles is not None:
-            return [int(self.budget.cycles * share) for share in SHARES]
-        fastest = self.fastest()
-        return [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
-
-    def fastest(self) -> int:
-        """A short interval: of the layer with most taps, one cycle a tap, or as fast as a frame comes in."""
-        least = max(max(layer.taps_in_all, layer.pool_taps) for layer in self.chain.layers)
-        while self.chain.cheapest(least, FEW_NPUS) is None:
-            least = least * 5 // 4 + 1
-            if least > 1 << 40:
-                raise ValueError(f"{self.model.network.name}: no folding was found")
-        return least
-
-    def rows(self, task: tuple[int, Price]) -> list[Row]:
-        """What is found for an interval, with prices that rise until the budget holds and fall again as far as it does;
-        and with more NPUs where they wait too long for each other."""
-        interval, price = task
-        out = list[Row]()
-        cheap, dear = price, None
-        for _ in range(ROUNDS):
-            runs = self.chain.cheapest(interval, price)
-            made = None if runs is None else self._figures(tuple(runs))
-            if made is None:
-                break
-            candidate, found = made
-            excess = self.budget.excess(found)
-            out.append(Row(candidate, found, interval, not excess))
-            if self.budget.lanes is not None and self._macs > self.budget.lanes * interval:
-                break  # no folding does it with so few lanes
-            over = excess.keys() & STEPS.keys()
-            if over:
-                cheap = price
-                price = _raised(price, over) if dear is None else _between(price, dear)
-            elif "cycles" in excess and price.npu > -LAST_WAITING:
-                cheap = price = replace(price, npu=price.npu - WAITING)
-            elif price != cheap:
-                dear = price
-                price = _between(cheap, dear)
-            else:
-                break
-        return out
-
-    def _figures(self, runs: tuple[Segment, ...]) -> tuple[Candidate, Figures] | None:
-        if runs not in self._seen:
-            candidate = candidate_of(self.model.network.name, runs, self.stream_bits, self.map_order)
-            found = figures(self.model, candidate)
-            self._seen[runs] = None if found is None else (candidate, found)
-        return self._seen[runs]
-
-
-WAITING, LAST_WAITING = 700.0, 2_000.0
-"""What an NPU is made cheaper by where NPUs wait for each other: with more of them less work lies on each."""
-STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
-"""First price of what is over its limit, in LUTs."""
-
-
-def _raised(price: Price, over: Iterable[str]) -> Price:
-    """A price at which what is over its limit costs twice as much."""
-    return replace(price, **{key: max(STEPS[key], 2 * getattr(price, key)) for key in over})
-
-
-def _between(low: Price, high: Price) -> Price:
-    return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
-
-
-def candidate_of(name: str, runs: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
-    """The candidate of a chain."""
-    mapping = [k for k, run in enumerate(runs) for _ in range(run.first, run.last + 1)]
-    return Candidate(name, tuple(run.npu for run in runs), tuple(mapping), stream_bits, map_order)
-
-
-def feature_bits(model: Model, made: Sequence[LayerDemand]) -> int:
-    """Width of the features of all maps: of the binary engine 1, of the integer engine what all need."""
-    from bitloom.hls_gen.compiler.lowering import lower_integer
-
-    if not needs_integer(model):
-        return 1
-    weight_bits = max(layer.weight_bits for layer in made)
-    for bits in range(2, 9):
-        try:
-            lower_integer(model, bits, weight_bits)
-        except ValueError:
-            continue
-        return bits
-    return 8

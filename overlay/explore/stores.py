@@ -9,14 +9,28 @@ from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
 
 SUMS = "sums"
-"""The accumulators of the PEs."""
+"""Name of the accumulators in the PEs."""
 ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
-"""Loadable memories that are read at once."""
+"""Loadable memories whose row is there in the cycle of its address."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """``times`` memories of ``depth`` words of ``width`` bits."""
+    """Equal memories side by side.
+
+    Attributes
+    ----------
+    name
+        What they hold.
+    width, depth
+        Bits of a row, and rows.
+    latency
+        Cycles of a read: 0 or 1.
+    times
+        How many there are.
+    style
+        The attribute ram_style.
+    """
 
     name: str
     width: int
@@ -60,7 +74,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
 
 
 def counter_rows(design: Design) -> int:
-    """Rows of the memory of the design's counters."""
+    """Rows of the memory that holds the design's counters."""
     return 1 << max(2, (len(counter_names(design)) - 1).bit_length())
 
 

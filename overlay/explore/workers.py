@@ -1,7 +1,7 @@
-"""Who does the jobs: this process, several on this machine, or a Dask cluster.
+"""Who does the tasks of a search: this process, several on this machine, or a Dask cluster.
 
-The jobs of a search take a second each, those of a refit (synthesis) up to half a minute; the order of what comes back
-is that of the tasks.
+A task of a search takes a second, one of a refit (a synthesis) up to half a minute. Results come back in the order of
+the tasks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,11 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 NO_DASK = "--scheduler needs dask.distributed: pip install 'bitloom[cluster]'"
+"""What to install for a cluster."""
 
 
 @dataclass(frozen=True)
 class Workers:
-    """jobs : processes.  scheduler : address of a Dask scheduler, or None."""
+    """Who does tasks.
+
+    Attributes
+    ----------
+    jobs
+        Processes on this machine.
+    scheduler
+        Address of a Dask scheduler, whose workers are used instead; None: this machine.
+
+    Raises
+    ------
+    ValueError
+        If ``jobs`` is below 1.
+    """
 
     jobs: int = 1
     scheduler: str | None = None
@@ -24,7 +38,15 @@ class Workers:
             raise ValueError(f"workers: jobs must be >= 1, got {self.jobs}")
 
     def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        """``work`` of every task, in their order. ``work`` and tasks are pickled where others do them."""
+        """Results of ``work`` on every task, in their order.
+
+        ``work`` and the tasks are pickled where another process does them.
+
+        Raises
+        ------
+        ImportError
+            If a scheduler is given and Dask is missing.
+        """
         if self.scheduler is not None:
             yield from self._cluster(work, tasks)
         elif self.jobs > 1:
@@ -34,6 +56,7 @@ class Workers:
             yield from map(work, tasks)
 
     def _cluster(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+        """The same on a Dask cluster."""
         try:
             from distributed import Client
         except ImportError:

@@ -17,7 +17,8 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, Figures, figures
 from bitloom.overlay.explore.chain import Chain, Price, splits
 from bitloom.overlay.explore.layer_demand import layers
-from bitloom.overlay.explore.search import Effort, Row, between_fitting, candidate_of, explore, pareto
+from bitloom.overlay.explore.search import Effort, between_fitting, explore, pareto
+from bitloom.overlay.explore.tries import Row, candidate_of
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.errors import value_error

@@ -92,7 +92,7 @@ def train(
 ) -> Model:
     """Train a network and fold what it learned to integers.
 
-    Parameters and errors are those of `fit`.
+    For parameters and errors see `fit`.
 
     Returns
     -------

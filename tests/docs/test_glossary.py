@@ -20,7 +20,13 @@ ABOLISHED = (
     r"--order\b",
 )
 """Words of before, as regular expressions."""
-OLD_NAMES = ("cli/old_names.py", "cli/test_old_names.py", "cli/options.py", "docs/test_glossary.py", "training/train.py")
+OLD_NAMES = (
+    "cli/old_names.py",
+    "cli/test_old_names.py",
+    "cli/options.py",
+    "docs/test_glossary.py",
+    "training/train.py",
+)
 """Files that must name them; a network, unlike a design, is fitted to its training images."""
 
 

@@ -1,0 +1,318 @@
+"""One-line breaks of the sources that the tests must catch: ``python -m tests.mutants``.
+
+    python -m tests.mutants                     # those that are not known to be caught, one after another
+    python -m tests.mutants --only window       # those whose name or file has this text; may be given again
+    python -m tests.mutants --list              # what there is
+    python -m tests.mutants --again             # also those that are known to be caught
+
+Each mutant changes one place of one file, in a copy of the tree, and runs only the tests that are named beside it. The
+script fails where a mutant survives, where the old text does not stand in its file exactly once, and where the named
+tests can't be run. What was caught is noted in build/mutants.json under a digest of the mutant, its file and its tests,
+so a second call goes on where the first one ended, and a changed file is tried again.
+
+The tests named here must catch the break, so they are to be sharp and quick; that they pass without it is what the
+tiers show.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.paths import ROOT
+
+NOTES = ROOT / "build" / "mutants.json"
+FOLDERS = ("golden", "hls_gen", "driver", "overlay", "boards", "notebooks", "src", "tests")
+FILES = ("pyproject.toml", "README.md")
+LIMIT_SECONDS = 1800
+CAUGHT, SURVIVED = 1, 0
+"""Exit statuses of pytest that are verdicts; others are mistakes in this file."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A break.
+
+    Attributes
+    ----------
+    file : str
+        From the root of the repository.
+    old, new : str
+        What stands in the file exactly once, and what takes its place.
+    tests : tuple of str
+        Arguments of pytest, files relative to tests/: of these tests one must fail.
+    """
+
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """File, and what was there."""
+        return f"{self.file}: {self.old.strip()}"
+
+    @property
+    def digest(self) -> str:
+        """Of all that the verdict hangs on but the rest of the sources."""
+        files = [ROOT / self.file, *(ROOT / "tests" / test.partition("::")[0] for test in self.tests)]
+        texts = [path.read_text(encoding="utf-8") for path in files if path.is_file()]
+        return hashlib.sha256(repr((self.old, self.new, self.tests, texts)).encode()).hexdigest()[:16]
+
+    def broken(self) -> str:
+        """The file's text with the break."""
+        text = (ROOT / self.file).read_text(encoding="utf-8")
+        count = text.count(self.old)
+        if count != 1:
+            raise ValueError(f"{self.file}: the old text must stand there once, found {count} times: {self.old!r}")
+        return text.replace(self.old, self.new)
+
+
+def of(file: str, tests: str, *breaks: tuple[str, str]) -> list[Mutant]:
+    """Mutants of one file that the same tests, words of a line, must catch."""
+    return [Mutant(file, old, new, tuple(tests.split())) for old, new in breaks]
+
+
+MUTANTS = [
+    # golden: layers, packing, windows, file
+    *of("golden/layers/conv.py", "golden/layers/test_conv.py",
+        ("match |= (features", "match &= (features"),
+        ("return min(corners), max(corners)", "return corners[0], corners[-1]"),
+        ("return np.where(match, 1, -1)", "return np.where(match, 1, 0)")),
+    *of("golden/layers/pool.py", "golden/layers/test_pool.py",
+        ("np.abs(total) + count) //", "np.abs(total)) //"),
+        ("np.iinfo(x.dtype).min)", "0)")),
+    *of("golden/layers/requantise.py", "golden/layers/test_requantise.py",
+        ("half = (1 << shift) >> 1", "half = (1 << shift) >> 2"),
+        ("while shift and multiplier % 2 == 0", "while multiplier % 2 == 0 and shift > 1"),
+        ("return 0 if self.relu else", "return 1 if self.relu else")),
+    *of("golden/layers/threshold.py", "golden/layers/test_threshold.py",
+        ("direction[:, None] >= threshold", "direction[:, None] > threshold")),
+    *of("golden/layers/accumulate.py", "golden/layers/test_accumulate.py",
+        ("1 - (a ^ b)", "a ^ b"),
+        ('beats + (self.structure == "collect")', "beats")),
+    *of("golden/layers/batch_norm.py", "golden/layers/test_batch_norm.py",
+        ("return (y >= 0)", "return (y > 0)")),
+    *of("golden/packing.py", "golden/test_packing.py",
+        ("> limits)", ">= limits)"),
+        ("weights[-1] = -weights[-1]", "weights[-1] = weights[-1]"),
+        ("full = np.full((*bits.shape[:-1], words * word_bits), filler, np.uint8)",
+         "full = np.full((*bits.shape[:-1], words * word_bits), 0, np.uint8)")),
+    *of("golden/window.py", "golden/test_window.py",
+        ("(x < width)", "(x <= width)"),
+        ("- kw) // sx + 1", "- kw) // sy + 1"),
+        ("if max(top, bottom) >= kh", "if max(top, bottom) > kh")),
+    *of("golden/encoding.py", "golden/test_encoding.py",
+        ("return 2 if self.kind", "return 1 if self.kind")),
+    *of("golden/kernels/tiled/cpu.py", "golden/kernels/tiled/test_cpu.py",
+        ("threshold.astype(np.int64), 2)", "threshold.astype(np.int64) - 1, 2)"),
+        ("return possible[possible.index(fastest) :]", "return possible")),
+    *of("golden/kernels/cache.py", "golden/kernels/test_cache.py",
+        ("for used, size, path in sorted(aged)", "for used, size, path in sorted(aged, reverse=True)")),
+    # compiler: lowering, schedule, plan, layout, mapping, flow
+    *of("hls_gen/compiler/lowering_binary.py", "hls_gen/compiler/test_lowering.py",
+        ("powers[-1] = -powers[-1]", "powers[-1] = powers[-1]"),
+        ("np.where(weight < 0, -1, 1)", "np.where(weight <= 0, -1, 1)")),
+    *of("hls_gen/compiler/lowering_integer.py",
+        "hls_gen/compiler/test_lowering.py hls_gen/compiler/test_lowering_kinds.py",
+        ("return min(low + min(bias), *bias)", "return min(low, *bias)")),
+    *of("hls_gen/compiler/schedule/order.py", "hls_gen/compiler/test_schedule.py",
+        ("np.flatnonzero(first >= 0)", "np.flatnonzero(first > 0)"),
+        ("best = min(compared", "best = max(compared")),
+    *of("hls_gen/compiler/schedule/tables.py", "hls_gen/compiler/test_schedule.py",
+        ("return int((newest - self.index).max()) + 1", "return int((newest - self.index).max())")),
+    *of("hls_gen/compiler/schedule/raster.py", "hls_gen/compiler/test_schedule_raster.py",
+        ("return lead - axis.step, room - axis.step, at", "return lead - axis.step, room, at")),
+    *of("hls_gen/compiler/layout.py", "hls_gen/compiler/test_layout.py",
+        ("codes = [*range(planes - 1), -planes, 0]", "codes = [*range(planes - 1), planes, 0]"),
+        ("order = [0, planes, *range(1, planes)]", "order = [0, *range(1, planes), planes]")),
+    *of("hls_gen/compiler/mapping.py", "hls_gen/compiler/test_mapping.py",
+        ("there == (here + 1) % len(geometries)", "there == here + 1"),
+        ("work = max(busiest, sum(", "work = max(0, sum(")),
+    *of("hls_gen/compiler/streamed_weights.py", "hls_gen/compiler/test_streamed_weights.py",
+        ("base=(0, *ends[:-1])", "base=(0, *ends[1:])")),
+    *of("hls_gen/compiler/flow/streams.py", "hls_gen/compiler/test_flow_streams.py",
+        ("cycle = out + 2", "cycle = out + 1")),
+    *of("hls_gen/compiler/flow/gearbox.py",
+        "hls_gen/compiler/test_flow_streams.py hls_gen/compiler/test_flow_of_plan.py",
+        ("cycle = max(cycle, self._free)", "cycle = max(cycle, 0)")),
+    *of("hls_gen/compiler/flow/size.py", "hls_gen/compiler/test_flow_size.py",
+        ("low = middle + 1", "low = middle + 2")),
+    # design: headers, packets, registers, timing
+    *of("hls_gen/design/headers.py", "hls_gen/design/test_packets.py",
+        ("return ~(word0 ^ address ^ length) & MASK", "return (word0 ^ address ^ length) & MASK"),
+        ("int(self.last) << 4", "int(self.last) << 5")),
+    *of("hls_gen/design/packets.py", "hls_gen/design/test_packets.py",
+        ("header.address + header.length > found[0].depth", "header.address + header.length > found[0].depth + 1"),
+        ("rows[i] |= target.at(number)", "rows[i] = target.at(number)")),
+    *of("hls_gen/design/registers.py", "hls_gen/rtl/test_registers.py hls_gen/rtl/test_generate.py",
+        ("NPU_BASE, NPU_STRIDE = 0x100, 0x40", "NPU_BASE, NPU_STRIDE = 0x100, 0x20")),
+    *of("hls_gen/design/gearbox.py", "hls_gen/compiler/test_layout.py hls_gen/design",
+        ("return -(-count // self.together) * self.pieces", "return count // self.together * self.pieces")),
+    *of("hls_gen/design/timing.py", "hls_gen/rtl/test_divide.py hls_gen/rtl/test_pe_integer.py hls_gen/rtl/test_pe.py",
+        ("DIVIDE_LATENCY = 4", "DIVIDE_LATENCY = 5"),
+        ("return 3 + sum_stages(npu)", "return 4 + sum_stages(npu)")),
+    # rtl: a file of each folder
+    *of("hls_gen/rtl/primitives/fifo.py", "hls_gen/rtl/test_fifo.py",
+        ("eq(row, depth - 1), 0", "eq(row, depth - 2), 0"),
+        ("b.on(put & ~get, (level", "b.on(put, (level"),
+        ("in_ready.assign(~eq(level, depth))", "in_ready.assign(~eq(level, depth - 1))")),
+    *of("hls_gen/rtl/primitives/gearbox.py", "hls_gen/rtl/test_gearbox.py",
+        ("eq(place, count - 1) | last", "eq(place, count - 1)"),
+        ("out_last.assign(is_last & final)", "out_last.assign(is_last)")),
+    *of("hls_gen/rtl/primitives/ping_pong.py", "hls_gen/rtl/test_ping_pong.py",
+        ("put & any_of(in_last, eq(write_word, chunk_last_word))", "put & eq(write_word, chunk_last_word)")),
+    *of("hls_gen/rtl/primitives/counters.py", "hls_gen/rtl/test_registers.py",
+        ("init=count + 1)", "init=count - 1)")),
+    *of("hls_gen/rtl/array/pe_or.py", "hls_gen/rtl/test_accumulate.py -k or",
+        ("~(features ^ weights)", "(features ^ weights)")),
+    *of("hls_gen/rtl/array/popcount_planes.py", "hls_gen/rtl/test_popcount_planes.py -k test_simulated",
+        ("if g == planes - 1 and n > 3:", "if g == planes - 1 and n > 4:")),
+    *of("hls_gen/rtl/array/pe_integer.py", "hls_gen/rtl/test_pe_integer.py",
+        ("[sign_extend(t, npu.acc_bits) for t in", "[resize(t, npu.acc_bits) for t in")),
+    *of("hls_gen/rtl/pool/pool.py", "hls_gen/rtl/test_pool.py",
+        ('choose(here["first"], 0, so_far, npu.pfp)', "so_far"),),
+    *of("hls_gen/rtl/pool/divide.py", "hls_gen/rtl/test_divide.py",
+        ("Cat(size, const(0, 1)) + resize(count, w + 1)", "Cat(size, const(0, 1))")),
+    *of("hls_gen/rtl/results/threshold.py", "hls_gen/rtl/test_results.py",
+        ("signed_at_least(value, limit)", "signed_at_least(limit, value)")),
+    *of("hls_gen/rtl/results/requantise.py", "hls_gen/rtl/test_requantise.py",
+        ("power - down, 0, wide", "power, 0, wide")),
+    *of("hls_gen/rtl/shell/binariser.py", "hls_gen/rtl/test_binariser.py",
+        ("sign_extend(feature, w + 1)", "resize(feature, w + 1)"),
+        ("choose(eq(row, last), 0,", "choose(eq(row, 0), 0,")),
+    *of("hls_gen/rtl/sequencer/weights.py", "hls_gen/rtl/test_streamed_weights.py",
+        ('opens & ~b.input("weights_there")', 'opens & b.input("weights_there")')),
+    *of("hls_gen/rtl/sequencer/writer.py", "hls_gen/rtl/test_sequencer.py",
+        ("write & eq(left, 1)", "write & eq(left, 2)")),
+    *of("hls_gen/rtl/sequencer/raster.py", "hls_gen/rtl/test_raster.py",
+        ("lead > row.stride", "lead >= row.stride")),
+    # driver
+    *of("driver/waiting.py", "driver/test_waiting.py",
+        ('found[n] = ((n - 1) % count, "words of")', 'found[n] = ((n + 1) % count, "words of")')),
+    *of("driver/registers.py", "driver/test_registers.py driver/test_accelerator.py",
+        ("value & ~target.at(-1) | target.at(content)", "value | target.at(content)"),
+        ("(value - self._seen[name]) & 0xFFFFFFFF", "value - self._seen[name]")),
+    *of("driver/dma.py", "driver/test_accelerator.py",
+        ("return bool(status & IDLE)", "return True"),
+        ("self._dma.mmio.write(RECEIVE + STATUS, INTERRUPT)", "self._dma.mmio.read(RECEIVE + STATUS)")),
+    *of("driver/link.py", "driver/test_accelerator.py driver/test_overlay.py",
+        ("if digest != self.manifest.digest[:32]:", "if False:"),
+        ("if len(found) != 1:", "if not found:")),
+    *of("driver/accelerator.py", "driver/test_accelerator.py",
+        ('self.registers.set("CONTROL", CLEAR_COUNTERS=1)', "self.registers.dump()")),
+    *of("driver/frames.py", "driver/test_frames.py",
+        ("if place - begin > self._limit:", "if place - begin >= self._limit:")),
+    # overlay
+    *of("overlay/virtual/board/dma.py", "overlay/virtual/test_board.py",
+        ("self.status &= ~(value & ALL_IRQ)", "self.status &= ~value"),
+        ("if length % self.word_bytes or self.address % self.word_bytes:", "if length % self.word_bytes:")),
+    *of("overlay/virtual/board/memory.py", "overlay/virtual/test_board.py",
+        ("if before + extent == start:", "if before + extent == start + 1:"),
+        ("if start <= address and address + nbytes <= start + length:", "if start <= address:")),
+    *of("overlay/virtual/board/interrupts.py", "overlay/virtual/test_board.py",
+        ("self._enabled |= value", "self._enabled = value")),
+    *of("overlay/area/netlist.py", "overlay/area/test_area.py -k not(synthesis)",
+        ('1 if "36" in kind else 2', "1"),
+        ('quarters = 1 if kind == "CARRY4"', 'quarters = 2 if kind == "CARRY4"')),
+    *of("overlay/explore/memory.py", "overlay/explore/test_explore_memory.py",
+        ("banks = -(-depth // kind.depth)", "banks = depth // kind.depth + 1")),
+    *of("overlay/explore/budget.py", "overlay/explore/test_explore_search.py overlay/explore/test_explore_command.py",
+        ("values[key] > limit}", "values[key] >= limit}")),
+    *of("overlay/platform/hwh.py",
+        "overlay/virtual/test_simulation_overlay.py overlay/platform/vivado/test_build_tcl.py",
+        ("offset = f\"0x{register['offset']:X}\"", "offset = f\"{register['offset']:X}\"")),
+    *of("overlay/show/report/roofline.py", "overlay/show/report/test_numbers.py",
+        ("stream = design.stream_bits / 8", "stream = design.stream_bits / 4")),
+    *of("overlay/show/report/measure.py", "overlay/show/report/test_numbers.py",
+        ("half = self.frames // 2", "half = 1")),
+    *of("overlay/cli/show.py", "overlay/cli/test_show.py",
+        ("return sum(widths) + 3 * len(widths) + 1", "return sum(widths) + 3 * len(widths)"),
+        ("if columns.isdigit() and int(columns):", "if False:")),
+    *of("overlay/study/map_orders.py", "overlay/study/test_bench.py -k orders",
+        ('tuples = table.capacity(table.stage.kind == "conv")', "tuples = table.capacity(False)")),
+]  # fmt: skip
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the tree in ``folder``."""
+    tree = folder / "tree"
+    tree.mkdir()
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copy(ROOT / name, tree / name)
+    return tree
+
+
+def verdict(mutant: Mutant, tree: Path) -> int:
+    """Exit status of the mutant's tests in ``tree``, which is as before afterwards; a test that hangs has failed."""
+    path = tree / mutant.file
+    text = path.read_bytes()
+    words = zip(mutant.tests, ("", *mutant.tests))  # each with the one before
+    tests = [word if "-k" in (word, before) else f"tests/{word}" for word, before in words]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    path.write_text(mutant.broken(), encoding="utf-8")
+    try:
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT_SECONDS)
+        return done.returncode
+    except subprocess.TimeoutExpired:
+        return CAUGHT
+    finally:
+        path.write_bytes(text)
+
+
+def noted() -> dict[str, str]:
+    """Digest of each mutant that was caught -> its name."""
+    return json.loads(NOTES.read_text(encoding="utf-8")) if NOTES.is_file() else {}
+
+
+def chosen(texts: Sequence[str]) -> list[Mutant]:
+    """Mutants with one of ``texts`` in their name, all where there are none."""
+    return [mutant for mutant in MUTANTS if not texts or any(text in mutant.name for text in texts)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description="Breaks that the tests must catch.")
+    parser.add_argument("--only", action="append", default=[], help="mutants with this text in their name")
+    parser.add_argument("--again", action="store_true", help="also those that are known to be caught")
+    parser.add_argument("--list", action="store_true", help="only print the mutants")
+    asked = parser.parse_args(arguments)
+    mutants = chosen(asked.only)
+    for mutant in mutants:
+        mutant.broken()
+    if asked.list:
+        print(*(f"{mutant.name} -> {mutant.new.strip()}" for mutant in mutants), sep="\n")
+        return 0
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="bitloom-mutants-") as folder:
+        tree = copied(Path(folder))
+        for mutant in mutants:
+            if mutant.digest in noted() and not asked.again:
+                print(f"known     {mutant.name}", flush=True)
+                continue
+            begin = time.monotonic()
+            status = verdict(mutant, tree)
+            word = {CAUGHT: "caught", SURVIVED: "SURVIVED"}.get(status, f"ERROR {status}")
+            print(f"{word:9} {time.monotonic() - begin:5.0f} s  {mutant.name}", flush=True)
+            if status == CAUGHT:
+                NOTES.parent.mkdir(exist_ok=True)
+                NOTES.write_text(json.dumps(noted() | {mutant.digest: mutant.name}, indent=1), encoding="utf-8")
+            failed += status != CAUGHT
+    print(f"{len(mutants) - failed} of {len(mutants)} caught")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

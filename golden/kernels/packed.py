@@ -48,10 +48,26 @@ def forward(
     batch: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Array:
-    """`Model.forward`, fast: (N, H, W, C) integers -> (N, H', W', C') int64.
+    """The same as `Model.forward`, fast.
 
-    batch : images at a time, >= 1; by default as many as 32 MiB of windows hold.
-    progress : called with (images done, N) after each batch.
+    Parameters
+    ----------
+    model : Model
+    images : (N, H, W, C) integers
+        Of the network's input map.
+    batch : int, optional
+        Images at a time, >= 1; by default `default_batch`, as many as 32 MiB of windows hold.
+    progress : callable, optional
+        Called with the number of images that are done, and N, after each batch.
+
+    Returns
+    -------
+    (N, H', W', C') int64
+
+    Raises
+    ------
+    ValueError
+        If the images are not of the input map, or batch is below 1.
     """
     parts = [np.empty((0, *model.network.output.shape), np.int64)]
     done = 0
@@ -64,7 +80,10 @@ def forward(
 
 
 def trace(model: Model, images: Array, *, batch: int | None = None) -> list[Array]:
-    """`Model.trace`, fast: every layer's output, each (N, H', W', C') int64."""
+    """The same as `Model.trace`, fast: every layer's output, each (N, H', W', C') int64.
+
+    Parameters and errors are those of `forward`.
+    """
     parts = [[np.empty((0, *model.network.maps[layer.name].shape), np.int64)] for layer in model.network.layers]
     for outputs in _batches(model, images, batch):
         for part, output in zip(parts, outputs):
@@ -73,7 +92,7 @@ def trace(model: Model, images: Array, *, batch: int | None = None) -> list[Arra
 
 
 def default_batch(model: Model) -> int:
-    """Images whose largest matrix of windows has at most `COLUMNS` values; at least 1."""
+    """The number of images whose largest matrix of windows has at most `COLUMNS` values; at least 1."""
     network, values = model.network, []
     for layer in network.layers:
         target = network.maps[layer.name]

@@ -30,7 +30,7 @@ READ: dict[str, tuple[Callable[[], Network], str]] = {
 
 
 def data_folder() -> Path:
-    """Where trained networks and recorded data are looked for; it need not exist."""
+    """The folder where trained networks and recorded data are looked for; it need not exist."""
     return Path(os.environ.get("BITLOOM_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
@@ -40,7 +40,22 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Model:
-    """The network of that name; ValueError if there is none, or if its trained file is damaged."""
+    """Make or read a network that comes along.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If there is no such network, or if its trained file is damaged.
+    """
     _check(name)
     if name in READ:
         network, file_name = READ[name]
@@ -50,8 +65,19 @@ def load(name: str) -> Model:
 
 
 def source(name: str) -> str:
-    """Where the weights come from that `find` gives: ``trained, from <file>``, ``seeded weights`` and, where a file is
-    absent, which, or ``model file <path>``."""
+    """Say where the weights come from that `find` gives.
+
+    Parameters
+    ----------
+    name : str
+        As of `find`.
+
+    Returns
+    -------
+    str
+        ``trained, from <file>``; ``seeded weights``, with the name of the trained file if that is absent; or
+        ``model file <path>``.
+    """
     if Path(name).suffix == ".npz":
         return f"model file {name}"
     _check(name)
@@ -62,7 +88,7 @@ def source(name: str) -> str:
 
 
 def find(name: str) -> Model:
-    """A network of ours by name, or the model file (.npz) at that path."""
+    """A network that comes along, by one of `names`, or the model in a file, by the file's path (.npz)."""
     return file.load(Path(name)) if Path(name).suffix == ".npz" else load(name)
 
 

@@ -48,7 +48,7 @@ Arrays = dict[str, dict[str, Array]]
 
 
 def cnv() -> Network:
-    """CNV: the input is signed 8 bit (`cnv_images`), the output 10 signed sums, the largest of which is the class."""
+    """The network CNV: it reads signed 8 bit (`cnv_images`) and gives 10 signed sums; the largest one is the class."""
     layers: list[Layer] = []
     for i, channels in enumerate((64, 64, 128, 128, 256, 256)):
         layers += [Conv(name=f"conv_{i}", out_channels=channels, kernel=(3, 3)), Threshold(name=f"threshold_{i}")]
@@ -62,7 +62,7 @@ def cnv() -> Network:
 
 
 def lfc() -> Network:
-    """LFC: the input is bipolar (`lfc_images`), the output 10 bipolar values; `highest_set_class` is the board's."""
+    """The network LFC: it reads bipolar bits (`lfc_images`) and gives 10 bipolar values (`highest_set_class`)."""
     layers: list[Layer] = []
     for i, channels in enumerate((1024, 1024, 1024, 10)):
         layers += [Dense(name=f"dense_{i}", out_channels=channels), Threshold(name=f"threshold_{i}")]
@@ -71,26 +71,50 @@ def lfc() -> Network:
 
 
 def cnv_images(pixels: Array) -> Array:
-    """(N, 32, 32, 3) uint8 RGB -> the input of CNV, int8 in units of 2^-7."""
+    """Turn (N, 32, 32, 3) uint8 RGB pixels into the input of CNV: int8 of the same shape, in units of 2^-7."""
     scaled = np.floor((2 * pixels.astype(np.float64) / 255 - 1) * 128 + 0.5)
     clipped: Array = np.clip(scaled, -128, 127).astype(np.int8)
     return clipped
 
 
 def lfc_images(pixels: Array) -> Array:
-    """(N, 784) or (N, 28, 28) uint8, raster order -> the input of LFC, (N, 28, 28, 1) int8: +1 where pixel >= 128."""
+    """Turn (N, 784) or (N, 28, 28) uint8 pixels, row by row, into the input of LFC.
+
+    That is (N, 28, 28, 1) int8: +1 where a pixel is >= 128, else -1.
+    """
     return np.where(pixels.reshape(-1, 28, 28, 1) >= 128, 1, -1).astype(np.int8)
 
 
 def highest_set_class(output: Array) -> Array:
-    """(N, 1, 1, 10) of +-1 -> (N,), the class that the board gives: the highest that is +1, 0 if there is none."""
+    """The class that the board gives for each output of LFC: the highest that is +1, or 0 if none is.
+
+    (N, 1, 1, 10) of +-1 -> (N,) integers.
+    """
     classes: Array = (np.arange(10) * (output[:, 0, 0] > 0)).max(axis=1)
     return classes
 
 
 def trained(network: Network, path: str | os.PathLike[str]) -> Model:
-    """The network (`cnv` or `lfc`) with the weights in the file. OSError if there is none; ValueError, one line
-    ``path: rule, got value``, if it is damaged or not of this network."""
+    """Read trained weights.
+
+    Parameters
+    ----------
+    network : Network
+        What `cnv` or `lfc` gives.
+    path : path
+        The file.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If the file is damaged or not of this network. The message is one line, ``path: rule, got value``.
+    """
     try:
         data = _members(Path(path).read_bytes())
         if (classes := tuple(_member(data, "classes").ravel().tolist())) != network.classes:
@@ -114,7 +138,7 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
 
 
 def seeded(network: Network) -> Model:
-    """The network (`cnv` or `lfc`) with random weights; takes about a second."""
+    """Give the network, which `cnv` or `lfc` makes, its seeded weights; takes about a second."""
     key = KEYS[network.name]
     weights = {
         layer.name: _signs(_random(layer.out_channels * layer.fan_in(source), key, WEIGHTS, i) >> 7, layer, source)
@@ -136,7 +160,7 @@ def seeded(network: Network) -> Model:
 
 
 def calibration_images(network: Network) -> Array:
-    """(N, H, W, C) int8: the images from which the thresholds of seeded weights come."""
+    """The images from which the thresholds of seeded weights come: (N, H, W, C) int8."""
     source, count = network.input, CALIBRATION_IMAGES[network.name]
     drawn = _random(count * source.size, KEYS[network.name], IMAGES)
     values = 2 * (drawn >> 7).astype(np.int8) - 1 if source.encoding == BIPOLAR else drawn.view(np.int8)

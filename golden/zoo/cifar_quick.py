@@ -35,7 +35,7 @@ TYPICAL = 28
 
 
 def cifar_quick() -> Network:
-    """The network; bitloom's layer names: B20's conv 1 is conv_1, its ReLU is requantise_1, fc 1 is fc_1."""
+    """The network of B20. There conv 1 is what is conv_1 here, its ReLU is requantise_1, and fc 1 is fc_1."""
     layers: list[Layer] = []
     for number, (channels, pool) in enumerate(((32, MaxPool), (32, AvgPool), (64, AvgPool)), 1):
         layers += [
@@ -53,12 +53,12 @@ def cifar_quick() -> Network:
 
 
 def random_images(count: int, seed: int) -> Array:
-    """(count, 32, 32, 3) int8, all values equally likely. Seed 0 is that of the calibration."""
+    """Random images, (count, 32, 32, 3) int8, all values equally likely. The calibration's are those of seed 0."""
     return _random_bytes((count, 32, 32, 3), IMAGES, seed)
 
 
 def cifar_quick_int8() -> Model:
-    """The network with its weights, biases and scales; takes about 0.7 s of one core."""
+    """The network with its weights, biases and scales, as a `Model`; takes about 0.7 s of one core."""
     network = cifar_quick()
     arrays: dict[str, dict[str, Array]] = {}
     x = random_images(CALIBRATION_IMAGES, 0)

@@ -37,7 +37,10 @@ class Digits(NamedTuple):
 
 
 def load_digits() -> Digits:
-    """The images, split as in spec C's figures: 360 to test, random_state 0, stratified by label."""
+    """Load the images, split as for spec C's figures: 360 to test, random_state 0, stratified by label.
+
+    ImportError if scikit-learn is not installed.
+    """
     try:
         from sklearn import datasets, model_selection  # type: ignore[import-untyped]
     except ImportError as e:
@@ -50,7 +53,7 @@ def load_digits() -> Digits:
 
 
 def digits_cnn() -> Network:
-    """digits-cnn: 346,752 binary multiply-accumulates an image; conv_3 pads a binary map with zeros."""
+    """The network digits-cnn: 346,752 binary multiply-accumulates an image; conv_3 pads a binary map with zeros."""
     return Network(
         name="digits-cnn",
         input=IMAGE,
@@ -76,7 +79,23 @@ def train_digits(
 ) -> Model:
     """Train digits-cnn. With the defaults the result is golden/zoo/digits-cnn.npz, bit for bit.
 
-    epochs : fewer give a worse network sooner.  progress, checkpoint : see `golden.training.train.fit`.
+    Parameters
+    ----------
+    epochs : int, optional
+        By default as many as the shipped network has; fewer give a worse network sooner.
+    seed : int
+        Of all that is random.
+    progress, checkpoint
+        See `bitloom.golden.training.train.fit`.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ImportError
+        If scikit-learn is not installed.
     """
     data = load_digits()
     recipe = Recipe(epochs=RECIPE.epochs if epochs is None else epochs, seed=seed)

@@ -37,7 +37,7 @@ On the test images seeds 0 to 2 give 91.9, 94.4 and 94.7 %; shipped is seed 0, a
 
 
 def digits_or() -> Network:
-    """digits-or: conv_2 accumulates by OR; it has no threshold, since what it gives are bits."""
+    """The network digits-or: conv_2 accumulates by OR, and no threshold follows it, since what it gives are bits."""
     return Network(
         name="digits-or",
         input=IMAGE,
@@ -54,11 +54,25 @@ def digits_or() -> Network:
 
 
 def with_or(model: Model) -> Model:
-    """The model with OR in place of popcount, same weights, in each binary layer but the last.
+    """Put OR in place of popcount in each binary layer but the last one; weights stay.
 
-    Binary is a layer whose map and weights are bipolar bits; the last one with weights gives the scores. The thresholds
-    of what was a sum go: it is a bit now. A first layer that reads grey values keeps its popcount.
-    ValueError if no layer can change.
+    Binary is a layer whose map and weights are bipolar bits. The last layer with weights gives the scores, and a first
+    layer that reads grey values is not binary: both keep popcount. Thresholds after a changed layer go, since its
+    output is a bit now.
+
+    Parameters
+    ----------
+    model : Model
+        A chain of layers.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    ValueError
+        If no layer can change.
     """
     layers: list[Layer] = []
     network, gives_bits, changed = model.network, False, False

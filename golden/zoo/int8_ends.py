@@ -25,7 +25,10 @@ CALIBRATION_IMAGES = 16
 
 
 def bnn_int8_ends() -> Network:
-    """The network: images of 32 x 32 x 3, signed 8 bit; 10 signed sums. conv_3 pads a binary map with zeros."""
+    """The network: it reads images of 32 x 32 x 3, signed 8 bit, and gives 10 signed sums.
+
+    conv_3 pads a binary map with zeros.
+    """
     layers: tuple[Layer, ...] = (
         Conv(name="conv_1", out_channels=32, kernel=(3, 3), weight=signed(8)),  # 30 x 30
         Threshold(name="threshold_1"),
@@ -45,7 +48,7 @@ def bnn_int8_ends() -> Network:
 
 
 def seeded() -> Model:
-    """The network with its weights and thresholds; takes about half a second."""
+    """The network with its weights and thresholds, as a `Model`; takes about half a second."""
     network = bnn_int8_ends()
     arrays: dict[str, dict[str, Array]] = {}
     x = _random_bytes((CALIBRATION_IMAGES, *network.input.shape), 0)

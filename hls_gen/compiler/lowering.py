@@ -31,21 +31,42 @@ __all__ = ["Engine", "Lowered", "engine_kinds", "input_planes", "lower", "lower_
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
-    """A model as passes. Only the input may have planes; other maps are bits, or integers between integer passes."""
+    """A model as passes. Only the input may have planes; other maps are bits, or integers between integer passes.
+
+    Attributes
+    ----------
+    model : Model
+        What was lowered.
+    source : Map
+        The input as the first pass reads it (golden/flatten.py).
+    passes : tuple of Pass and IntegerPass
+        Each behind the one that it reads.
+    input_bits : int
+        Planes of an integer input to a binary pass, without the constant one. 0 for a bipolar input, whose channels
+        are thermometer bits, and for an input that is made binary.
+    binariser : (channels,) int64 or None
+        Thresholds that make the input binary before the first pass (spec A9).
+    """
 
     model: Model
     source: Map
-    """The input as the first pass reads it (golden/flatten.py)."""
     passes: tuple[Pass | IntegerPass, ...]
     input_bits: int
-    """Planes of an integer input to a binary pass, without the constant one; 0 for a bipolar input, whose channels are
-    thermometer bits, and for an input that is made binary."""
     binariser: Array | None = None
-    """(channels,) thresholds that make the input binary before the first pass (spec A9), or None."""
 
     def input_features(self, images: Array) -> Array:
-        """(N, H, W, C) values -> what the first pass reads: (N, H, W, channels, planes) of 0 and 1, or (N, H, W, C)
-        integers."""
+        """What the first pass reads.
+
+        Parameters
+        ----------
+        images : (N, H, W, C) integers
+            Of the network's input map.
+
+        Returns
+        -------
+        (N, H, W, channels, planes) uint8 or (N, H, W, C) integers
+            Bits for the binary engine, integers for the integer engine.
+        """
         images = images.reshape(len(images), *self.source.shape)
         if isinstance(self.passes[0], IntegerPass):
             return images
@@ -58,12 +79,12 @@ class Lowered:
         return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
-        """Result of the last pass by the passes' own rule: values, or bits (N, H, W, channels * levels)."""
+        """Result of the last pass for (N, H, W, C) images, by the rules of `run_pass` and `run_integer_pass`."""
         self.model.check_images(images)
         return self.trace(images)[-1]
 
     def trace(self, images: Array) -> list[Array]:
-        """Result of every pass, as ``forward``."""
+        """Result of every pass for (N, H, W, C) images, in the order of the passes."""
         results: dict[str, Array] = {}
         bits = {p.name for p in self.passes if isinstance(p, Pass) or p.signs}
         for p in self.passes:

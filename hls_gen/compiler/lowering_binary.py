@@ -39,14 +39,36 @@ def input_planes(encoding: Encoding) -> int:
 
 
 def plane_coefficients(bits: int) -> Array:
-    """(bits + 1,) coefficients of the planes of a two's complement number and of the constant plane."""
+    """Coefficients (bits + 1,) of the planes of a number in two's complement, and of the constant plane."""
     powers = np.left_shift(np.int64(1), np.arange(bits))
     powers[-1] = -powers[-1]
     return np.append(powers, 1)
 
 
 def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
-    """((channels,) thresholds of bit = x >= threshold, which of the bits are complements)."""
+    """Turn the layer that makes the input binary into rising thresholds (spec A9).
+
+    Parameters
+    ----------
+    model : Model
+        Gives the arrays and the input map.
+    layer : Threshold
+        The layer that reads the input.
+    bits : int
+        Of the features that the binariser takes, in two's complement.
+
+    Returns
+    -------
+    (channels,) int64
+        Thresholds: a bit is 1 where x >= threshold.
+    (channels,) bool
+        Which of these bits are complements of the layer's.
+
+    Raises
+    ------
+    ValueError
+        If the layer has several levels, or the input doesn't fit the bits.
+    """
     source = model.network.input.encoding
     if source.kind == "bipolar" or input_planes(source) > bits or layer.levels != 1:
         raise ValueError(

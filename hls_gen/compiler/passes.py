@@ -31,17 +31,36 @@ from bitloom.golden.window import Window
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pass:
-    """One trip through the binary engine; see the module's text.
+    """One trip through the binary engine; the rule is in the module's text.
 
-    name : the weighted layer's.  reads : name of the pass whose result this one reads, or `golden.graph.INPUT`.
-    height, width : input map.
-    window : of the convolution.  visits : times that each valid tap is visited, one after another.
-    weight : (out_channels, taps * visits, channels, planes) of 0 and 1, bit 1 = +1.
-    coefficient : (planes,) +-2^k.  double, tap_offset : see above; the offset is per visit.
-    any_match : the products are accumulated by OR; double is False, tap_offset 0, threshold 1.
-    threshold : (out_channels, levels) int64, or None: the values themselves are the result.
-    pool : window of the max pool over the bits, or None.
-    value_range : smallest and largest value, for any features.
+    Attributes
+    ----------
+    name : str
+        The weighted layer's.
+    reads : str
+        Name of the pass whose result this one reads, or `bitloom.golden.graph.INPUT`.
+    height, width : int
+        Size of the map that the pass reads.
+    window : Window
+        Of the convolution.
+    visits : int
+        Times that each valid tap is visited, one after another.
+    weight : (out_channels, taps * visits, channels, planes) uint8
+        0 and 1, where 1 stands for +1.
+    coefficient : (planes,) int64
+        +-2^k of each plane.
+    double : bool
+        Whether the sum counts twice.
+    tap_offset : int
+        What each visit of a valid tap takes off the value.
+    threshold : (out_channels, levels) int64 or None
+        None: the values themselves are the result.
+    pool : Window or None
+        Of the max pool over the bits.
+    value_range : tuple of int
+        Smallest and largest value, for any features.
+    any_match : bool
+        Whether the products are accumulated by OR. Then double is False, tap_offset 0, and the threshold 1.
     """
 
     name: str
@@ -77,14 +96,25 @@ class Pass:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntegerPass:
-    """One trip through the integer engine; see the module's text.
+    """One trip through the integer engine; the rule is in the module's text.
 
-    name, reads, height, width : as of `Pass`.  window : of the convolution.
-    weight : (out_channels, taps, channels) integers.
-    bias, multiplier, shift : (out_channels, levels) int64, or None: the sums themselves are the result.
-    low, high : smallest and largest result.  pool : window, or None.  average : the pool is an average.
-    signs : the results leave as bits.
-    value_range : smallest and largest sum, and sum plus bias, for any features.
+    Attributes
+    ----------
+    name, reads, height, width, window
+        As of `Pass`.
+    weight : (out_channels, taps, channels) int64
+    bias, multiplier, shift : (out_channels, levels) int64 or None
+        None: the sums themselves are the result.
+    low, high : int
+        Smallest and largest result.
+    pool : Window or None
+        Of the pool over the results.
+    average : bool
+        Whether the pool is an average, not a maximum.
+    value_range : tuple of int
+        Smallest and largest sum, and sum plus bias, for any features.
+    signs : bool
+        Whether the results leave as bits, 1 where negative.
     """
 
     name: str
@@ -122,7 +152,18 @@ class IntegerPass:
 
 
 def run_pass(p: Pass, features: Array) -> Array:
-    """(N, H, W, channels, planes) bits -> (N, H', W', out_channels) values or (.., out_channels * levels) bits."""
+    """Compute a pass of the binary engine by the engine's own rule.
+
+    Parameters
+    ----------
+    p : Pass
+    features : (N, H, W, channels, planes) of 0 and 1
+
+    Returns
+    -------
+    (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) uint8
+        Values where the pass is raw, else bits.
+    """
     positions = p.window.positions(p.height, p.width)
     n = len(features)
     flat = features.reshape(n, p.height * p.width, *features.shape[3:])
@@ -148,9 +189,17 @@ def run_pass(p: Pass, features: Array) -> Array:
 
 
 def run_integer_pass(p: IntegerPass, features: Array) -> Array:
-    """(N, H, W, channels) integers -> (N, H', W', out_channels) sums or (.., out_channels * levels) results or signs.
+    """Compute a pass of the integer engine by the engine's own rule.
 
-    Signs are bits, 1 where a result is negative.
+    Parameters
+    ----------
+    p : IntegerPass
+    features : (N, H, W, channels) integers
+
+    Returns
+    -------
+    (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) int64 or uint8
+        Sums where the pass is raw, else results, or bits that are 1 where a result is negative.
     """
     size, n = p.window.output_size(p.height, p.width), len(features)
     x = features.reshape(n, p.height * p.width, -1).astype(np.int64)

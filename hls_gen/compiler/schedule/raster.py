@@ -35,39 +35,52 @@ class Tap(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """One direction of a stage: ``windows`` windows, ``step`` apart, over ``size`` positions kept."""
+    """One direction of a stage, rows or columns.
+
+    Attributes
+    ----------
+    size : int
+        Positions kept.
+    kernel : int
+        Places of the kernel.
+    step : int
+        Positions kept from one window to the next, 1 to kernel: a larger stride leaves positions out, and these are
+        not kept.
+    lead : int
+        Places of the first window that lie before the map.
+    windows : int
+        Number of windows.
+    """
 
     size: int
     kernel: int
     step: int
-    """1..kernel: a larger stride leaves positions out, and these are not kept."""
     lead: int
-    """Places of the first window before the map."""
     windows: int
 
     @property
     def room(self) -> int:
-        """Place of the map's last position in the first window."""
+        """Place at which the map's last position lies, counted from the first window's first place."""
         return self.size - 1 + self.lead
 
     @property
     def room_end(self) -> int:
-        """The same for the last window."""
+        """Place at which the map's last position lies, counted from the last window's first place."""
         return self.room - (self.windows - 1) * self.step
 
     @property
     def fresh(self) -> int:
-        """First place that the window before did not reach."""
+        """First place of a window that the window before it did not reach."""
         return self.kernel - self.step
 
     @property
     def cross(self) -> int:
-        """Positions between the first valid ones of the last window with a lead and the one after it."""
+        """Positions from the first valid one of the last window with a lead to that of the window after it."""
         return self.step - 1 - (self.lead - 1) % self.step if self.lead else self.step
 
     @property
     def first_taps(self) -> int:
-        """Valid places of the first window."""
+        """Number of valid places of the first window."""
         return min(self.kernel - 1, self.room) + 1 - self.lead
 
     @property
@@ -77,9 +90,18 @@ class Axis:
 
     @classmethod
     def of(cls, kernel: int, stride: int, lead: int, outputs: Ints, kept: Ints) -> "Axis | None":
-        """The direction of the windows ``outputs`` over a map of which ``kept`` are sent; None if they are uneven.
+        """The direction of given windows; None if positions are kept unevenly.
 
-        lead : padding before the map.
+        Parameters
+        ----------
+        kernel, stride : int
+            Of the stage in this direction.
+        lead : int
+            Padding before the map.
+        outputs : (windows,) int64
+            Rows or columns of the map that is made.
+        kept : (size,) int64
+            Rows or columns of the map that is read, of which tuples are sent.
         """
         origin = outputs * stride - lead
         leads = np.maximum(-origin, 0)
@@ -93,7 +115,13 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True)
 class Raster:
-    """All that hardware must know of a stage whose taps it counts."""
+    """All that hardware must know of a stage whose taps it counts.
+
+    Attributes
+    ----------
+    y, x : Axis
+        Rows and columns.
+    """
 
     y: Axis
     x: Axis
@@ -105,12 +133,12 @@ class Raster:
 
     @property
     def burst(self) -> int:
-        """Tuples that the first window of a row of windows claims: whole rows, but for the rest of the last one."""
+        """Tuples that the first window of a row of windows claims: whole rows of the map, and a part of one."""
         return (self.y.step - 1) * self.x.size + self.x.first_taps if self.y.windows > 1 else 0
 
     @classmethod
     def of(cls, tables: StageTables) -> "Raster | None":
-        """The counters that run through the same taps as ``tables``; None if they can't."""
+        """The counters that run through the same taps as ``tables``; None if no counters do."""
         stage, window = tables.stage, tables.stage.window
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
         if tables.map_order != "raster" or outputs is None or kept is None:
@@ -120,7 +148,7 @@ class Raster:
         return cls(y=y, x=x) if y and x and y.fits and x.fits else None
 
     def taps(self) -> Iterator[Tap]:
-        """Every valid tap of a frame, by counting."""
+        """Every valid tap of a frame in order, by counting alone."""
         x, y = self.x, self.y
         x_lead, x_room, x_at = x.lead, x.room, 0
         y_lead, y_room, y_at = y.lead, y.room, 0  # at: first valid position of the window

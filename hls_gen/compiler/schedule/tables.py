@@ -47,39 +47,51 @@ class TableBits:
 class StageTables:
     """All valid taps of a frame in visiting order, and what follows from them. Arrays are read-only.
 
-    Meaning, the same for both orders: wait until sum(advance[: t + 1]) tuples of the frame have been stored, then tap
-    t reads tuple ``index[t]``. Every tuple of ``input_order`` is read by some tap, and sum(advance) is their number:
-    nothing is sent that no window reads, so nothing is left over at the end of a frame.
+    Their meaning is the same for both map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
+    stored, then tap t reads tuple ``index[t]``. Every tuple of ``input_order`` is read by some tap, and
+    ``sum(advance)`` is the number of tuples: nothing is sent that no window reads, so nothing is left over at
+    the end of a frame.
+
+    Attributes
+    ----------
+    stage : Stage
+    map_order : str
+        "pull" or "raster".
+    input_order : (tuples,) int64
+        Row-major positions of the map that is read, in the order wanted.
+    output_order : (windows,) int64
+        Row-major positions of the map that is made, in the order made.
+    window : (valid taps,) int64
+        Number of each tap's window, 0, 1, ...; the output position is ``output_order[window]``.
+    tap : (valid taps,) int64
+        Place of each tap in the kernel, 0 .. taps - 1, row-major.
+    index : (valid taps,) int64
+        Which tuple each tap reads: an index of ``input_order``.
     """
 
     stage: Stage
     map_order: str
-    """"pull" or "raster"."""
     input_order: Ints
-    """(tuples read) row-major positions of the input map, in the order wanted."""
     output_order: Ints
-    """(windows) row-major positions of the output map, in the order made."""
     window: Ints
-    """(valid taps) number of the window, 0, 1, ...; the output position is output_order[window]."""
     tap: Ints
-    """(valid taps) place in the kernel, 0..taps - 1, row-major."""
     index: Ints
-    """(valid taps) which tuple is read: index in input_order."""
 
     @cached_property
     def advance(self) -> Ints:
-        """(valid taps) tuples that must have arrived beyond those required so far.
+        """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
-        Pull: 0 or 1. Raster: also more, where the window's next row begins before all of it has been needed.
+        In pull order that is 0 or 1. In raster order it is also more, where the window's next row begins before the
+        row above it has been needed as a whole.
         """
         return frozen(np.diff(np.maximum.accumulate(self.index), prepend=-1))
 
     @cached_property
     def new(self) -> Flags:
-        """(valid taps) the new/old flag (B3): it reads the newest tuple, which nobody needed before.
+        """(valid taps,) bool, the new/old flag (B3): the tap reads the newest tuple, which nobody needed before.
 
-        Pull: the first visit of the position. Raster: some first visits are old reads, since the tuple has arrived
-        together with one that was needed earlier.
+        In pull order that is the first visit of the position. In raster order some first visits are old reads, since
+        the tuple has arrived together with one that was needed earlier.
         """
         return frozen(self.advance > 0)
 
@@ -90,23 +102,23 @@ class StageTables:
 
     @cached_property
     def newest(self) -> Ints:
-        """(valid taps) index of the newest tuple that a first pass over the window has needed."""
+        """(valid taps,) int64: index of the newest tuple that a first pass over the window has needed."""
         return frozen(np.cumsum(self.advance) - 1)
 
     @cached_property
     def last(self) -> Flags:
-        """(valid taps) bool: last valid tap of its window."""
+        """(valid taps,) bool: the tap is the last valid one of its window."""
         return frozen(np.append(self.window[1:] != self.window[:-1], True))
 
     @cached_property
     def early_end(self) -> Flags:
-        """(valid taps) bool: last valid tap of a window that has any invalid tap (B4)."""
+        """(valid taps,) bool: the tap is the last valid one of a window that has any invalid tap (B4)."""
         cut = np.bincount(self.window) < self.stage.window.taps
         return frozen(self.last & cut[self.window])
 
     @cached_property
     def jump_mark(self) -> Flags:
-        """(valid taps) bool: right before a run of invalid taps, which may cross a window boundary (B4).
+        """(valid taps,) bool: the tap is right before a run of invalid taps, which may cross a window boundary (B4).
 
         A run at the very end of a frame has no mark: no tap follows; a frame begins at ``leading_jump`` or 0.
         Hardware that passes a window several times goes back to the window's own first tap (a register), and
@@ -117,7 +129,7 @@ class StageTables:
 
     @property
     def jump_target(self) -> Ints:
-        """(marks) place in the kernel of the valid tap after the run, in order of the marks (B4)."""
+        """(marks,) int64: place in the kernel of the valid tap after each marked run, in order (B4)."""
         return frozen(self.tap[1:][self.jump_mark[:-1]])
 
     @property
@@ -126,11 +138,21 @@ class StageTables:
         return int(self.tap[0]) or None
 
     def capacity(self, reread: bool) -> int:
-        """Smallest legal capacity in tuples (B6): largest distance from newest stored to read, plus one.
+        """Smallest legal capacity of the tuple memory (B6): the largest distance from newest stored to read, plus one.
 
-        reread : a window is passed several times (more than one group of kernels where the dataflow is
-            output_stationary), so its taps are read again when its last tuple is in.
+        Parameters
+        ----------
+        reread : bool
+            Whether a window is passed several times (more than one group of kernels where the dataflow is
+            output_stationary), so that its taps are read again when its last tuple is in.
 
+        Returns
+        -------
+        int
+            Tuples.
+
+        Notes
+        -----
         B7 gives 335 and 190 tuples for the first convolution of B20, without re-reading. 335 is pull order; 190 is pull
         order of that convolution alone (row-major outputs, inputs by first visit). Row-major inputs need 132.
         """
@@ -138,7 +160,7 @@ class StageTables:
         return int((newest - self.index).max()) + 1
 
     def bits(self, capacity: int) -> TableBits:
-        """Sizes of the tables for a tuple memory of ``capacity`` tuples; widths as narrow as the contents."""
+        """Bits of the tables for a tuple memory of ``capacity`` tuples; widths are as narrow as the contents."""
         taps, olds, conv = len(self.index), int((~self.new).sum()), self.stage.kind == "conv"
         return TableBits(
             flag=taps,
@@ -153,6 +175,18 @@ class StageTables:
 def ideal_cycles(
     tables: StageTables, in_channels: int, out_channels: int, kfp: int, kgp: int, *, padding_filter: bool = True
 ) -> int:
-    """Beats a frame of a convolver of kgp x kfp lanes: valid taps (or all) x input words x kernel groups (B20)."""
+    """Beats of a frame (B20): valid taps x input words x kernel groups.
+
+    Parameters
+    ----------
+    tables : StageTables
+        Of a convolution or dense layer.
+    in_channels, out_channels : int
+        Channels of the map that is read, and kernels.
+    kfp, kgp : int
+        Lanes of a PE, and PEs.
+    padding_filter : bool
+        Whether invalid taps are left out; else all taps count.
+    """
     taps = len(tables.index) if padding_filter else len(tables.output_order) * tables.stage.window.taps
     return taps * -(-in_channels // kfp) * -(-out_channels // kgp)

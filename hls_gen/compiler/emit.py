@@ -24,7 +24,7 @@ from .integer_rows import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
 from .plan import Dataflow, NpuPlan, Plan, plan
 from .raster_rows import MODULAR
-from .streamed_weights import Layer, Placement, Stream, place
+from .streamed_weights import Layer, Placement, WeightStream, place
 from .tables import FLAGS, Tables
 
 
@@ -121,7 +121,7 @@ def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
     """Where the weights of each layer lie, which the rows of memory ``layers`` are told."""
     npu, own = manifest.npus[0], made.npus[0]
     layers = [Layer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, own.kernels)]
-    stream = Stream(
+    stream = WeightStream(
         bits=manifest.stream_bits,
         row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,
         frame_words=frame_beats,

@@ -34,7 +34,7 @@ class Layer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stream:
+class WeightStream:
     """The stream, in its own words: of ``bits`` each; of a kernel row and of a frame without their headers.
 
     absorbed : the tuple memory holds a whole frame, so that what follows it in the stream needn't wait for layer 0.
@@ -70,7 +70,7 @@ class Blocked(Exception):
     """A packet waits for a layer that waits for a later packet. The message is the end of a sentence."""
 
 
-def place(network: str, layers: Sequence[Layer], depth: int, stream: Stream) -> Placement:
+def place(network: str, layers: Sequence[Layer], depth: int, stream: WeightStream) -> Placement:
     """The best placement in a kernel memory of ``depth`` rows that we know.
 
     ValueError if a layer is larger than the memory.
@@ -97,7 +97,7 @@ def place(network: str, layers: Sequence[Layer], depth: int, stream: Stream) -> 
     return made
 
 
-def check(network: str, layers: Sequence[Layer], made: Placement, depth: int, stream: Stream) -> None:
+def check(network: str, layers: Sequence[Layer], made: Placement, depth: int, stream: WeightStream) -> None:
     """ValueError unless every row stays until it was used and no packet can wait for ever."""
     count, names = len(made.streamed), [layer.name for layer in layers]
     for i, layer in enumerate(layers):
@@ -121,7 +121,7 @@ def check(network: str, layers: Sequence[Layer], made: Placement, depth: int, st
         raise ValueError(f"{network}: the order of the stream must not block, got {e}") from None
 
 
-def cycles(layers: Sequence[Layer], made: Placement, stream: Stream) -> int:
+def cycles(layers: Sequence[Layer], made: Placement, stream: WeightStream) -> int:
     """About how many cycles a frame takes when frames follow each other. ``Blocked`` if a packet may wait for ever.
 
     The engine is lazy here (a layer is played only when a packet has to wait for it), and what has been taken stays so:
@@ -226,7 +226,9 @@ def _first_after_a_pair(layers: Sequence[Layer], streamed: Sequence[int]) -> int
     return max(range(count), key=gain)
 
 
-def _best(layers: Sequence[Layer], made: Placement, stream: Stream, most: int) -> tuple[tuple[int, int], Placement]:
+def _best(
+    layers: Sequence[Layer], made: Placement, stream: WeightStream, most: int
+) -> tuple[tuple[int, int], Placement]:
     """((cycles a frame, rows that are streamed), the placement with the frame where it costs least: after at most
     ``most`` packets of weights)."""
     found = []

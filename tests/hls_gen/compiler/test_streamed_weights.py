@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitloom.hls_gen.compiler.streamed_weights import Blocked, Layer, Placement, Stream, check, cycles, place
+from bitloom.hls_gen.compiler.streamed_weights import Blocked, Layer, Placement, WeightStream, check, cycles, place
 from tests.errors import value_error
 
-STREAM = Stream(bits=32, row_words=16, frame_words=2048, absorbed=True)
+STREAM = WeightStream(bits=32, row_words=16, frame_words=2048, absorbed=True)
 B20 = [Layer("conv_1", 100, 94864), Layer("conv_2", 400, 87616), Layer("conv_3", 800, 36992),
        Layer("fc_1", 1024, 1024), Layer("fc_2", 16, 16)]  # fmt: skip
 IDEAL = sum(layer.beats for layer in B20)

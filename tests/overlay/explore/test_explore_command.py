@@ -43,6 +43,8 @@ def test_command(tmp_path: Path) -> None:
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
         ("{}", ("--stream-weights",),
          "--foldings: the file says everything about the design, got --stream-weights too"),
+        ("{}", ("--map-order", "raster"),
+         "--foldings: the file says everything about the design, got --map-order too"),
     ],
 )  # fmt: skip
 def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:

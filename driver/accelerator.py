@@ -35,16 +35,34 @@ BATCH_BYTES = 1 << 20
 
 
 class Accelerator:
-    """A design on a device.
+    """A design on a device; for one thread at a time.
 
-    overlay : a pynq Overlay, or the path of a .bit file, which is then downloaded.
-    manifest : Manifest or path; by default ``<stem>.manifest.json`` beside the .bit file.
-    core, dma : names in the overlay's ip_dict, needed only if there are several (``axi_dma_0`` goes first).
-    device : pynq Device for a path; by default the active one.
-    timeout : seconds without any progress (words, frames, beats) after which a transfer is given up.
+    Parameters
+    ----------
+    overlay
+        ``pynq.Overlay``, or the path of a .bit file, which is then downloaded.
+    manifest
+        Manifest or its path; by default the file ``.manifest.json`` of the same stem beside the .bit file.
+    core, dma
+        Names in the overlay's ``ip_dict``, needed only if there are several (``axi_dma_0`` goes first).
+    device
+        ``pynq`` device that a path is downloaded to; by default the active one.
+    timeout
+        Seconds without any progress (words, frames, beats) after which a transfer is given up.
 
-    Raises ValueError or FileNotFoundError for the manifest, DesignMismatch or DigestMismatch for the overlay.
-    Not for several threads at a time.
+    Attributes
+    ----------
+    name, overlay, manifest
+        Stem of the .bit file, the ``pynq.Overlay``, and what the hardware has.
+    program
+        The loaded program; None before ``load``.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        The manifest is none, or isn't there.
+    DesignMismatch, DigestMismatch
+        The overlay isn't what the manifest describes.
     """
 
     def __init__(
@@ -64,7 +82,6 @@ class Accelerator:
             manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))
         self.name, self.overlay, self.manifest = path.stem, overlay, manifest
         self.program: Program | None = None
-        """The loaded program."""
         self._link = Link(overlay, manifest, self.name, core, dma, timeout)
 
     @property
@@ -83,9 +100,14 @@ class Accelerator:
         return self._link.dma.has_interrupt
 
     def load(self, program: Program | str | Path) -> None:
-        """Send the parameters of a program, or of a program file; frames are computed with them from now on.
+        """Send the parameters of ``program``, or of its file; frames are computed with them from now on.
 
-        DigestMismatch if it was compiled for another design, ValueError if it can't be sent, else as ``predict``.
+        Raises
+        ------
+        DigestMismatch
+            The program was compiled for another design.
+        ValueError
+            The file is no program, or a packet is longer than the DMA can send; else as ``predict``.
         """
         program = program if isinstance(program, Program) else Program.load(program)
         parts, self.program = self._transfers(program), None
@@ -93,11 +115,28 @@ class Accelerator:
         self.program = program
 
     def predict(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """The network's output for (N, H, W, C) integer images: (N, H', W', C') int64, equal to golden's.
+        """Compute the network's outputs, which equal golden's.
 
-        batch : frames a transfer; by default as many as BATCH_BYTES hold. The next batch is packed meanwhile.
-        progress : called with (frames done, N) after each batch.
-        ValueError for wrong images; PacketError, TransferError or Timeout, after which the next call resets first.
+        Parameters
+        ----------
+        images
+            (N, H, W, C) integers, each a value of the input's encoding.
+        batch
+            Frames a transfer; by default as many as BATCH_BYTES hold. The next batch is packed meanwhile.
+        progress
+            Called with (frames done, N) after each batch.
+
+        Returns
+        -------
+        array
+            (N, H', W', C') int64.
+
+        Raises
+        ------
+        ValueError
+            The images don't suit the network; nothing was sent.
+        PacketError, TransferError, Timeout
+            The device is in an unknown state; the next call resets it first.
         """
         outputs = self._outputs(images)
         batches = self._batches(images, batch, progress, outputs)

@@ -36,8 +36,21 @@ ERRORS = {
 class StreamDma:
     """The two channels of one DMA.
 
-    dma : ``pynq.lib.dma.DMA``.  name : of the DMA, for messages.  parameters : its entry ``parameters`` of ip_dict.
-    stream_bits : width that the design needs. DesignMismatch if the DMA can't serve it.
+    Parameters
+    ----------
+    dma
+        ``pynq.lib.dma.DMA``.
+    name
+        Name of the DMA, for messages.
+    parameters
+        Entry ``parameters`` of the DMA in the overlay's ``ip_dict``.
+    stream_bits
+        Width in bits of the streams that the design has.
+
+    Raises
+    ------
+    DesignMismatch
+        The DMA has no simple mode, lacks a channel, or is of another width.
     """
 
     def __init__(self, dma: Any, name: str, parameters: dict[str, Any], stream_bits: int) -> None:

@@ -29,8 +29,12 @@ class DigestMismatch(DesignMismatch):
 class PacketError(DeviceError):
     """The device refused a packet.
 
-    code, name, rule : from the manifest's table of error codes.
-    header : words 0 to 2 of the packet at fault, as the device kept them.
+    Attributes
+    ----------
+    code, name, rule
+        Row of the manifest's table of error codes.
+    header
+        Words 0 to 2 of the packet at fault, as the device kept them.
     """
 
     def __init__(self, thing: str, error: ErrorCode, header: tuple[int, int, int], description: str) -> None:
@@ -45,9 +49,14 @@ class TransferError(DeviceError):
 class Timeout(DeviceError):
     """Nothing moved for the allowed time.
 
-    registers : name -> value of every register that can be read, at that moment.
-    state : "npu0.field" -> value, the fields of the STATE registers.
     The message names STATUS, STATE and a circle of waits between NPUs (driver/waiting.py); ``report`` lists all.
+
+    Attributes
+    ----------
+    registers
+        Name -> value of every register that can be read, at the moment of the error.
+    state
+        "npu0.field" -> value, the fields of the STATE registers.
     """
 
     def __init__(self, message: str, registers: Mapping[str, int], state: Mapping[str, int]) -> None:

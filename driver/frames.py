@@ -1,7 +1,9 @@
 """What is sent for a frame: its packet, between the packets of those weights that don't stay on the device.
 
-block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
-send buffer:       block, block, ...          transfers: as long as the DMA allows, ends where packets end
+    block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
+    send buffer:       block, block, ...
+
+Transfers are as long as the DMA allows, and end where packets end.
 """
 
 from collections.abc import Iterable
@@ -17,9 +19,26 @@ from bitloom.hls_gen.design.program import Program
 
 
 class Frames:
-    """Blocks of ``program``'s frames, in packets of at most ``limit`` words.
+    """Blocks of a program's frames.
 
-    words : of a block.  ValueError if a packet doesn't fit, or if the device would refuse one.
+    Parameters
+    ----------
+    manifest
+        What the hardware has.
+    program
+        The program whose frames are sent.
+    limit
+        Words that one transfer may have, and so a packet.
+
+    Attributes
+    ----------
+    words
+        32-bit words of a block.
+
+    Raises
+    ------
+    ValueError
+        A packet is longer than ``limit``, or the device would refuse one.
     """
 
     def __init__(self, manifest: Manifest, program: Program, limit: int) -> None:

@@ -189,9 +189,23 @@ class Link:
             task.cancel()
 
     def wait(self, done: Callable[[], bool], what: str, count: bool = False) -> None:
-        """Poll ``done``, adding to the counters' totals if ``count``.
+        """Poll ``done`` until it is true.
 
-        PacketError if the core reports an error, Timeout if nothing moves for ``timeout`` seconds.
+        Parameters
+        ----------
+        done
+            Whether what is waited for has happened.
+        what
+            What is waited for, for messages.
+        count
+            Whether the counters' totals take what is counted meanwhile.
+
+        Raises
+        ------
+        PacketError
+            The core reports an error.
+        Timeout
+            Nothing moves for ``timeout`` seconds.
         """
         watch = Watch(self, what, count)
         while not done():

@@ -22,10 +22,17 @@ def _of_accelerator(name: str) -> Any:
 
 
 class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
-    """Parameters as ``pynq.Overlay``; ``options`` as Accelerator (manifest, core, dma, timeout).
+    """A ``pynq.Overlay`` with the calls of its accelerator.
 
-    With ``download`` the hardware is checked against the manifest at once, and pynq sets the clock that the .hwh names.
-    Without it nothing is touched until the accelerator is used.
+    Parameters
+    ----------
+    bitfile_name, ignore_version, device
+        As for ``pynq.Overlay``.
+    download
+        Whether the bitstream is loaded: the hardware is then checked against the manifest at once, and pynq sets the
+        clock that the .hwh names. Without it nothing is touched until the accelerator is used.
+    **options
+        ``manifest``, ``core``, ``dma`` and ``timeout`` of Accelerator.
     """
 
     def __init__(
@@ -46,7 +53,10 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     def accelerator(self) -> Accelerator:
         """The accelerator; made when it is first used, and anew after ``download`` and ``free``.
 
-        DeviceError if another overlay has been loaded since; else as Accelerator.
+        Raises
+        ------
+        DeviceError
+            Another overlay has been loaded since.
         """
         if self._accelerator is None:
             if not self.is_loaded():

@@ -51,7 +51,20 @@ class Registers:
 
 
 def npu_state(registers: Sequence[Mapping[str, Any]], dump: Mapping[str, int]) -> dict[str, int]:
-    """Fields of the STATE registers of a dump, as ``Registers.state``. registers : as they stand in the manifest."""
+    """Fields of the STATE registers of a dump.
+
+    Parameters
+    ----------
+    registers
+        Entries of the manifest's list of registers.
+    dump
+        Name of a register -> its value.
+
+    Returns
+    -------
+    dict
+        "npu0.field" -> value, as ``Registers.state`` gives it.
+    """
     out: dict[str, int] = {}
     for register in registers:
         match = STATE.fullmatch(register["name"])

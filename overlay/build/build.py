@@ -1,7 +1,5 @@
 """A build: everything that belongs to one design, in one folder.
 
-::
-
     rtl/<module>.v            generated Verilog for simulation, one module a file
     synthesis/<module>.v      modules that are written otherwise for synthesis: they replace those in rtl/
     <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
@@ -9,7 +7,7 @@
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
     build.json                what is here: design, digest, files, choices
 
-A build of one network on one NPU::
+A build of one network on one NPU:
 
     model = zoo.load("digits-cnn")
     design = size_memories("digits", [model], Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6))

@@ -1,7 +1,5 @@
 """Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
 
-::
-
     design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
            --stores--> memory.py --------------+-> LUT RAM, block RAM
 

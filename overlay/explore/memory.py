@@ -2,7 +2,7 @@
 
 Each memory of hls_gen/rtl/primitives/memory.py becomes block RAM or LUT RAM (memory_libmap with the libraries
 brams_xc6v and lutrams_xc5v). Every kind of RAM has units of a width and a depth. What a memory costs in units of a
-kind, by Yosys' own count::
+kind, by Yosys' own count:
 
     units x fixed cost + width-proportional cost + 1/2 (banks - 1) x width + 1/2 banks (where there are several banks)
 

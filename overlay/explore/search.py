@@ -1,7 +1,5 @@
 """The search: chains for a sweep of intervals, each tried in the flow model; of these the Pareto front.
 
-::
-
     intervals x prices --chain.py--> candidates --flow model, area model--> figures --budget--> front
                                                                             `--> the best, refined (refine.py)
 
@@ -112,8 +110,6 @@ def explore(
 
     Examples
     --------
-    ::
-
         found = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
         design = found.best.candidate.design(model)
     """

@@ -39,6 +39,12 @@ def test_every_docstring_is_understood(package, caplog):
     assert sum(member.has_docstring for member in everything(package)) > 1500
 
 
+def test_docstrings_are_markdown(package):
+    """Two colons before an example are reStructuredText; Markdown shows them."""
+    found = [m.path for m in everything(package) if m.docstring and re.search(r"::$", m.docstring.value, re.M)]
+    assert found == []
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_names_in_pages_exist(package, page):
     """Those whose docstrings a page shows, with their members, and those that it links to."""

@@ -35,7 +35,7 @@ def test_errors_tells_every_exception():
 
 def test_files_tells_what_a_build_writes():
     """By the docstring of overlay.build.build."""
-    written = re.findall(r"^(\S+?)(?:, \S+)*  +\S", builds.__doc__, re.M)
+    written = re.findall(r"^ *(\S+?)(?:, \S+)*  +\S", builds.__doc__, re.M)
     assert len(written) > 4
     for name in written:
         assert f"| `{name.replace('<name>', '<design>')}`" in page("reference/files.md"), name

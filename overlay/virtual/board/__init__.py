@@ -1,7 +1,5 @@
 """A virtual PYNQ board in this process: pynq's own drivers run against the Verilated device.
 
-::
-
     device.py    what pynq sees: a Device, an allocator, an interrupt line
     board.py     the board: DDR, processor registers, and what is loaded
     programmable_logic.py   one loaded design: DMA, interrupt controller, simulated device

@@ -173,8 +173,6 @@ def activate(tag: str = "virtual", *, ddr: Ddr | None = None) -> VirtualDevice:
 
     Examples
     --------
-    ::
-
         board = activate()
         with Accelerator(made.bit) as accelerator:
             ...

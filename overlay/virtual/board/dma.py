@@ -1,7 +1,5 @@
 """AXI DMA in direct register mode (Xilinx PG021), as far as a driver can see it.
 
-::
-
     MM2S: DDR --> source queue of the simulation --> s_axis
     S2MM: m_axis --> sink queue of the simulation --> DDR
 

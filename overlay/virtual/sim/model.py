@@ -42,8 +42,6 @@ class Simulation(StreamAccess, RegisterAccess):
 
     Examples
     --------
-    ::
-
         with Simulation.build(verilog, registers=manifest["registers"]) as simulation:
             simulation.send(words, last=True)
             results = simulation.receive(10)

@@ -5,7 +5,7 @@ enough.
 
 A build is looked up under a key that covers everything it is made from: the Verilog text, harness.cpp and bench.h, the
 versions of Verilator and of the compiler, and all flags. It lives in ``$BITLOOM_CACHE``, ``$XDG_CACHE_HOME/bitloom`` or
-``~/.cache/bitloom``::
+``~/.cache/bitloom``:
 
     runtime/<key>/*.o      Verilator's own C++ files, compiled once for all designs
     model/<key>/model.so   one design with the harness

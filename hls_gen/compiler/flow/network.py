@@ -58,25 +58,26 @@ class Network:
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
-        own = [i for i in self.system.of(n) if i and not self.system.crosses(i)]
-        if not own:
+        own = [i for i in self.system.of(n) if not self.system.crosses(i)]
+        edges = [(maker, i) for i in own if (maker := self.system.maker(i)) is not None]
+        if not edges:
             return
         puts, takes = Stamps("words in its map store"), Stamps("room in its map store")
         fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].map_words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
-        for i in own:
-            self._sinks[i - 1] = self._sources[i] = fifo
+        for maker, i in edges:
+            self._sinks[maker] = self._sources[i] = fifo
 
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""
         system, before = self.system, (n - 1) % len(self.system.units)
-        own = [i for i in system.of(n) if system.crosses(i)]
-        if not own:
+        edges = [(maker, i) for i in system.of(n) if system.crosses(i) and (maker := system.maker(i)) is not None]
+        if not edges:
             return
         words, room = f"words from NPU {before}", f"room towards NPU {n}"
         full, cleared = Stamps(words), Stamps(room)
-        maps = [(system.layers[i].input_words, system.chunk_words(i)) for i in own]
+        maps = [(system.layers[i].input_words, system.chunk_words(i)) for _, i in edges]
         pair = self._pairs[n] = Pair(maps, full, cleared)
         entry: Sink = pair
         self._takes[n].append(cleared)
@@ -88,8 +89,8 @@ class Network:
             self._puts[before].append(puts)
             steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(Process("spill store", None, steps, (takes, full)))
-        for i in own:
-            self._sinks[i - 1], self._sources[i] = entry, pair
+        for maker, i in edges:
+            self._sinks[maker], self._sources[i] = entry, pair
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""

@@ -82,7 +82,9 @@ class System:
             )
         if self.mapping[0] != 0:
             raise ValueError(f"flow: {self.layers[0].name} must be on NPU 0, got NPU {self.mapping[0]}")
-        for before, after, layer in zip(self.mapping, self.mapping[1:], self.layers[1:]):
+        for i, layer in enumerate(self.layers):
+            maker = self.maker(i)
+            before, after = self.mapping[i if maker is None else maker], self.mapping[i]
             if after not in (before, (before + 1) % count):
                 raise ValueError(
                     f"flow: {layer.name} must be on NPU {before} or {(before + 1) % count}, got NPU {after}"
@@ -90,15 +92,27 @@ class System:
         for i in range(len(self.layers)):
             self._check_layer(i)
 
+    def maker(self, layer: int) -> int | None:
+        """Number of the layer that makes the map which ``layer`` reads; None if that is the frame.
+
+        Here alone it is said that layers are a chain.
+        """
+        return layer - 1 if layer else None
+
+    def reader(self, layer: int) -> int | None:
+        """Number of the layer that reads the map which ``layer`` makes; None if that is the result."""
+        return next((i for i in range(len(self.layers)) if self.maker(i) == layer), None)
+
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
         layer, npu = self.layers[i], self.mapping[i]
-        if layer.raw and i < len(self.layers) - 1:
+        if layer.raw and self.reader(i) is not None:
             raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
         if layer.pool is not None and not self.units[npu].pfp:
             raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
-        if i and self.output_words(i - 1) != layer.input_words:
-            before, made = self.layers[i - 1].name, self.output_words(i - 1)
+        maker = self.maker(i)
+        if maker is not None and self.output_words(maker) != layer.input_words:
+            before, made = self.layers[maker].name, self.output_words(maker)
             raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {made}")
         if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
             buffer = self.units[npu].buffer_words
@@ -106,7 +120,8 @@ class System:
 
     def crosses(self, layer: int) -> bool:
         """Whether the map that ``layer`` reads comes from another NPU."""
-        return layer > 0 and self.mapping[layer] != self.mapping[layer - 1]
+        maker = self.maker(layer)
+        return maker is not None and self.mapping[layer] != self.mapping[maker]
 
     def chunk_words(self, layer: int) -> int:
         """Words of a chunk of the map that ``layer`` reads from another NPU."""
@@ -114,13 +129,15 @@ class System:
         return self.units[self.mapping[layer]].buffer_words if chunk is None else chunk
 
     def target_lanes(self, layer: int) -> int:
-        """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of its reader."""
-        return self.units[self.mapping[min(layer + 1, len(self.layers) - 1)]].kfp
+        """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of the layer's reader."""
+        reader = self.reader(layer)
+        return self.units[self.mapping[layer if reader is None else reader]].kfp
 
     def gearbox(self, layer: int) -> tuple[int, bool]:
         """Which of the gearboxes at the outlets of its NPU the map that ``layer`` makes takes: one for all words of so
         many lanes, and one for bits."""
-        leaves = layer < len(self.layers) - 1 and self.crosses(layer + 1)
+        reader = self.reader(layer)
+        leaves = reader is not None and self.crosses(reader)
         return self.target_lanes(layer), leaves and self.units[self.mapping[layer]].to_bits
 
     def output_words(self, layer: int) -> int:

@@ -33,7 +33,17 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C++ compiler: its program, the line with which it names its version, and the processor it compiles for."""
+    """A C++ compiler.
+
+    Attributes
+    ----------
+    program : str
+        Its name or path.
+    version : str
+        The line with which it names its version.
+    processor : str
+        A digest of the processor that it compiles for; empty where that makes no difference.
+    """
 
     program: str
     version: str
@@ -88,7 +98,7 @@ def find_compiler() -> Compiler:
 
 
 def missing() -> str | None:
-    """Why nothing can be compiled, in one line; None where there is a compiler."""
+    """Say in one line why nothing can be compiled; None if there is a compiler."""
     try:
         find_compiler()
     except BuildError as e:
@@ -97,7 +107,21 @@ def missing() -> str | None:
 
 
 def run_tool(command: Sequence[str | Path], what: str, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Run a tool; BuildError with the first lines of its complaint where it fails."""
+    """Run a tool.
+
+    Parameters
+    ----------
+    command : sequence of str or Path
+    what : str
+        Name of the step, for the message.
+    **options
+        Passed on to subprocess.run.
+
+    Raises
+    ------
+    BuildError
+        If the tool fails, with the first lines of its complaint.
+    """
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
@@ -116,12 +140,22 @@ def digest(*parts: str | bytes) -> str:
 
 
 def library(sources: Sequence[Path], *, includes: Sequence[Path] = (), flags: Sequence[str] = ()) -> ctypes.CDLL:
-    """The shared library of C++17 ``sources``, from the cache where it has been compiled before.
+    """Compile C++17 sources to a shared library, or find it in the cache.
 
-    includes : files that the sources include: their content is in the key, their folders are searched.
-    flags : further flags of the compiler, after LIBRARY_FLAGS; `Compiler.flags` for this machine alone. A function
-        is exported by extern "C" and __attribute__((visibility("default"))).
-    BuildError where there is no compiler, it refuses a source, or the cache can't be written.
+    A function is exported by ``extern "C"`` and ``__attribute__((visibility("default")))``.
+
+    Parameters
+    ----------
+    sources : sequence of Path
+    includes : sequence of Path
+        Files that the sources include: their content is in the key, their folders are searched.
+    flags : sequence of str
+        Further flags of the compiler, after LIBRARY_FLAGS; `Compiler.flags` for this machine alone.
+
+    Raises
+    ------
+    BuildError
+        If there is no compiler, if it refuses a source, or if the cache can't be written.
     """
     compiler = find_compiler()
     files = [*sources, *includes]

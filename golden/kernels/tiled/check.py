@@ -38,7 +38,17 @@ def on_processor(layer: PackedConv, words: Array) -> Array:
 
 @dataclass(frozen=True)
 class Implementation:
-    """convolve : see `Convolve`.  word_bits : the only B that it has, or None.  missing : why it can't run here."""
+    """One way to compute a packed layer.
+
+    Attributes
+    ----------
+    convolve : callable
+        A packed layer and its input -> words or dots.
+    word_bits : int or None
+        The only width of words that it has, or None.
+    missing : callable
+        Says in one line why it can't run here; gives None if it can.
+    """
 
     convolve: Convolve
     word_bits: int | None = None
@@ -76,8 +86,24 @@ class PackedStage:
 
 
 def stages(model: Model, word_bits: int) -> list[PackedStage]:
-    """The stages of a model. ValueError, naming the layer, for a binary layer that golden.kernels.tiled can't
-    compute."""
+    """Cut a model into stages.
+
+    Parameters
+    ----------
+    model : Model
+        A chain of layers.
+    word_bits : int
+        B, 32 or 64.
+
+    Returns
+    -------
+    list of PackedStage
+
+    Raises
+    ------
+    ValueError
+        If golden.kernels.tiled can't compute a binary layer. The message names the layer.
+    """
     found: list[PackedStage] = []
     for layer, source in model.network.chain("the check of golden.kernels.tiled"):
         before = found[-1].layers if found else []
@@ -94,10 +120,24 @@ def stages(model: Model, word_bits: int) -> list[PackedStage]:
 
 
 def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> list[Array | None]:
-    """What each stage gives for (N, H, W, C) images, in golden's values (N, H', W', C').
+    """Compute all stages of a model by one implementation.
 
-    None for stages before the first binary one, which are golden's own. A max pool of bits is an OR of words; other
-    layers are computed by golden from unpacked values.
+    A max pool of bits is an OR of words; layers that are not binary are computed by golden from unpacked values.
+
+    Parameters
+    ----------
+    model : Model
+    images : (N, H, W, C) integers
+        Of the network's input map.
+    convolve : callable
+        Of the implementation.
+    word_bits : int
+        B, 32 or 64.
+
+    Returns
+    -------
+    list of (N, H', W', C') integers or None
+        Of each stage, in golden's values; None for stages before the first binary one, which are golden's own.
     """
     model.check_images(images)
     model = flat(model, word_bits)
@@ -129,7 +169,7 @@ def _plain(model: Model, stage: PackedStage, values: Array) -> Array:
 
 
 def pool(layer: MaxPool, words: Array) -> Array:
-    """Max pool of packed bits: the OR of the words in a window. (N, ceil(C/B), H, W) -> (N, ceil(C/B), H', W')."""
+    """Max pool of packed bits, the OR of the words in a window: (N, ceil(C/B), H, W) -> (N, ceil(C/B), H', W')."""
     images, groups, height, width = words.shape
     flat_words = words.reshape(images, groups, -1)
     padded = np.concatenate([flat_words, np.zeros_like(flat_words[:, :, :1])], axis=2)  # position -1: adds no bit

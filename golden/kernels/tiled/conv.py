@@ -30,14 +30,22 @@ PADS = ("valid", "-1", "+1", "exact")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedConv:
-    """A binary convolution in layout N(C/B)HWB (golden/kernels/tiled/layout.py), B being the width of its weights'
-    words.
+    """A binary convolution in layout N(C/B)HWB (golden/kernels/tiled/layout.py); B is the width of the weights' words.
 
-    name : for messages.
-    channels, out_channels : C and O, >= 1.
-    window : kernel, strides and padding.  pad : how taps outside the map count, one of `PADS`.
-    weight : (O, ceil(C/B), kernel rows, kernel columns) uint32 or uint64; bits of missing channels are 0.
-    threshold : (O,) int32; None: the output are the dots themselves. Spec E's default rule is 1 for every channel.
+    Attributes
+    ----------
+    name : str
+        Of the layer, for messages.
+    channels, out_channels : int
+        C and O, each >= 1.
+    window : Window
+        Kernel, strides and padding.
+    pad : str
+        How taps outside the map count, one of `PADS`.
+    weight : (O, ceil(C/B), kernel rows, kernel columns) uint32 or uint64
+        Bits of missing channels are 0.
+    threshold : (O,) int32 or None
+        None: the output are the dots themselves. Spec E's default rule is 1 for every channel.
     """
 
     name: str
@@ -70,27 +78,27 @@ class PackedConv:
 
     @property
     def word_bits(self) -> int:
-        """B."""
+        """B, bits of a word."""
         return 8 * self.weight.dtype.itemsize
 
     @property
     def groups(self) -> int:
-        """Words of an input position, ceil(C/B)."""
+        """Number of words at a position of the input, ceil(C/B)."""
         return -(-self.channels // self.word_bits)
 
     @property
     def out_groups(self) -> int:
-        """Words of an output position, ceil(O/B)."""
+        """Number of words at a position of the output, ceil(O/B)."""
         return -(-self.out_channels // self.word_bits)
 
     @property
     def filler(self) -> Array:
-        """(groups,) words that stand for a position outside the map; with ``exact`` padding they don't count."""
+        """The words that stand for a position outside the map, (groups,). With ``exact`` padding they don't count."""
         ones = layout.used_bits(self.channels, self.word_bits)
         return ones if self.pad == "+1" else np.zeros_like(ones)
 
     def output_size(self, height: int, width: int) -> Pair:
-        """(rows, columns) of the output. ValueError where the window does not fit the padded map."""
+        """Rows and columns of the output; ValueError if the window doesn't fit the padded map."""
         rows, columns = self.window.output_size(height, width)
         if rows < 1 or columns < 1:
             raise ValueError(
@@ -100,7 +108,7 @@ class PackedConv:
         return rows, columns
 
     def check_input(self, words: Array) -> None:
-        """ValueError unless ``words`` is (N, ceil(C/B), H, W) of the weights' dtype, N >= 1, and the window fits."""
+        """Raise ValueError unless ``words`` is (N, ceil(C/B), H, W) of the weights' dtype, N >= 1, and windows fit."""
         layout.word_bits_of(f"{self.name}: input", words)
         if words.dtype != self.weight.dtype:
             raise ValueError(f"{self.name}: input must be {self.weight.dtype}, as the weights, got {words.dtype}")
@@ -119,12 +127,28 @@ def from_golden(
     *,
     word_bits: int,
 ) -> PackedConv:
-    """Golden's convolution or dense layer of the map ``source``, with the threshold layer that follows it.
+    """Pack a convolution or dense layer of golden, with the threshold layer that follows it.
 
-    weight, threshold, direction : golden's arrays (O, kernel rows, kernel columns, C), (O, 1), (O,). A direction of -1
-        turns the signs of the channel's weights and threshold: x <= t is -x >= -t. Thresholds out of the dot's reach
-        are brought next to it, where they decide the same and fit an int32.
-    ValueError, naming the layer, where features, weights or output are not of one bit, or an array is not golden's.
+    A direction of -1 turns the signs of the channel's weights and threshold: x <= t is -x >= -t. Thresholds out of the
+    dot's reach are brought next to it, where they decide the same and fit an int32.
+
+    Parameters
+    ----------
+    layer : Weighted
+    source : Map
+        The map that the layer reads.
+    weight : (O, kernel rows, kernel columns, C) integers
+    threshold : (O, 1) integers, optional
+        Without it the output are the dots.
+    direction : (O,) integers, optional
+        +1 and -1; by default all are +1.
+    word_bits : int
+        B, 32 or 64.
+
+    Raises
+    ------
+    ValueError
+        If features, weights or output are not of one bit, or an array is not golden's. The message names the layer.
     """
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
         raise ValueError(
@@ -137,13 +161,7 @@ def from_golden(
     BIPOLAR.check(f"{layer.name}.weight", weight)
     packed_threshold = None
     if threshold is not None:
-        sign = np.ones(layer.out_channels, np.int64) if direction is None else direction
-        _check_shape(f"{layer.name}.threshold", threshold, (layer.out_channels, 1))
-        if not np.issubdtype(threshold.dtype, np.signedinteger):
-            raise ValueError(f"{layer.name}.threshold: dtype must be of signed integers, got {threshold.dtype}")
-        _check_shape(f"{layer.name}.direction", sign, (layer.out_channels,))
-        BIPOLAR.check(f"{layer.name}.direction", sign)
-        sign = sign.astype(np.int64)
+        sign = _sign(layer, threshold, direction)
         weight = weight * sign[:, None, None, None]
         reach = layer.fan_in(source) + 1
         packed_threshold = (sign * np.clip(threshold[:, 0].astype(np.int64), -reach, reach)).astype(np.int32)
@@ -156,6 +174,17 @@ def from_golden(
         weight=layout.pack(weight, word_bits),
         threshold=packed_threshold,
     )
+
+
+def _sign(layer: Weighted, threshold: Array, direction: Array | None) -> Array:
+    """The direction of each channel, (O,) int64; ValueError unless it and the threshold are golden's arrays."""
+    sign = np.ones(layer.out_channels, np.int64) if direction is None else direction
+    _check_shape(f"{layer.name}.threshold", threshold, (layer.out_channels, 1))
+    if not np.issubdtype(threshold.dtype, np.signedinteger):
+        raise ValueError(f"{layer.name}.threshold: dtype must be of signed integers, got {threshold.dtype}")
+    _check_shape(f"{layer.name}.direction", sign, (layer.out_channels,))
+    BIPOLAR.check(f"{layer.name}.direction", sign)
+    return sign.astype(np.int64)
 
 
 def _check_shape(name: str, array: Array, shape: tuple[int, ...]) -> None:

@@ -40,7 +40,17 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a path needs of the processor, by Linux' names, and of the compiler; whether its units are nibbles."""
+    """What a path needs.
+
+    Attributes
+    ----------
+    features : frozenset of str
+        Instruction sets of the processor, by Linux' names.
+    flags : tuple of str
+        Of the compiler.
+    nibbles : bool
+        Whether the path counts nibbles, not words.
+    """
 
     features: frozenset[str]
     flags: tuple[str, ...]
@@ -85,7 +95,7 @@ def paths() -> list[str]:
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -115,8 +125,18 @@ class _Job(ctypes.Structure):
 class Convolution:
     """A `PackedConv` of 64-bit words, ready to run.
 
-    path : one of `paths`, by default the first.
-    ValueError where the words have 32 bits or the processor lacks the path, BuildError where no compiler is found.
+    Parameters
+    ----------
+    conv : PackedConv
+    path : str, optional
+        One of `paths`, by default the first.
+
+    Raises
+    ------
+    ValueError
+        If the words have 32 bits, or the processor lacks the path.
+    BuildError
+        If no compiler is found.
     """
 
     def __init__(self, conv: PackedConv, path: str | None = None) -> None:
@@ -133,10 +153,18 @@ class Convolution:
         self._borders: dict[tuple[int, int], tuple[Array, Array]] = {}
 
     def __call__(self, words: Array, *, threads: int | None = None) -> Array:
-        """The layer's output for ``words``, (N, ceil(C/64), H, W) uint64.
+        """Compute the layer.
 
-        With thresholds, (N, ceil(O/64), H', W') uint64, the next layer's input; without, the dots in golden's order,
-        (N, H', W', O) int32. threads : at most so many, >= 1; by default one a processor.
+        Parameters
+        ----------
+        words : (N, ceil(C/64), H, W) uint64
+        threads : int, optional
+            At most so many threads, >= 1; by default one a processor.
+
+        Returns
+        -------
+        (N, ceil(O/64), H', W') uint64 or (N, H', W', O) int32
+            With thresholds the next layer's input, without them the dots in golden's order.
         """
         conv = self.conv
         conv.check_input(words)

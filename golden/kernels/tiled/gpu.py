@@ -21,7 +21,7 @@ class GpuError(RuntimeError):
 
 
 def missing() -> str | None:
-    """Why there is nothing to run on, in one line; None where there is a GPU."""
+    """Say in one line why there is nothing to run on; None if there is a GPU."""
     try:
         _cupy()
     except GpuError as e:
@@ -30,12 +30,15 @@ def missing() -> str | None:
 
 
 def capability() -> int:
-    """Compute capability of the current GPU, times 10. GpuError where there is none."""
+    """Compute capability of the current GPU, times 10; GpuError if there is no GPU."""
     return int(_cupy().cuda.Device().compute_capability)
 
 
 def best_kernel(device: int) -> str:
-    """The kernel that a device of that compute capability, times 10, runs fastest by its architecture."""
+    """The kernel that is the fastest for a compute capability, by the GPU's architecture.
+
+    device : compute capability, times 10.
+    """
     if device < MMA_FIRST:
         return "popc"
     return "mma-xor" if device <= XOR_LAST else "mma-and"
@@ -68,9 +71,19 @@ class Prepared:
         self._problem = np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
 
     def __call__(self, words: Any, output: Any = None) -> Any:
-        """(N, ceil(C/B), H, W) CuPy words -> CuPy words or dots, as the plan says, in ``output`` where it is given.
+        """Start the kernel in CuPy's current stream and return at once.
 
-        Asynchronous, in CuPy's current stream. The input is not looked at: it must be contiguous and of the plan.
+        Parameters
+        ----------
+        words : (N, ceil(C/B), H, W) CuPy array
+            Contiguous and of the plan: it is not looked at.
+        output : CuPy array, optional
+            Where the result goes; by default a new array.
+
+        Returns
+        -------
+        CuPy array
+            Words or dots, as the plan says.
         """
         if output is None:
             output = _cupy().empty(self.how.output_shape, self.how.output_dtype)
@@ -81,9 +94,14 @@ class Prepared:
 
 
 def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
-    """As `golden.kernels.tiled.reference.run`, on the current GPU; by default with its `best_kernel`.
+    """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default with the GPU's `best_kernel`.
 
-    GpuError where there is no GPU, CuPy or NVRTC; ValueError where the GPU can't run the plan.
+    Raises
+    ------
+    GpuError
+        If there is no GPU, CuPy or NVRTC.
+    ValueError
+        If the GPU can't run the plan.
     """
     how = how or plan(layer, words, kernel=best_kernel(capability()))
     how.check(layer, words)
@@ -93,7 +111,7 @@ def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
 
 
 def compiler_options(registers: int) -> tuple[str, ...]:
-    """What NVRTC is told beside the architecture. registers : that a thread may have."""
+    """What NVRTC is told beside the architecture; ``registers`` is how many a thread may have."""
     return ("-std=c++17", f"--maxrregcount={registers}")
 
 

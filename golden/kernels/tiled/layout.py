@@ -15,11 +15,23 @@ from bitloom.golden.encoding import Array
 
 
 def pack(values: Array, word_bits: int) -> Array:
-    """(N, H, W, C) -> (N, ceil(C/B), H, W) of uint32 or uint64; also kernels (O, K, K, C) -> (O, ceil(C/B), K, K).
+    """Pack a map, or kernels (O, K, K, C), into words of channels.
 
-    values : bits (0 and 1) or bipolar numbers (-1 and +1) of any dtype, not 0 and -1 in one array.
-    word_bits : B, 32 or 64.
-    ValueError where the shape is not of 4 axes, a value is neither, or ``word_bits`` is not 32 or 64.
+    Parameters
+    ----------
+    values : (N, H, W, C), of any dtype
+        Bits (0 and 1) or bipolar numbers (-1 and +1), not 0 and -1 in one array.
+    word_bits : int
+        B, 32 or 64.
+
+    Returns
+    -------
+    (N, ceil(C/B), H, W) uint32 or uint64
+
+    Raises
+    ------
+    ValueError
+        If the shape has not 4 axes, a value is neither, or ``word_bits`` is not 32 or 64.
     """
     values = np.asarray(values)
     check_axes("pack", values)
@@ -36,10 +48,22 @@ def pack(values: Array, word_bits: int) -> Array:
 
 
 def unpack(words: Array, channels: int) -> Array:
-    """Inverse of `pack`: (N, ceil(C/B), H, W) of uint32 or uint64 -> (N, H, W, C) uint8 bits, 0 and 1.
+    """Take words apart: the inverse of `pack`. ``2 * unpack(...).astype(int) - 1`` are golden's bipolar numbers.
 
-    ``2 * unpack(...).astype(int) - 1`` are golden's bipolar numbers. ValueError where the second axis is not
-    ceil(channels / B), or a bit of a missing channel is 1.
+    Parameters
+    ----------
+    words : (N, ceil(C/B), H, W) uint32 or uint64
+    channels : int
+        C.
+
+    Returns
+    -------
+    (N, H, W, C) uint8 of 0 and 1
+
+    Raises
+    ------
+    ValueError
+        If the second axis is not ceil(channels / B), or a bit of a missing channel is 1.
     """
     _check_words("unpack", words, channels)
     bits = packing.unpack(np.ascontiguousarray(np.moveaxis(words, 1, -1)), channels)

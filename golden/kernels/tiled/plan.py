@@ -36,7 +36,19 @@ against it by test."""
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a GPU grants a block. The defaults hold for every one since compute capability 7.5."""
+    """What a GPU grants a block. The defaults hold for every GPU since compute capability 7.5.
+
+    Attributes
+    ----------
+    shared_bytes : int
+        Bytes of shared memory.
+    threads : int
+        Threads of a block.
+    registers : int
+        Registers of all threads of a block together.
+    thread_registers : int
+        Registers of one thread.
+    """
 
     shared_bytes: int = 48 * 1024
     threads: int = 1024
@@ -51,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Place:
-    """The first output that a block makes: image, channel, row, column."""
+    """Image, channel, row and column of the first output that a block makes."""
 
     image: int
     channel: int
@@ -63,11 +75,25 @@ class Place:
 class Plan:
     """The tiles of one layer for one size of map.
 
-    block : (a, bh, bw) threads over (output channel, row, column); a is a multiple of 32.
-    patch : (th, tw) outputs of a thread.
-    stage_groups : word groups in shared memory at a time, 1 .. ceil(C/B).
-    kernel : one of `KERNELS`.
-    ValueError, naming the layer, where a block does not fit the limits.
+    Attributes
+    ----------
+    layer : PackedConv
+    images, height, width : int
+        Of the input.
+    block : (int, int, int)
+        a, bh, bw: threads over output channel, row and column; a is a multiple of 32.
+    patch : (int, int)
+        th, tw: rows and columns of outputs of a thread.
+    stage_groups : int
+        Word groups in shared memory at a time, 1 .. ceil(C/B).
+    kernel : str
+        One of `KERNELS`.
+    limits : Limits
+
+    Raises
+    ------
+    ValueError
+        If a block doesn't fit the limits. The message names the layer.
     """
 
     layer: PackedConv
@@ -115,35 +141,35 @@ class Plan:
 
     @property
     def tile(self) -> Pair:
-        """(rows, columns) of outputs that a block makes."""
+        """Rows and columns of outputs that a block makes."""
         return self.block[1] * self.patch[0], self.block[2] * self.patch[1]
 
     @property
     def input_tile(self) -> Pair:
-        """(rows, columns) of input that a tile needs: tile * stride + kernel - stride."""
+        """Rows and columns of input that a tile needs: tile * stride + kernel - stride."""
         (kh, kw), (sy, sx) = self.layer.window.kernel, self.layer.window.stride
         return self.tile[0] * sy + kh - sy, self.tile[1] * sx + kw - sx
 
     @property
     def output(self) -> Pair:
-        """(rows, columns) of the output map."""
+        """Rows and columns of the output map."""
         return self.layer.output_size(self.height, self.width)
 
     @property
     def output_shape(self) -> tuple[int, ...]:
-        """(N, ceil(O/B), H', W') of words; (N, H', W', O) of dots where the layer has no thresholds."""
+        """Shape of the output: (N, ceil(O/B), H', W') words, or (N, H', W', O) dots if the layer has no thresholds."""
         if self.layer.threshold is None:
             return self.images, *self.output, self.layer.out_channels
         return self.images, self.layer.out_groups, *self.output
 
     @property
     def output_dtype(self) -> "np.dtype[Any]":
-        """That of the weights' words; int32 for dots."""
+        """Dtype of the output: that of the weights' words, or int32 for dots."""
         return np.dtype(np.int32) if self.layer.threshold is None else self.layer.weight.dtype
 
     @property
     def grid(self) -> tuple[int, int, int, int]:
-        """Blocks over (image, channel, row, column)."""
+        """Number of blocks over image, channel, row and column."""
         channels = self.layer.out_groups * self.layer.word_bits  # unused bits are somebody's outputs, too
         rows, columns = self.output
         return (
@@ -155,12 +181,12 @@ class Plan:
 
     @property
     def blocks(self) -> int:
-        """Blocks in all."""
+        """Number of blocks in all."""
         images, channels, rows, columns = self.grid
         return images * channels * rows * columns
 
     def place(self, index: int) -> Place:
-        """Where block ``index`` begins."""
+        """The place where block number ``index`` begins."""
         _, channels, rows, columns = self.grid
         index, column = divmod(index, columns)
         index, row = divmod(index, rows)
@@ -197,7 +223,7 @@ class Plan:
         return min(self.limits.thread_registers, self.limits.registers // self.threads)
 
     def order(self, order: Sequence[int] | None) -> Sequence[int]:
-        """Numbers of the blocks to run: ``order``, by default all. ValueError where one is none."""
+        """Numbers of the blocks to run: ``order``, by default all. ValueError if there is no such block."""
         if order is None:
             return range(self.blocks)
         for index in order:
@@ -206,7 +232,7 @@ class Plan:
         return order
 
     def check(self, layer: PackedConv, words: Array) -> None:
-        """ValueError unless the plan is of that layer for the input ``words`` (N, ceil(C/B), H, W)."""
+        """Raise ValueError unless the plan is of that layer for the input ``words`` (N, ceil(C/B), H, W)."""
         if self.layer is not layer:
             raise ValueError(f"{layer.name}: the plan must be of this layer, got one of another, {self.layer.name}")
         layer.check_input(words)
@@ -224,7 +250,25 @@ def plan(
     kernel: str = "popc",
     limits: Limits = Limits(),
 ) -> Plan:
-    """The plan for the input ``words`` that stages as many word groups as fit. ValueError where not even one does."""
+    """Plan a layer so that as many word groups as fit are in shared memory at a time.
+
+    Parameters
+    ----------
+    layer : PackedConv
+    words : (N, ceil(C/B), H, W) uint32 or uint64
+        The input.
+    block, patch, kernel, limits
+        See `Plan`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ValueError
+        If not even one word group fits, or the input is not of the layer.
+    """
     layer.check_input(words)
     images, groups, height, width = words.shape
 

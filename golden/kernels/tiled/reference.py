@@ -23,14 +23,22 @@ ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(
 
 @dataclass(frozen=True)
 class Reads:
-    """How often each word of global memory was read: (N, ceil(C/B), H, W) and (O, ceil(C/B), KH, KW) integers."""
+    """How often each word of global memory was read.
+
+    Attributes
+    ----------
+    words : (N, ceil(C/B), H, W) integers
+        Of the input.
+    weight : (O, ceil(C/B), kernel rows, kernel columns) integers
+        Of the weights.
+    """
 
     words: Array
     weight: Array
 
     @classmethod
     def none(cls, layer: PackedConv, words: Array) -> "Reads":
-        """Counters at 0."""
+        """Counters at 0 for a layer and its input."""
         return cls(np.zeros(words.shape, np.uint32), np.zeros(layer.weight.shape, np.uint32))
 
 
@@ -42,10 +50,23 @@ def run(
     order: Sequence[int] | None = None,
     reads: Reads | None = None,
 ) -> Array:
-    """(N, ceil(C/B), H, W) words -> (N, ceil(O/B), H', W') words, or (N, H', W', O) int32 dots without thresholds.
+    """Compute a layer tile by tile, as a GPU would.
 
-    how : tiles; by default `plan`'s.  order : numbers of the blocks to run, as they follow each other; by default all.
-    reads : counters, to which every read of global memory adds.
+    Parameters
+    ----------
+    layer : PackedConv
+    words : (N, ceil(C/B), H, W) uint32 or uint64
+    how : Plan, optional
+        The tiles; by default those of `plan`.
+    order : sequence of int, optional
+        Numbers of the blocks to run, as they follow each other; by default all.
+    reads : Reads, optional
+        Counters, to which every read of global memory adds.
+
+    Returns
+    -------
+    (N, ceil(O/B), H', W') uint32 or uint64, or (N, H', W', O) int32
+        Words, or dots where the layer has no thresholds.
     """
     how = how or plan(layer, words)
     how.check(layer, words)
@@ -66,8 +87,15 @@ def run(
 class Shared:
     """Shared memory of a block, and what its threads find by counting.
 
-    features : (groups, rows, columns) of the input tile.  weight : (groups, kernel rows, kernel columns, a).
-    channels : (groups,) of each group.  counts : (rows, columns) bool: where a tap counts.
+    Attributes
+    ----------
+    features : (groups, rows, columns) words
+        The input tile.
+    weight : (groups, kernel rows, kernel columns, a) words
+    channels : (groups,) integers
+        Channels of each group.
+    counts : (rows, columns) bool
+        Where a tap counts.
     """
 
     features: Array

@@ -100,7 +100,7 @@ def readers(network: str, reads: Reads) -> dict[str, tuple[str, ...]]:
     return {name: tuple(its) for name, its in found.items()}
 
 
-def walk(reads: Reads, first: Value, step: Callable[[str, list[Value]], Value]) -> Iterator[tuple[str, Value]]:
+def walk(reads: Reads, first: Value, compute: Callable[[str, list[Value]], Value]) -> Iterator[tuple[str, Value]]:
     """Compute something for every layer from what was computed for the maps that the layer reads.
 
     A map's value is held no longer than until its last reader is done.
@@ -111,8 +111,8 @@ def walk(reads: Reads, first: Value, step: Callable[[str, list[Value]], Value]) 
         The maps that each layer reads; layers in an order of `ordered`.
     first : object
         The input map's value.
-    step : callable
-        ``step(layer, values)`` gives the layer's value; ``values`` are those of the maps that it reads.
+    compute : callable
+        ``compute(layer, values)`` gives the layer's value; ``values`` are those of the maps that it reads.
 
     Yields
     ------
@@ -123,7 +123,7 @@ def walk(reads: Reads, first: Value, step: Callable[[str, list[Value]], Value]) 
     held = {INPUT: first}
     del first  # else it would be held until the end
     for layer, names in reads.items():
-        held[layer] = step(layer, [held[name] for name in names])
+        held[layer] = compute(layer, [held[name] for name in names])
         left.subtract(names)
         for name in names:
             if not left[name]:

@@ -202,10 +202,10 @@ class Model:
         self.check_images(images)
         layers = {layer.name: layer for layer in self.network.layers}
 
-        def step(name: str, inputs: list[Array]) -> Array:
+        def compute(name: str, inputs: list[Array]) -> Array:
             return layers[name].forward_of(inputs, self.arrays.get(name, {}), self.network.sources(layers[name]))
 
-        return walk(self.network.reads, images.astype(np.int64), step)
+        return walk(self.network.reads, images.astype(np.int64), compute)
 
     def trace(self, images: Array) -> list[Array]:
         """Every layer's output for (N, H, W, C) images: the definition.

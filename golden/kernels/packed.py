@@ -107,7 +107,7 @@ def value_dtype(m: Map) -> "np.dtype[Any]":
     return np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
 
 
-Step = Callable[..., Array]
+Forward = Callable[..., Array]
 """A layer as a function of a batch: an array of each source, in its value_dtype -> the target, in its value_dtype."""
 
 
@@ -118,13 +118,13 @@ def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterato
         raise ValueError(f"{model.network.name}: batch must be >= 1, got {batch}")
     size = default_batch(model) if batch is None else batch
     network = model.network
-    steps = {layer.name: _step(layer, network, model.arrays.get(layer.name, {})) for layer in network.layers}
+    forwards = {layer.name: _forward(layer, network, model.arrays.get(layer.name, {})) for layer in network.layers}
     for start in range(0, len(images), size):
         first = images[start : start + size].astype(value_dtype(network.input))
-        yield (output for _, output in walk(network.reads, first, lambda name, inputs: steps[name](*inputs)))
+        yield (output for _, output in walk(network.reads, first, lambda name, inputs: forwards[name](*inputs)))
 
 
-def _step(layer: Layer, network: Network, arrays: Arrays) -> Step:
+def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
     """The layer of ``network`` in the fastest way; by its definition where there is none."""
     sources, target = network.sources(layer), network.maps[layer.name]
     source = sources[0]
@@ -141,7 +141,7 @@ def _step(layer: Layer, network: Network, arrays: Arrays) -> Step:
     )
 
 
-def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step:
+def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forward:
     sums = _binary_sums(layer, source, arrays) or _matrix_sums(layer, source, arrays)
     if layer.accumulate == "popcount":
         return sums
@@ -151,7 +151,7 @@ def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Step
     return lambda x: np.where(sums(x) > none, np.float32(1), np.float32(-1))
 
 
-def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step | None:
+def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None:
     """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
         return None
@@ -175,7 +175,7 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step | None:
     return run
 
 
-def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step:
+def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward:
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
     target = replace(layer, accumulate="popcount").output(source)
     dtype = value_dtype(target)
@@ -196,7 +196,7 @@ def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Step:
     return run
 
 
-def _threshold(source: Map, arrays: Arrays) -> Step:
+def _threshold(source: Map, arrays: Arrays) -> Forward:
     # Thresholds out of reach are clipped to just out of reach, where the dtype still holds them exactly.
     direction = arrays["direction"].astype(np.int64)
     low, high = source.encoding.low, source.encoding.high
@@ -214,7 +214,7 @@ def _threshold(source: Map, arrays: Arrays) -> Step:
     return run
 
 
-def _max_pool(layer: MaxPool, source: Map, target: Map) -> Step:
+def _max_pool(layer: MaxPool, source: Map, target: Map) -> Forward:
     positions = layer.window.positions(source.height, source.width)  # (outputs, taps)
     filler = source.encoding.low  # never larger than a valid tap, and each window has one
 
@@ -229,7 +229,7 @@ def _max_pool(layer: MaxPool, source: Map, target: Map) -> Step:
     return run
 
 
-def _requantise(layer: Requantise, target: Map, arrays: Arrays) -> Step:
+def _requantise(layer: Requantise, target: Map, arrays: Arrays) -> Forward:
     # In float64: |product| < 2^47, a power of two changes no digit, and with the half added it has 48 bits.
     bias, multiplier = arrays["bias"].astype(np.float64), arrays["multiplier"].astype(np.float64)
     scale = 2.0 ** -arrays["shift"].astype(np.float64)

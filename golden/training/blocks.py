@@ -59,7 +59,7 @@ class Block(ABC):
     source : Map
         The map that the layer reads.
     batch : int
-        Images of one step.
+        Images of a batch.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Block(ABC):
 
     @abstractmethod
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
-        """The layer's forward step.
+        """The layer's output.
 
         Parameters
         ----------
@@ -91,12 +91,12 @@ class Block(ABC):
         (N, positions', C') float64
             Values of the target.
         tape : object
-            What `backward` needs to know of this step.
+            What `backward` needs to know of this call.
         """
 
     @abstractmethod
     def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
-        """The layer's backward step.
+        """The derivatives of what `forward` computed.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What changes while a network is trained, and the step that changes it: Adam, in exact arithmetic."""
+"""What changes while a network is trained, and how: Adam, in exact arithmetic."""
 
 from collections.abc import Mapping
 
@@ -25,15 +25,15 @@ class State:
 
     @classmethod
     def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
-        """The state before the first step."""
+        """The state before the first batch."""
         return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
 
     def tick(self) -> None:
-        """Count one step of Adam. Powers are multiplied up, since pow differs between machines."""
+        """Count one batch. Powers are multiplied up, since pow differs between machines."""
         self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
 
-    def step(self, layer: str, slopes: Params, rate: float) -> None:
-        """Make Adam's step for the parameters of one layer. Weights stay in [-1, 1]."""
+    def update(self, layer: str, slopes: Params, rate: float) -> None:
+        """Change the parameters of one layer as Adam does. Weights stay in [-1, 1]."""
         for key, slope in slopes.items():
             first, second = self.moments[layer, key]
             first += (slope - first) * 0.1

@@ -41,9 +41,9 @@ class Recipe:
     seed : int
         Of all that is random, >= 0.
     batch : int
-        Images of one step, >= 1.
+        Images from which the parameters are changed at a time, >= 1.
     rate : float
-        The first step size of Adam, > 0; it falls to 0 until the end.
+        How far Adam changes a parameter at first, > 0; it falls to 0 until the end.
     margin : float
         A class's output, divided by the root of its fan-in, should be >= margin for the class's own images and
         <= -margin for others (squared hinge loss). > 0.
@@ -219,7 +219,7 @@ def _epoch(
         state.tick()
         for name, b, tape in reversed(steps):
             error, slopes = b.backward(state.params[name], tape, to_grid(error))
-            state.step(name, slopes, recipe.rate * (1 - done * done * (3 - 2 * done)))
+            state.update(name, slopes, recipe.rate * (1 - done * done * (3 - 2 * done)))
     state.epoch += 1
     return fsum(losses) / len(losses), right / len(losses)
 

@@ -58,10 +58,10 @@ def run(
     reads: Reads | None = None,
     constant_kernel: bool = False,
 ) -> Array:
-    """As `golden.kernels.tiled.reference.run`, by the kernel that ``how`` names.
+    """The same as `golden.kernels.tiled.reference.run`, by the CUDA kernel that ``how`` names.
 
-    constant_kernel : the kernel's size is known to the compiler, as on a GPU; that is compiled for each size apart.
-    FiberError where the kernel breaks a rule; native.BuildError where it can't be compiled.
+    With ``constant_kernel`` the compiler knows the size of the layer's kernel, as on a GPU, and each size is compiled
+    apart. FiberError if the CUDA kernel breaks a rule; native.BuildError if it can't be compiled.
     """
     how = how or plan(layer, words)
     how.check(layer, words)

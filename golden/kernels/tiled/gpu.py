@@ -35,10 +35,7 @@ def capability() -> int:
 
 
 def best_kernel(device: int) -> str:
-    """The kernel that is the fastest for a compute capability, by the GPU's architecture.
-
-    device : compute capability, times 10.
-    """
+    """The kernel that is the fastest on a GPU of compute capability ``device``, times 10, by its architecture."""
     if device < MMA_FIRST:
         return "popc"
     return "mma-xor" if device <= XOR_LAST else "mma-and"

@@ -133,7 +133,7 @@ def test_npus_differ_in_speed():
 def test_a_pipeline_of_another_length(layers):
     with value_error(
         f"{NAMES[layers - 1]}: a chain of 3 NPUs must have room for all {layers} layers, each NPU for those of its "
-        "kind, without loop for one, and end at one with outlet host"
+        "engine, without loop for one, and end at one with outlet host"
     ):
         assign(PIPELINE, NAMES[:layers], equal(layers, 3))
 

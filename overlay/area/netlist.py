@@ -1,6 +1,6 @@
 """A netlist of Xilinx 7-series cells, as Yosys writes it as JSON: what it is made of, and its longest paths.
 
-Levels of logic between two registers:
+Levels of logic between two registers::
 
     LUT, inverter, asynchronous read of LUT RAM   1
     entry to a carry chain (CARRY4)               1, and for each further CARRY4 of the chain 1/4
@@ -9,7 +9,7 @@ Levels of logic between two registers:
 
 The sum is rounded down; the quarter is there because four CARRY4 take about as long as a LUT with its wire. A path
 begins and ends at flip-flops, block RAM, shift registers and DSPs with a register, and may end at the write port of LUT
-RAM. Paths from and to the ports of the module do not count.
+RAM. Paths from and to the ports of the module don't count.
 """
 
 import re
@@ -23,16 +23,30 @@ QUARTERS = {"LUT": 4, "INV": 4, "MUXF": 0, "RAM": 4, "CARRY4": 4, "DSP": 16, "BU
 
 LUT_RAM = {"RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM256X1D": 8, "SRL16E": 1,
            "SRLC16E": 1, "SRLC32E": 1, "RAM32X1S": 1, "RAM64X1S": 1, "RAM128X1S": 2, "RAM256X1S": 4}  # fmt: skip
-"""LUTs in which the cell sits."""
+"""LUTs in which a memory cell sits."""
 
 Cells = Mapping[str, Any]
+"""The cells of a module, by name."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """LUTs of logic as Yosys makes them, not paired into LUT6_2; flip-flops; block RAM in units of 36 Kbit; DSP blocks.
+    """What a design takes of a device.
 
-    lutram : LUTs used as memory or shift register, not in ``lut``.  carry4 : carry chains.
+    Attributes
+    ----------
+    lut
+        LUTs of logic as Yosys makes them, not paired into LUT6_2.
+    ff
+        Flip-flops.
+    bram36
+        Block RAM in units of 36 Kbit.
+    lutram
+        LUTs used as memory or shift register; they are not in ``lut``.
+    dsp
+        DSP blocks.
+    carry4
+        Carry chains' cells.
     """
 
     lut: int = 0
@@ -51,7 +65,17 @@ class Resources:
 
 @dataclass(frozen=True)
 class LogicPath:
-    """A path of ``levels`` between two registers; ``through`` are the named nets on its way."""
+    """A path between two registers.
+
+    Attributes
+    ----------
+    levels
+        Levels of logic, rounded down.
+    start, end
+        Names of the registers.
+    through
+        Named nets on the way.
+    """
 
     levels: int
     start: str
@@ -60,7 +84,7 @@ class LogicPath:
 
 
 def resources(cells: Counter[str]) -> Resources:
-    """Resources of cells by type; types that are no Xilinx cells (instances) are not looked at."""
+    """Resources of cells, counted by type. Types that are no Xilinx cells (instances of modules) don't count."""
     lut = sum(n for kind, n in cells.items() if re.fullmatch(r"LUT[1-6]|INV", kind))
     return Resources(
         lut=lut,
@@ -73,12 +97,12 @@ def resources(cells: Counter[str]) -> Resources:
 
 
 def count(module: Mapping[str, Any]) -> Counter[str]:
-    """Cells of a module of the netlist by type."""
+    """Cells of a module of the netlist, counted by type."""
     return Counter(cell["type"] for cell in module["cells"].values())
 
 
 def _kind(cell: Mapping[str, Any]) -> str:
-    """LUT, INV, MUXF, RAM, CARRY4, DSP or BUF for what is combinational (LUT RAM is both); else nothing."""
+    """Kind of a combinational cell, as in QUARTERS (LUT RAM is both); "" for all others."""
     kind = cell["type"]
     if kind.startswith("DSP48"):
         inside = ("PREG", "MREG", "AREG", "BREG")
@@ -89,13 +113,14 @@ def _kind(cell: Mapping[str, Any]) -> str:
 
 
 def _ports(cell: Mapping[str, Any], direction: str) -> Iterator[tuple[str, int]]:
+    """Port and wire of each bit of the cell's inputs or outputs."""
     for port, wires in cell["connections"].items():
         if cell["port_directions"][port] == direction:
             yield from ((port, wire) for wire in wires if isinstance(wire, int))
 
 
 def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """(from wire, to wire, quarter levels) through a combinational cell."""
+    """From wire, to wire and quarter levels of each way through a combinational cell."""
     kind = _kind(cell)
     for port, wire in _ports(cell, "input"):
         quarters = 1 if kind == "CARRY4" and port == "CI" else QUARTERS[kind]
@@ -114,10 +139,18 @@ def _reads(port: str, out: str) -> bool:
 
 
 def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) -> list[LogicPath]:
-    """The longest path to each register, longest first: at most ``limit``, of at least ``least`` levels.
+    """The longest path to each register, the longest first.
 
-    Bits of one register count as one, and of the paths between the same two only the longest is told.
-    The module must be flat.
+    Bits of one register count as one, and of the paths between the same two registers only the longest is told.
+
+    Parameters
+    ----------
+    module
+        A module of the netlist; it must be flat.
+    limit
+        Paths at most.
+    least
+        Levels that a path must have.
     """
     cells, names = module["cells"], _names(module)
     starts: dict[int, str] = {}
@@ -153,7 +186,7 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
 def _arrivals(
     starts: Mapping[int, str], arcs: Mapping[int, list[tuple[int, int]]], waiting: Counter[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Longest way to each wire from a register, in quarter levels, and the wire before it on that way."""
+    """Longest way to each wire from a register, in quarter levels; and the wire before it on that way."""
     arrival = dict.fromkeys(starts, 0)
     came: dict[int, int] = {}
     ready = [wire for wire in arcs if not waiting[wire]]
@@ -169,6 +202,7 @@ def _arrivals(
 
 
 def _way(wire: int, came: Mapping[int, int]) -> list[int]:
+    """The wires of the longest way to a wire, from a register on."""
     way = [wire]
     while way[-1] in came:
         way.append(came[way[-1]])

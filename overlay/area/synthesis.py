@@ -1,10 +1,12 @@
 """Area and logic depth of a design, by Yosys for Xilinx 7 series (synth_xilinx): an estimate without place and route.
 
+::
+
     Verilog for synthesis --> yosys, with hierarchy --> resources of each module
                          `--> yosys, flattened -------> resources in all, longest paths
 
-Blocks are synthesised one by one, so their sum differs a little from the total, which is that of the flattened design:
-there, constants and shared logic cross the borders of modules. What counts as a level: netlist.py.
+Modules are synthesised one by one, so that their sum differs a little from the total. The total is that of the
+flattened design, in which constants and shared logic cross the borders of modules. netlist.py says what a level is.
 """
 
 import json
@@ -25,9 +27,10 @@ from .netlist import LogicPath, Resources
 from .yosys import run_yosys, yosys_version
 
 VERSION = "1"
-"""Of what is kept in the cache."""
+"""Version of what is kept in the cache."""
 
 PATHS = 40
+"""Paths that are kept."""
 SCRIPT = """
 read_verilog -sv design.v
 synth_xilinx -family xc7 -noiopad -noclkbuf -top {top}
@@ -41,7 +44,19 @@ write_json flat.json
 
 @dataclass(frozen=True)
 class BlockArea:
-    """All instances of one module. ``own``: of one instance without, ``each``: with the modules inside it."""
+    """Area of all instances of one module.
+
+    Attributes
+    ----------
+    module
+        The module's name.
+    instances
+        How many there are.
+    own
+        Of one instance, without the modules inside it.
+    each
+        Of one instance, with the modules inside it.
+    """
 
     module: str
     instances: int
@@ -51,7 +66,17 @@ class BlockArea:
 
 @dataclass(frozen=True)
 class Area:
-    """total : of the flattened design.  blocks : by module, the largest first.  paths : the longest first."""
+    """Area of a design.
+
+    Attributes
+    ----------
+    total
+        Of the flattened design.
+    blocks
+        Of each module, the largest first.
+    paths
+        Paths between registers, the longest first.
+    """
 
     total: Resources
     blocks: tuple[BlockArea, ...]
@@ -59,7 +84,7 @@ class Area:
 
     @property
     def levels(self) -> int:
-        """LUT levels on the longest register-to-register path."""
+        """LUT levels on the longest path between registers."""
         return self.paths[0].levels if self.paths else 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,12 +95,36 @@ class Area:
 
 
 def area(design: Design) -> Area:
-    """Area of a design as its Verilog for synthesis has it; BuildError where Yosys is missing or fails."""
+    """Area of a design, as its Verilog for synthesis has it.
+
+    Raises
+    ------
+    BuildError
+        If Yosys is missing or fails.
+    """
     return area_of(generate(design, target="synthesis", checked=False).text, TOP)
 
 
 def area_of(verilog: str, top: str) -> Area:
-    """Area of the module ``top`` in ``verilog``, from the cache where it has been worked out before."""
+    """Area of one module.
+
+    Parameters
+    ----------
+    verilog
+        The module and those inside it.
+    top
+        Its name.
+
+    Returns
+    -------
+    Area
+        From the cache where it has been worked out before.
+
+    Raises
+    ------
+    BuildError
+        If Yosys is missing or fails.
+    """
     script = SCRIPT.format(top=top)
     source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
     key = digest(VERSION, yosys_version(), script, verilog, source)

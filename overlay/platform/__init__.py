@@ -1,1 +1,1 @@
-"""What is around the core on a board: block design, handoff file, Vivado sources."""
+"""What is around the device on a board: processing system, block design, handoff file, sources for a bitstream."""

@@ -1,4 +1,6 @@
-"""The block design around a bitloom device: which cores, how they are connected, at which addresses.
+"""The block design around a bitloom device: which cores, how they are connected, and at which addresses.
+
+::
 
     PS --AXI-Lite--> interconnect ----> device, AXI DMA, interrupt controller
     PS <--HP port--- SmartConnect <---- AXI DMA (simple mode)
@@ -6,7 +8,8 @@
     interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device --> concat --> interrupt controller --> PS
     one clock and one reset, from the PS
 
-One description serves the simulation's hwh and the Vivado scripts, so that both carry the same names and addresses.
+The simulation's hwh and the Vivado scripts are both written from one description, so that they carry the same names and
+addresses.
 """
 
 import re
@@ -19,6 +22,7 @@ from .processors import PROCESSORS, Processor
 from .target import Target
 
 DMA_LENGTH_BITS = 26
+"""Width of the DMA's LENGTH register: a transfer has fewer than 2^26 bytes."""
 DEVICE_BYTES = 0x1000
 """Address space of the device's registers."""
 ADDRESS_BLOCK = "Reg"
@@ -26,19 +30,30 @@ ADDRESS_BLOCK = "Reg"
 DMA, DEVICE, INTERRUPTS = "axi_dma_0", "bitloom_0", "axi_intc_0"
 CONTROL, MEMORY, RESET, CONCAT = "axi_interconnect_0", "smartconnect_0", "proc_sys_reset_0", "xlconcat_0"
 LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
+"""Interrupt lines in the order of their numbers."""
 REGISTERS = {DMA: "S_AXI_LITE", INTERRUPTS: "s_axi", DEVICE: "s_axi"}
-"""Cores with registers, in order of the interconnect's ports, and the interface through which these are reached."""
+"""Cores with registers, in the order of the interconnect's ports, and the interface through which each is reached."""
 
 ACCESS = {"RO": "read-only", "RW": "read-write", "RW1C": "read-write"}
-"""The manifest's words for access in IP-XACT's."""
+"""The manifest's words for access, in IP-XACT's."""
 
 Pin = tuple[str, str]
-"""Instance, and name of its pin or interface."""
+"""An instance, and the name of its pin or interface."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An instance of an IP core. parameters : by Vivado's names, without "CONFIG."; what is not named, is default."""
+    """An instance of an IP core.
+
+    Attributes
+    ----------
+    instance
+        Its name.
+    vlnv
+        Vendor, library, name and version of the core.
+    parameters
+        By Vivado's names without "CONFIG."; those that are not named keep their defaults.
+    """
 
     instance: str
     vlnv: str
@@ -47,7 +62,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class BusConnection:
-    """A bus between two interfaces. kind : "aximm" or "axis"."""
+    """A bus between two interfaces.
+
+    Attributes
+    ----------
+    kind
+        "aximm" (memory-mapped) or "axis" (stream).
+    source
+        Interface of the master.
+    target
+        Interface of the slave.
+    """
 
     kind: str
     source: Pin
@@ -55,13 +80,23 @@ class BusConnection:
 
     @property
     def name(self) -> str:
-        """As Vivado names it: after its source."""
+        """Vivado's name of the bus: that of its source."""
         return "_".join(self.source)
 
 
 @dataclass(frozen=True)
 class Net:
-    """A wire. kind : "clk", "rst" (low), "rst_high" or "interrupt"."""
+    """A wire.
+
+    Attributes
+    ----------
+    kind
+        "clk", "rst" (active low), "rst_high" or "interrupt".
+    source
+        Pin that drives it.
+    sinks
+        Pins that it drives.
+    """
 
     kind: str
     source: Pin
@@ -70,11 +105,23 @@ class Net:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockDesign:
-    """Everything that the hwh and the Vivado scripts say. ``from_manifest`` fills it.
+    """Everything that the hwh and the Vivado scripts say. Make it with ``from_manifest``.
 
-    name : of the design. vlnv, digest, registers, stream_bits : as in the manifest (docs/reference/device.md).
-    arch : "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+). clock_mhz : the clock of the device.
-    board : None for a simulated board of no special kind.
+    Attributes
+    ----------
+    name, vlnv, digest, stream_bits, registers
+        Of the device, as in the manifest (docs/reference/device.md).
+    arch
+        "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+).
+    clock_mhz
+        Clock of the device in MHz.
+    board
+        The board; None for a simulated one of no special kind.
+
+    Raises
+    ------
+    ValueError
+        If a value is none of those above, or contradicts the board.
     """
 
     name: str
@@ -133,7 +180,7 @@ class BlockDesign:
 
     @property
     def address_map(self) -> dict[str, tuple[int, int]]:
-        """(base, bytes) of every core that the processor reaches."""
+        """Base address and bytes of each core that the processor reaches."""
         bases = self.processor.bases
         return {
             DMA: (bases["dma"], 0x1_0000),
@@ -143,7 +190,7 @@ class BlockDesign:
 
     @property
     def dma_parameters(self) -> dict[str, int]:
-        """How the AXI DMA is configured, by Vivado's parameter names (lower case, as the hwh has them)."""
+        """How the AXI DMA is configured, by Vivado's parameter names in lower case, as the hwh has them."""
         return {
             "c_include_sg": 0,
             "c_micro_dma": 0,
@@ -228,5 +275,11 @@ class BlockDesign:
 
 
 def access(register: Mapping[str, Any]) -> tuple[str, str]:
-    """Access to a register of the manifest in IP-XACT's words, and what a written bit does ("": it is stored)."""
+    """Access to a register of the manifest, in IP-XACT's words.
+
+    Returns
+    -------
+    tuple
+        Access, and what a written bit does; "" where it is stored.
+    """
     return ACCESS[register["access"]], "oneToClear" if register["access"] == "RW1C" else ""

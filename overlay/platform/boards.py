@@ -1,6 +1,7 @@
 """Boards, and what their devices have. Sources: AMD DS190 (Zynq-7000) and DS891 (Zynq UltraScale+), selection tables.
 
-LUTs of UltraScale+ are the same six-input kind; its block RAM comes in the same 36 Kbit units. UltraRAM isn't counted.
+LUTs of UltraScale+ are the same six-input kind, and its block RAM comes in the same units of 36 Kbit. UltraRAM isn't
+counted.
 """
 
 from dataclasses import dataclass, replace
@@ -10,10 +11,22 @@ from bitloom.overlay.area.netlist import Resources
 
 @dataclass(frozen=True)
 class Board:
-    """A board. name : as PYNQ writes it.  part : its device.  arch : its processor, zynq (Zynq-7000) or zynqmp.
+    """A board.
 
-    board_part : Vivado's name of the board's files without their version, which differs between releases.
-    board_files : where to get them. The boards' makers, not Vivado's installer, provide some of them.
+    Attributes
+    ----------
+    name
+        As PYNQ writes it.
+    part
+        Its device, with package and speed grade.
+    arch
+        Its family of processors: "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+).
+    lut, ff, bram36, dsp
+        What the device has; block RAM in units of 36 Kbit.
+    board_part
+        Vivado's name of the board's files without their version, which differs between releases.
+    board_files
+        Where to get these files: some come from the boards' makers, not from Vivado's installer.
     """
 
     name: str
@@ -37,6 +50,7 @@ class Board:
 
 
 STORE = "https://github.com/Xilinx/XilinxBoardStore"
+"""Where Vivado's own collection of board files lies."""
 PYNQ_Z2 = Board("Pynq-Z2", "xc7z020clg400-1", "zynq", 53_200, 106_400, 140, 220,
                 board_part="tul.com.tw:pynq-z2:part0", board_files=STORE)  # fmt: skip
 
@@ -55,7 +69,13 @@ BOARDS = {board.name: board for board in _ALL}
 
 
 def board(name: str) -> Board:
-    """The board of that name, in upper or lower case; ValueError if there is none."""
+    """The board of that name, in upper or lower case.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
     for found in _ALL:
         if found.name.lower() == name.lower():
             return found

@@ -1,7 +1,7 @@
 """The hardware handoff file (.hwh) of a block design, as pynqmetadata reads it.
 
-Vivado writes more. Here is what the block design says (cores, their parameters, buses, wires, addresses), and what
-pynq looks at besides: registers and fields, clocks, and the digest of the design as a parameter of the device.
+Vivado writes more. Here is what the block design says (cores, their parameters, buses, wires, addresses), and what pynq
+looks at besides: registers and fields, clocks, and the digest of the design as a parameter of the device.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,20 +22,25 @@ from .block_design import (
 )
 
 ENDS = {"aximm": ("MASTER", "SLAVE"), "axis": ("INITIATOR", "TARGET")}
+"""Types of the two ends of a bus, the master's first."""
 SIGNALS = {"clk": "clk", "rst": "rst", "rst_high": "rst", "interrupt": "INTERRUPT"}
+"""Word of the hwh for each kind of wire."""
 
 
 def _tag(name: str, attributes: Mapping[str, object], children: Iterable[str] = ()) -> str:
+    """An XML element."""
     head = " ".join([name, *(f"{key}={quoteattr(str(value))}" for key, value in attributes.items())])
     body = "".join(children)
     return f"<{head}>{body}</{name}>" if body else f"<{head}/>"
 
 
 def _properties(values: Mapping[str, object]) -> list[str]:
+    """A PROPERTY element for each value."""
     return [_tag("PROPERTY", {"NAME": name, "VALUE": value}) for name, value in values.items()]
 
 
 def _register(register: Mapping[str, Any]) -> str:
+    """A register of the device, with its fields."""
     allowed, written = access(register)
     offset = f"0x{register['offset']:X}"
     fields = [
@@ -67,6 +72,7 @@ def _register(register: Mapping[str, Any]) -> str:
 
 
 def _bus(link: BusConnection, name: str, ends: tuple[str, str], target: bool) -> str:
+    """One end of a bus, as the core at that end has it."""
     vlnv = f"xilinx.com:interface:{link.kind}:1.0"
     return _tag("BUSINTERFACE", {"BUSNAME": link.name, "NAME": name, "TYPE": ends[target], "VLNV": vlnv})
 
@@ -82,6 +88,7 @@ def _buses(design: BlockDesign, instance: str) -> list[str]:
 
 
 def _port(net: Net, name: str, direction: str, others: Iterable[Pin]) -> str:
+    """One end of a wire, as the core at that end has it."""
     ends = [_tag("CONNECTION", {"INSTANCE": instance, "PORT": port}) for instance, port in others]
     signal = {"SIGIS": SIGNALS[net.kind], "SIGNAME": "_".join(net.source)}
     return _tag("PORT", {"DIR": direction, "NAME": name, **signal}, [_tag("CONNECTIONS", {}, ends)])
@@ -106,6 +113,7 @@ def _module(
     memory: Sequence[str] = (),
     programmable_logic: bool = True,
 ) -> str:
+    """A core."""
     attributes = {
         "COREREVISION": 1,
         "FULLNAME": f"/{cell.instance}",
@@ -177,7 +185,7 @@ def _memory(design: BlockDesign) -> list[str]:
 
 
 def hwh_text(design: BlockDesign) -> str:
-    """The .hwh file. The same text for the same design."""
+    """Text of the .hwh file; the same text for the same design."""
     special: dict[str, dict[str, Any]] = {
         design.processor.instance: {
             "parameters": _clock_parameters(design),

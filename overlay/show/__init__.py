@@ -1,1 +1,1 @@
-"""What people look at: reports, plots, notebooks, waveforms."""
+"""What people look at: a report on a build, pictures for notebooks, waveforms."""

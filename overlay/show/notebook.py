@@ -1,6 +1,8 @@
 """Where a notebook runs: on a board if the bitstream is there, else on the virtual board.
 
-    place = find("digits-cnn")  # a reference design (designs.py)
+::
+
+    place = find("digits-cnn")  # a reference design (overlay/build/reference_designs.py)
     print(place)                # which of the two it is
     overlay = BitloomOverlay(place.bit)
 
@@ -20,11 +22,22 @@ if TYPE_CHECKING:
     from bitloom.overlay.virtual.board import VirtualDevice
 
 FOLDER = Path("build")
+"""Where reference designs are built that have no bitstream."""
 
 
 @dataclass(frozen=True)
 class NotebookTarget:
-    """bit : the bitstream's path.  board : the board's name, or the virtual board."""
+    """Where a notebook's design runs.
+
+    Attributes
+    ----------
+    design
+        The design's name.
+    bit
+        Path of the bitstream, or of the simulation overlay.
+    board
+        The board's name, or the virtual board.
+    """
 
     design: str
     bit: str
@@ -43,11 +56,23 @@ class NotebookTarget:
 
 
 def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
-    """The design's bitstream on the board that pynq finds; without one of them the virtual board, with the reference
-    design of that name built in ``folder / design``. pynq's active device is that board from then on.
+    """Find the design's bitstream on the board that pynq finds.
 
-    A bitstream is looked for in this folder, by the name in the manifest beside it, then where pynq has its overlays,
-    as ``design``.bit. ImportError where one would have to simulate and can't.
+    Without a board or a bitstream, the reference design of that name is built in ``folder / design``, for the virtual
+    board. pynq's active device is the board that was found from then on.
+
+    Parameters
+    ----------
+    design
+        Name of a reference design. A bitstream is looked for in this folder, by the name in the manifest beside it,
+        then as ``design``.bit where pynq has its overlays.
+    folder
+        For builds.
+
+    Raises
+    ------
+    ImportError
+        If the design would have to be simulated, and the packages for that are missing.
     """
     board = _board()
     bit = board and _bitstream(design, board)
@@ -68,7 +93,7 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
 
 
 def _board() -> "Device | None":
-    """The first board that pynq finds."""
+    """The first board that pynq finds, None if there is none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "No devices found": then there is none
         return next(iter(Device.devices), None)

@@ -1,4 +1,4 @@
-"""Pictures for notebooks. Each function draws one, on the axes of matplotlib that it is given."""
+"""Pictures for notebooks. Each function draws one, on axes of matplotlib that it is given."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -16,11 +16,23 @@ if TYPE_CHECKING:
 
 GOOD, BAD = LIGHT["beats"], LIGHT["wait_room"]
 LETTERS = 130
-"""That fit beside each other in the width of a waveform."""
+"""Letters that fit beside each other in the width of a waveform."""
 
 
 def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], marked: Sequence[bool] = ()) -> None:
-    """One picture an axes, (N, H, W, 1) grey on white or (N, H, W, 3) uint8 RGB; those ``marked`` have a red title."""
+    """Draw images, one an axes.
+
+    Parameters
+    ----------
+    axes
+        One for each image.
+    pictures
+        (N, H, W, 1) grey on white, or (N, H, W, 3) uint8 RGB.
+    titles
+        One for each image.
+    marked
+        A flag for each image whose title is red.
+    """
     grey = {"cmap": "gray_r", "vmin": 0, "vmax": pictures.max()} if pictures.shape[3] == 1 else {}
     for k, (one, picture, title) in enumerate(zip(axes, pictures, titles)):
         one.imshow(picture.squeeze(), **grey)
@@ -30,7 +42,17 @@ def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], 
 
 
 def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: Sequence[str]) -> None:
-    """How many images of each class (rows) were given which class (columns); 0 is left blank."""
+    """Draw how many images of each class (rows) were given which class (columns); 0 is left blank.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    labels, predicted
+        (N,) classes.
+    classes
+        Names of the classes.
+    """
     counts = np.zeros((len(classes), len(classes)), int)
     np.add.at(counts, (labels, predicted), 1)
     axes.imshow(counts, cmap="Blues")
@@ -44,9 +66,16 @@ def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: 
 
 
 def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> None:
-    """Where the cycles of each NPU went: a bar an NPU, the array's share written beside it.
+    """Draw where the cycles of each NPU went: a bar an NPU, with the array's share beside it.
 
-    counters : of ``Accelerator.counters``.  names : of the NPUs, the first one is drawn uppermost.
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    counters
+        Of ``Accelerator.counters``.
+    names
+        Of the NPUs; the first one is drawn uppermost.
     """
     total = counters["cycles"]
     begin = np.zeros(len(names))
@@ -63,9 +92,16 @@ def cycles(axes: "Axes", counters: Mapping[str, int], names: Sequence[str]) -> N
 
 
 def waveform(axes: "Axes", signals: Mapping[str, SignalTrace], begin: int, end: int) -> None:
-    """Signals in the clock cycles ``begin`` .. ``end`` - 1, uppermost first: bits as lines, others as bars with values.
+    """Draw signals, uppermost first: bits as lines, others as bars with values.
 
-    signals : by the names that stand beside them.
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    signals
+        By the names that stand beside them.
+    begin, end
+        Clock cycles ``begin`` .. ``end`` - 1.
     """
     time = np.arange(begin, end + 1)
     for row, signal in enumerate(signals.values()):
@@ -87,7 +123,17 @@ def waveform(axes: "Axes", signals: Mapping[str, SignalTrace], begin: int, end: 
 
 
 def visits(axes: "Axes", table: StageTables, windows: int) -> None:
-    """Which tuple each tap of a stage's first windows reads: new ones, old ones, and how far back the oldest lies."""
+    """Draw which tuple each tap of a stage's first windows reads: new ones, old ones, and how far back the oldest lies.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    table
+        The stage's schedule.
+    windows
+        How many windows.
+    """
     taps = np.flatnonzero(table.window < windows)
     index, new, newest = table.index[taps], table.new[taps], table.newest[taps]
     count = table.capacity(False)
@@ -103,7 +149,19 @@ def visits(axes: "Axes", table: StageTables, windows: int) -> None:
 
 
 def scores(axes: "Axes", values: np.ndarray, classes: Sequence[str], label: int | None = None) -> None:
-    """(classes,) scores of one image as bars; the largest one is the class that is given, ``label``'s name is bold."""
+    """Draw the scores of one image as bars. The largest one is the class that is given; the true class has a bold name.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    values
+        (classes,) scores.
+    classes
+        Names of the classes.
+    label
+        The true class, None if it is not known.
+    """
     best = int(values.argmax())
     colours = [(GOOD if label in (None, best) else BAD) if k == best else LIGHT["line"] for k in range(len(classes))]
     axes.barh(range(len(classes)), values, color=colours)

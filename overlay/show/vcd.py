@@ -1,7 +1,7 @@
 """Signals of a waveform, read from a VCD file (IEEE 1364-2005, 18.2) as the simulation writes it.
 
-Only the signals that are asked for are kept, so that a file of tens of megabytes takes seconds. Values are integers:
-Verilator knows no x and no z.
+Only the signals that are asked for are kept, so that a file of tens of megabytes takes seconds. Values are integers,
+because Verilator knows no x and no z.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,24 @@ TICKS = 2
 
 @dataclass(frozen=True)
 class SignalTrace:
-    """A signal's changes. times : (n,) int64, ascending.  values : (n,) int64, from that time on."""
+    """The changes of a signal.
+
+    Attributes
+    ----------
+    name
+        Path of the signal without the root.
+    times
+        (n,) int64, ascending.
+    values
+        (n,) int64, each from its time on.
+    """
 
     name: str
     times: np.ndarray
     values: np.ndarray
 
     def at(self, times: np.ndarray) -> np.ndarray:
-        """Values at these times, 0 before the first change."""
+        """Values at these times; 0 before the first change."""
         index = np.searchsorted(self.times, times, side="right")
         return np.concatenate([[0], self.values])[index]
 
@@ -33,9 +43,24 @@ class SignalTrace:
 
 
 def read(path: Path | str, names: Iterable[str]) -> dict[str, SignalTrace]:
-    """The signals of these names, which are paths without the root, such as ``bitloom_top.npu_0.beat``.
+    """Read signals of a waveform.
 
-    ValueError for a name that the file doesn't declare.
+    Parameters
+    ----------
+    path
+        The VCD file.
+    names
+        Paths of signals without the root, such as ``bitloom_top.npu_0.beat``.
+
+    Returns
+    -------
+    dict
+        The signals by name.
+
+    Raises
+    ------
+    ValueError
+        If the file doesn't declare a name.
     """
     names = list(names)
     with Path(path).open() as file:
@@ -67,7 +92,7 @@ def read(path: Path | str, names: Iterable[str]) -> dict[str, SignalTrace]:
 
 
 def _codes(file: Iterable[str]) -> dict[str, str]:
-    """Name -> code of each declaration; the file then stands behind them."""
+    """Code of each declared name; the file then stands behind the declarations."""
     scope: list[str] = []
     codes = {}
     for line in file:

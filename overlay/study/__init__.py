@@ -1,1 +1,1 @@
-"""Measurements and comparisons."""
+"""Studies: measurements and comparisons that commands show as tables."""

@@ -1,6 +1,6 @@
 """What the ways to accumulate give and cost (spec A2, A3, A12): accuracy on the digits, area of a PE.
 
-Accuracy, on the test images, by golden and by simulated hardware, of
+Accuracy is that on the test images, by golden and by simulated hardware, of ::
 
     popcount   digits-cnn, as it was trained
     replaced   the same weights with OR in place of popcount in the hidden binary layers (golden.zoo.digits_or.with_or)
@@ -37,11 +37,12 @@ FOLDER = Path("build/accumulate")
 FRAMES = 360
 
 PRODUCTS = 144
-"""Of a window of conv_2 in digits-cnn: 3 x 3 taps of 16 channels."""
+"""Products of a window of conv_2 in digits-cnn: 3 x 3 taps of 16 channels."""
 
 KINDS = ("popcount", "or", "both")
+"""Ways to accumulate, as ``Npu.accumulate`` names them."""
 POINTS = (("parallel", PRODUCTS), ("serial", 16), ("serial", 1), ("collect", 16), ("collect", 1))
-"""Structures and their lanes."""
+"""Structures of a PE, and its lanes."""
 
 Row = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -56,10 +57,23 @@ def models() -> dict[str, Model]:
 
 
 def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None) -> list[Row]:
-    """A row for each network: accuracies of golden and of hardware on the first test images, all of them compared.
+    """Accuracies of golden and of hardware, which are compared on every image.
 
-    The first runs on the design of the demo, the others share one whose NPU can do both.
-    progress : called with (frames done, frames of all networks).
+    The first network runs on the demo's design; the others share one whose NPU can do both.
+
+    Parameters
+    ----------
+    frames
+        Test images, the first ones.
+    folder
+        For the builds.
+    progress
+        Called with (frames done, frames of all networks).
+
+    Returns
+    -------
+    list
+        A row for each network.
     """
     data, found = load_digits(), models()
     images, labels = data.test_images[:frames], data.test_labels[:frames]
@@ -86,6 +100,7 @@ def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress |
 
 
 def _build(folder: Path, chosen: list[Model], folding: Npu) -> builds.Build:
+    """A build of one NPU for these networks."""
     return builds.build(folder, size_memories("digits", chosen, folding), chosen)
 
 
@@ -103,7 +118,7 @@ def processing_elements() -> Iterator[Npu]:
 
 
 def pe_area(npu: Npu) -> Row:
-    """Kind, structure, lanes, cycles of a window, and lut, ff and levels of the NPU's PE; None without Yosys."""
+    """Kind, structure, lanes, cycles of a window; and LUTs, flip-flops and levels of the PE, None without Yosys."""
     structure = "collect" if npu.collect else "parallel" if npu.kfp >= PRODUCTS else "serial"
     golden = Accumulator(kind="popcount", structure=structure, products=PRODUCTS, lanes=npu.kfp)
     row: Row = {"kind": npu.accumulate, "structure": structure, "lanes": npu.kfp, "cycles": golden.cycles()}
@@ -117,7 +132,7 @@ def pe_area(npu: Npu) -> Row:
 
 
 def missing_yosys() -> str:
-    """What to install for the areas; "" if nothing."""
+    """What to install for the areas; "" if nothing is missing."""
     try:
         yosys_version()
     except BuildError as e:
@@ -126,4 +141,5 @@ def missing_yosys() -> str:
 
 
 def _shifted(progress: Progress, before: int, total: int) -> Progress:
+    """Progress of a part that begins after ``before`` of ``total``."""
     return lambda done, _: progress(before + done, total)

@@ -1,8 +1,8 @@
 """The same network by every implementation, stage by stage, beside golden's plain definition.
 
-Golden's definition (`Model.trace`) is what the others are compared with: the tiled convolution in numpy, the CUDA
+Golden's definition (``Model.trace``) is what the others are compared with: the tiled convolution in numpy, the CUDA
 source under fibers and on a GPU, the packed convolution of this machine's processor (golden/kernels/tiled), and
-simulated hardware. Hardware gives only a network's last map; so the network is cut off after each stage, and one design
+simulated hardware. Hardware gives only a network's last map. So the network is cut off after each stage, and one design
 runs all these shorter networks.
 """
 
@@ -26,15 +26,25 @@ NAMES = (*check.IMPLEMENTATIONS, RTL)
 """Implementations that are compared with golden: those of golden.kernels.tiled, and simulated hardware."""
 
 NPUS = dict.fromkeys(("cnv-w1a1", "lfc-w1a1"), Npu(kfp=64, kgp=8, pfp=8, ol=4, planes=8, shift_bits=0))
-"""The one NPU that runs a network's stages, where it is not `folding`'s, which is small."""
+"""The one NPU that runs a network's stages, where it is not ``default_npu``'s, which is small."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class StageResult:
-    """One row: a stage's name (its first layer's), the values that it gives for all images, and how many of these each
-    implementation has otherwise than golden; None where an implementation leaves the stage to golden."""
+    """One row.
+
+    Attributes
+    ----------
+    name
+        Of the stage: that of its first layer.
+    values
+        Values that it gives for all images.
+    wrong
+        How many of these each implementation has otherwise than golden, by its name; None where an implementation
+        leaves the stage to golden.
+    """
 
     name: str
     values: int
@@ -42,7 +52,7 @@ class StageResult:
 
 
 def missing() -> dict[str, str]:
-    """Implementations that can't run on this machine, and why, in a line each."""
+    """Why each implementation that can't run on this machine can't, in a line each."""
     reasons = {name: found.missing() for name, found in check.IMPLEMENTATIONS.items()} | {RTL: native.missing()}
     return {name: reason for name, reason in reasons.items() if reason is not None}
 
@@ -62,10 +72,32 @@ def crosscheck(
     word_bits: int = 32,
     progress: Progress | None = None,
 ) -> list[StageResult]:
-    """Every stage of ``model`` for random images, by the implementations ``names`` (of `available`).
+    """Compute every stage of a network by several implementations, for random images.
 
-    folder : of the hardware's build.  word_bits : B, where an implementation has a choice.
-    progress : called with (implementations done, all). ValueError for an unknown name or fewer than 1 image.
+    Parameters
+    ----------
+    model
+        The network.
+    folder
+        For the hardware's build.
+    names
+        Implementations, of ``available()``.
+    images
+        Number of images.
+    word_bits
+        Bits of a packed word, where an implementation has a choice.
+    progress
+        Called with (implementations done, all).
+
+    Returns
+    -------
+    list
+        A row for each stage.
+
+    Raises
+    ------
+    ValueError
+        If there is no such implementation, or ``images`` is below 1.
     """
     for name in names:
         if name not in NAMES:
@@ -93,10 +125,28 @@ def crosscheck(
 def hardware_trace(
     model: Model, images: np.ndarray, stages: Sequence[check.PackedStage], folder: Path
 ) -> list[np.ndarray]:
-    """What each stage gives on simulated hardware, in golden's values (N, H', W', C').
+    """What each stage gives on simulated hardware.
 
-    Builds one design in ``folder`` for the network cut off after each stage. ValueError where the engine can't compute
-    the network.
+    Parameters
+    ----------
+    model
+        The network.
+    images
+        (N, H, W, C) integers.
+    stages
+        Of ``check.stages``.
+    folder
+        For the build of one design that runs the network cut off after each stage.
+
+    Returns
+    -------
+    list
+        (N, H', W', C') of each stage, in golden's values.
+
+    Raises
+    ------
+    ValueError
+        If the engine can't compute the network.
     """
     cut = [cut_off(model, stage.last) for stage in stages]
     design = size_memories("crosscheck", cut, NPUS.get(model.network.name) or default_npu(model))
@@ -105,7 +155,7 @@ def hardware_trace(
 
 
 def cut_off(model: Model, last: str) -> Model:
-    """The model up to layer ``last``; its name ends with that layer's."""
+    """The model up to layer number ``last``; its name ends with that layer's."""
     names = [layer.name for layer in model.network.layers]
     layers = model.network.layers[: names.index(last) + 1]
     name = f"{model.network.name}-{layers[-1].name.replace('_', '-')}"

@@ -4,7 +4,7 @@ One design with enough accumulators runs the network several times, each time wi
 output_stationary, then one layer after the other input_stationary. So all cycles are of the same hardware.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,43 +28,48 @@ Progress = Callable[[int, int], None]
 
 
 BOTH = ("output_stationary", "input_stationary")
+"""The two dataflows."""
 
 
 def dataflows(
     model: Model, folding: Npu, folder: Path, frames: int = 4, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Cycles a frame with all layers output_stationary, and for each layer with several kernel groups its words of
-    tuple memory and the cycles a frame with that layer input_stationary.
+    """Compare the dataflows of each layer that has several kernel groups.
 
-    Cycles are those of a batch of ``frames`` random images, divided. ValueError where the engine can't compute the
-    network; RuntimeError if hardware and golden differ.
+    Parameters
+    ----------
+    model
+        The network.
+    folding
+        The one NPU that it runs on; the study gives it enough accumulators.
+    folder
+        For the simulation overlay.
+    frames
+        Random images of a batch.
+    progress
+        Called with (programs run, all of them).
+
+    Returns
+    -------
+    dict
+        Cycles a frame with all layers output_stationary; and for each layer with several kernel groups its words of
+        tuple memory in both dataflows, and the cycles a frame that it gains as the only input_stationary one.
+
+    Raises
+    ------
+    ValueError
+        If the engine can't compute the network.
+    RuntimeError
+        If hardware and golden differ.
     """
     passes = _plan(model, folding, "output_stationary").lowered.passes
     groups = {p.name: -(-p.out_channels // folding.kgp) for p in passes}
     several = [name for name, count in groups.items() if count > 1]
+    # Accumulators for two windows of the layer with most groups, so that one window never waits for the other.
     accumulators = 1 << (2 * max(groups.values()) - 1).bit_length() if several else 2
     roomy = replace(folding, accumulators=accumulators)
-    design = _enough(model, roomy)
-    made = generate(design)
-    manifest = Manifest.from_dict(made.manifest, design.name)
-    bit = write_simulation_overlay(folder, made.manifest, made.text)
-    images = random_images(model.network, frames, 0)
-    golden = packed.forward(model, images)
     choices: list[Mapping[str, str]] = [{}, *({name: "input_stationary"} for name in several)]
-    cycles = []
-    board = activate()
-    try:
-        with Accelerator(bit) as accelerator:
-            for number, choice in enumerate(choices):
-                accelerator.load(compile_model(model, manifest, dataflow=choice))
-                accelerator.clear_counters()
-                if not np.array_equal(accelerator.predict(images, frames), golden):
-                    raise RuntimeError(f"{model.network.name}: every frame must equal golden with {dict(choice)}")
-                cycles.append(accelerator.counters()["cycles"] / frames)
-                if progress is not None:
-                    progress(number + 1, len(choices))
-    finally:
-        board.close()
+    cycles = _cycles(model, _enough(model, roomy), folder, frames, choices, progress)
     layers = [
         {
             "name": name,
@@ -82,7 +87,39 @@ def dataflows(
     }
 
 
+def _cycles(
+    model: Model,
+    design: Design,
+    folder: Path,
+    frames: int,
+    choices: Sequence[Mapping[str, str]],
+    progress: Progress | None,
+) -> list[float]:
+    """Cycles a frame of a batch with each of the dataflows ``choices``; RuntimeError where golden differs."""
+    made = generate(design)
+    manifest = Manifest.from_dict(made.manifest, design.name)
+    bit = write_simulation_overlay(folder, made.manifest, made.text)
+    images = random_images(model.network, frames, 0)
+    golden = packed.forward(model, images)
+    cycles = []
+    board = activate()
+    try:
+        with Accelerator(bit) as accelerator:
+            for number, choice in enumerate(choices):
+                accelerator.load(compile_model(model, manifest, dataflow=choice))
+                accelerator.clear_counters()
+                if not np.array_equal(accelerator.predict(images, frames), golden):
+                    raise RuntimeError(f"{model.network.name}: every frame must equal golden with {dict(choice)}")
+                cycles.append(accelerator.counters()["cycles"] / frames)
+                if progress is not None:
+                    progress(number + 1, len(choices))
+    finally:
+        board.close()
+    return cycles
+
+
 def _plan(model: Model, folding: Npu, dataflow: str) -> Any:
+    """The plan of the network for one NPU, with one dataflow for all layers."""
     return plan(model, [geometry(folding)], dataflow=dataflow)
 
 
@@ -94,7 +131,7 @@ def _enough(model: Model, folding: Npu) -> Design:
 
 
 def _words(model: Model, folding: Npu, name: str, dataflow: str) -> int:
-    """Words that the tuples of layer ``name`` need in its tuple memory."""
+    """Words that the tuples of a layer need in its tuple memory."""
     made = _plan(model, folding, dataflow)
     number = [p.name for p in made.lowered.passes].index(name)
     row = made.npus[0].conv.layers[number]

@@ -1,13 +1,13 @@
 """Figures of the reference designs, measured in simulation; the same on every machine and in every run.
 
 cycles_per_frame is that of a steady stream: a batch of n frames and one of 2 n are run, each from an idle device to its
-last result, and
+last result, and ::
 
     cycles_per_frame = (cycles(2 n) - cycles(n)) / n
 
 so that what only the first and the last frame cost is not in it. The same goes for beats and waits, which add up to it.
-latency_cycles is a frame alone: the cycles of a batch of one, from the first word of the frame taken, its header
-accepted, to its last result word.
+latency_cycles is that of a frame alone: the cycles of a batch of one, from the first word of the frame, whose header is
+accepted by then, to its last result word.
 
 A lane is one multiply-accumulate of one input channel and one kernel a cycle, whatever the width of its operands:
 kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU;
@@ -37,8 +37,11 @@ from bitloom.overlay.virtual.board import activate
 
 FOLDER = Path("build/bench")
 FRAMES = 8
+"""Frames of the longer batch by default."""
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
+"""Counters of an NPU that are given a frame."""
 AREA = ("lut", "lutram", "ff", "bram36", "dsp", "levels")
+"""Figures of ``area_figures``."""
 
 Figures = dict[str, Any]
 Progress = Callable[[int, int], None]
@@ -47,16 +50,48 @@ Progress = Callable[[int, int], None]
 def measure(
     name: str, design: ReferenceDesign, frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None
 ) -> tuple[Figures, builds.Build]:
-    """Figures of a design by name, and its build, in ``folder / name``.
+    """Build a design, run it and compare every frame with golden.
 
-    frames : of the longer batch, even, >= 2; random images, all compared with golden.
-    progress : called with (frames done, frames) after each batch.
+    Parameters
+    ----------
+    name
+        What the design is called.
+    design
+        The reference design.
+    frames
+        Of the longer batch: an even number, 2 at the least.
+    folder
+        The build goes to ``folder / name``.
+    progress
+        Called with (frames done, frames) after each batch.
+
+    Returns
+    -------
+    tuple
+        Figures by name, and the build.
+
+    Raises
+    ------
+    ValueError
+        If ``frames`` is none.
     """
     if frames < 2 or frames % 2:
         raise ValueError(f"bench: frames must be an even number >= 2, got {frames}")
     models = design.models()
     hardware = design.design(name, models)
     build = builds.build(folder / name, hardware, models, choices=design.choices)
+    wrong, counters, also = _batches(build, models, frames, progress)
+    return {
+        "name": name, **lanes(hardware), "frames": frames, "mismatches": wrong,
+        **_steady(counters, hardware, build.program(models[0].network.name)), "latency_cycles": counters[1]["cycles"],
+        **({"also": also} if also else {}),
+    }, build  # fmt: skip
+
+
+def _batches(
+    build: builds.Build, models: Sequence[Model], frames: int, progress: Progress | None
+) -> tuple[int, dict[int, dict[str, int]], list[Figures]]:
+    """Frames of the first network that differ from golden, counters of its batches, figures of the other networks."""
     lengths = sorted({1, frames // 2, frames})
     total = sum(lengths) + frames * len(models[1:])
     done = 0
@@ -72,9 +107,7 @@ def measure(
         board.waveform = None
         board.stall()
         with Accelerator(build.bit) as accelerator:
-            model = models[0]
-            program = build.program(model.network.name)
-            wrong, counters = _run(accelerator, program, model, lengths, count)
+            wrong, counters = _run(accelerator, build.program(models[0].network.name), models[0], lengths, count)
             also = []
             for other in models[1:]:
                 missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
@@ -84,17 +117,16 @@ def measure(
                 })  # fmt: skip
     finally:
         board.close()
-    return {
-        "name": name, **lanes(hardware), "frames": frames, "mismatches": int(wrong.sum()),
-        **_steady(counters, hardware, program), "latency_cycles": counters[1]["cycles"],
-        **({"also": also} if also else {}),
-    }, build  # fmt: skip
+    return int(wrong.sum()), counters, also
 
 
 def _run(
     accelerator: Accelerator, program: Program, model: Model, lengths: Sequence[int], count: Callable[[int], None]
 ) -> tuple[np.ndarray, dict[int, dict[str, int]]]:
-    """Batches of so many of the same random images: (frames that golden has otherwise, counters of each batch)."""
+    """Run batches of so many of the same random images.
+
+    Returns a flag for each frame that golden has otherwise, and the counters of each batch by its length.
+    """
     frames = max(lengths)
     images = random_images(model.network, frames, 0)
     golden = packed.forward(model, images)
@@ -119,12 +151,18 @@ def lanes(design: Design) -> Figures:
 
 
 def npu_lanes(npu: Npu) -> int:
-    """Lanes of an NPU; one that reads frames alone, in bit planes, has one for all planes of a channel."""
+    """Lanes of an NPU. One that reads nothing but frames, in bit planes, has one lane for all planes of a channel."""
     return (npu.plane_lanes if npu.inlets == ("host",) else npu.kfp) * npu.kgp
 
 
 def area_figures(design: Design) -> Figures:
-    """AREA of a design; BuildError where Yosys is missing. ``lut`` are those of logic, ``lutram`` those of memory."""
+    """AREA of a design; ``lut`` are the LUTs of logic, ``lutram`` those of memory.
+
+    Raises
+    ------
+    BuildError
+        If Yosys is missing.
+    """
     found = area(design)
     return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
 

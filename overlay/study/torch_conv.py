@@ -1,7 +1,7 @@
 """PyTorch's own convolutions, to compare ours with. PyTorch is no dependency: whoever wants to compare installs it.
 
-Each number format is timed in both orders of memory, channels first and last; weights and features are converted and
-put in that order before. The int8 convolution is the quantized one of PyTorch's CPU engine, its weights packed before.
+Each number format is timed with the channels first and last in memory; weights and features are converted and put in
+that order before. The int8 convolution is the quantized one of PyTorch's CPU engine, whose weights are packed before.
 """
 
 import importlib.util
@@ -17,10 +17,11 @@ NO_INT8 = "PyTorch has no int8 convolution for CUDA"
 NO_TORCH = "PyTorch was not found: pip install torch"
 
 Run = Callable[[], Any]
+"""Computes the convolution once."""
 
 
 def missing() -> str:
-    """Why nothing can be run; "" where PyTorch is."""
+    """Why nothing can be run; "" where PyTorch is there."""
     return "" if importlib.util.find_spec("torch") else NO_TORCH
 
 
@@ -34,7 +35,7 @@ def no_cuda() -> str:
 
 
 def version() -> str:
-    """Of PyTorch; "" where there is none."""
+    """Version of PyTorch; "" where there is none."""
     if missing():
         return ""
     import torch
@@ -43,7 +44,7 @@ def version() -> str:
 
 
 def set_threads(count: int) -> None:
-    """Let PyTorch use so many processors; nothing where it is not there."""
+    """Let PyTorch use so many processors; nothing happens where it is missing."""
     if not missing():
         import torch
 
@@ -51,10 +52,30 @@ def set_threads(count: int) -> None:
 
 
 def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, device: str) -> list[Run]:
-    """The convolution of stride 1 in one number format, channels first and channels last.
+    """The convolution of stride 1 in one number format, with the channels first and last in memory.
 
-    x : (N, H, W, C) of -1 and +1.  weight : (O, K, K, C) of the same.  device : "cpu" or "cuda".
-    A call of a run gives the (N, O, H', W') tensor. RuntimeError, also by the run, where PyTorch lacks the format.
+    Parameters
+    ----------
+    number
+        One of FORMATS.
+    x
+        (N, H, W, C) of -1 and +1.
+    weight
+        (O, K, K, C) of -1 and +1.
+    padding
+        On all four sides.
+    device
+        "cpu" or "cuda".
+
+    Returns
+    -------
+    list
+        Two runs; a call gives the (N, O, H', W') tensor.
+
+    Raises
+    ------
+    RuntimeError
+        If PyTorch lacks the format; a run may raise it, too.
     """
     import torch
 
@@ -67,6 +88,7 @@ def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, d
 
 
 def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+    """A run in a floating-point format."""
     import torch
 
     dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(number, torch.float32)
@@ -82,6 +104,7 @@ def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -
 
 
 def _int8(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+    """A run with quantized numbers."""
     import torch
 
     with warnings.catch_warnings():

@@ -7,6 +7,7 @@ import click
 from bitloom.overlay.cli.options import together
 from bitloom.overlay.cli.show import bar, dump, grid, json_option
 from bitloom.overlay.study import convolutions
+from bitloom.overlay.study.contenders import shapes
 from bitloom.overlay.study.convolutions import Row
 
 convolution_options = together(
@@ -25,7 +26,7 @@ def measure_and_show(
     device: str, texts: Sequence[str], batches: Sequence[int], rounds: int, as_json: bool, threads: int | None = None
 ) -> None:
     """Measure the shapes with ``texts`` in their names on ``device``, "cpu" or "cuda", and print the rows."""
-    chosen = convolutions.shapes(texts)
+    chosen = shapes(texts)
     with bar(f"convolutions on {device}", "shapes and batches") as update:
         rows = convolutions.measure(
             device, chosen=chosen, batches=batches, rounds=rounds, threads=threads, progress=update

@@ -1,6 +1,6 @@
-"""component.xml: the core in IP-XACT, IEEE 1685-2009, which is what Vivado reads and writes.
+"""component.xml: the device in IP-XACT (IEEE 1685-2009), which is what Vivado reads and writes.
 
-package_ip.tcl makes Vivado write its own, with the same content; this one is for every other tool.
+package_ip.tcl makes Vivado write its own file with the same content; this one is for every other tool.
 """
 
 import xml.etree.ElementTree as ET
@@ -14,17 +14,19 @@ from .core import Interface, IpCore, Port
 SPIRIT = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 XILINX = "http://www.xilinx.com"
 FAMILIES = ("zynq", "zynquplus")
+"""Families of devices that the core is for."""
 VIEWS = {
     "xilinx_anylanguagesynthesis": (":vivado.xilinx.com:synthesis", "Synthesis"),
     "xilinx_anylanguagebehavioralsimulation": (":vivado.xilinx.com:simulation", "Simulation"),
 }
+"""Views of the core: name, environment and title."""
 
 ET.register_namespace("spirit", SPIRIT)
 ET.register_namespace("xilinx", XILINX)
 
 
 def component_xml(core: IpCore) -> str:
-    """The file. The same text for the same core."""
+    """Text of component.xml; the same text for the same core."""
     root = ET.Element(_name("component"))
     for key, value in zip(("vendor", "library", "name", "version"), core.vlnv.split(":")):
         _add(root, key, value)
@@ -50,6 +52,7 @@ def _name(tag: str) -> str:
 
 
 def _add(parent: ET.Element, tag: str, text: object = None, **attributes: object) -> ET.Element:
+    """Append an element to ``parent``."""
     child = ET.SubElement(parent, _name(tag), {_name(key): str(value) for key, value in attributes.items()})
     if text is not None:
         child.text = str(text)
@@ -57,10 +60,12 @@ def _add(parent: ET.Element, tag: str, text: object = None, **attributes: object
 
 
 def _vlnv(parent: ET.Element, tag: str, vlnv: str) -> None:
+    """Append an element that names vendor, library, name and version."""
     _add(parent, tag, **dict(zip(("vendor", "library", "name", "version"), vlnv.split(":"))))
 
 
 def _parameters(parent: ET.Element, values: Mapping[str, object], scope: str, **attributes: str) -> None:
+    """Append parameters, whose ids begin with ``scope``."""
     if not values:
         return
     group = _add(parent, "parameters")
@@ -71,6 +76,7 @@ def _parameters(parent: ET.Element, values: Mapping[str, object], scope: str, **
 
 
 def _bus_interface(parent: ET.Element, interface: Interface, core: IpCore) -> None:
+    """Append a bus interface with its port map."""
     bus = _add(parent, "busInterface")
     _add(bus, "name", interface.name)
     _vlnv(bus, "busType", interface.bus_type)
@@ -87,6 +93,7 @@ def _bus_interface(parent: ET.Element, interface: Interface, core: IpCore) -> No
 
 
 def _memory_map(parent: ET.Element, core: IpCore) -> None:
+    """Append the address space of the registers."""
     memory = _add(parent, "memoryMap")
     _add(memory, "name", core.memory_map)
     block = _add(memory, "addressBlock")
@@ -101,6 +108,7 @@ def _memory_map(parent: ET.Element, core: IpCore) -> None:
 
 
 def _register(parent: ET.Element, register: Mapping[str, Any]) -> None:
+    """Append a register with its fields."""
     allowed, written = access(register)
     element = _add(parent, "register")
     _add(element, "name", register["name"])
@@ -122,6 +130,7 @@ def _register(parent: ET.Element, register: Mapping[str, Any]) -> None:
 
 
 def _model(parent: ET.Element, core: IpCore) -> None:
+    """Append views and ports."""
     views = _add(parent, "views")
     for name, (environment, title) in VIEWS.items():
         view = _add(views, "view")
@@ -137,6 +146,7 @@ def _model(parent: ET.Element, core: IpCore) -> None:
 
 
 def _port(parent: ET.Element, port: Port) -> None:
+    """Append a port."""
     element = _add(parent, "port")
     _add(element, "name", port.name)
     wire = _add(element, "wire")
@@ -152,6 +162,7 @@ def _port(parent: ET.Element, port: Port) -> None:
 
 
 def _file_set(parent: ET.Element, view: str, core: IpCore) -> None:
+    """Append the Verilog files of a view."""
     group = _add(parent, "fileSet")
     _add(group, "name", f"{view}_view_fileset")
     for path in core.files:
@@ -161,6 +172,7 @@ def _file_set(parent: ET.Element, view: str, core: IpCore) -> None:
 
 
 def _vendor_extensions(parent: ET.Element, core: IpCore) -> None:
+    """Append what Vivado alone wants to know."""
     extensions = _add(_add(parent, "vendorExtensions"), "xilinx:coreExtensions")
     families = _add(extensions, "xilinx:supportedFamilies")
     for name in FAMILIES:

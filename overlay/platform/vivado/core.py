@@ -8,12 +8,22 @@ from bitloom.hls_gen.rtl.shell.top import AXI, TOP
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign
 
 STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))
-"""Signals of a stream and their widths; None: the stream's."""
+"""Signals of a stream and their widths; None is the stream's width."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """A port of the top module. direction : "in" or "out"."""
+    """A port of the top module.
+
+    Attributes
+    ----------
+    name
+        Its name in the Verilog.
+    direction
+        "in" or "out".
+    width
+        Bits.
+    """
 
     name: str
     direction: str
@@ -22,9 +32,20 @@ class Port:
 
 @dataclass(frozen=True)
 class Interface:
-    """A bus interface. kind : vendor:library:name of its bus type, whose version is 1.0.
+    """A bus interface.
 
-    mode : "master" or "slave". ports : logical name -> port.
+    Attributes
+    ----------
+    name
+        Its name.
+    kind
+        Vendor, library and name of its bus type, whose version is 1.0.
+    mode
+        "master" or "slave".
+    ports
+        Port of the top module by the signal's logical name.
+    parameters
+        Further parameters.
     """
 
     name: str
@@ -40,13 +61,29 @@ class Interface:
 
     @property
     def abstraction(self) -> str:
-        """VLNV of its signals."""
+        """VLNV of the bus's signals."""
         return f"{self.kind}_rtl:1.0"
 
 
 @dataclass(frozen=True, kw_only=True)
 class IpCore:
-    """What a packager must know. files : Verilog, relative to the folder of the sources."""
+    """All that a packager must know of the device.
+
+    Attributes
+    ----------
+    vlnv
+        Vendor, library, name and version.
+    display_name, description
+        For people.
+    ports, interfaces, parameters, registers
+        What the core has; registers as in the manifest.
+    files
+        Verilog, relative to the folder of the sources.
+    top
+        Name of the top module.
+    memory_map, address_block, space_bytes
+        Names and size of the registers' address space.
+    """
 
     vlnv: str
     display_name: str
@@ -77,6 +114,7 @@ class IpCore:
 
 
 def _ports(stream_bits: int) -> list[Port]:
+    """Ports of the top module."""
     ports = [Port("clk", "in"), Port("rst", "in")]
     for name, mode in (("s_axis", "slave"), ("m_axis", "master")):
         for signal, width in STREAM:
@@ -86,6 +124,7 @@ def _ports(stream_bits: int) -> list[Port]:
 
 
 def _interfaces() -> list[Interface]:
+    """Bus interfaces of the top module."""
     bus, wire = "xilinx.com:interface", "xilinx.com:signal"
     clocked = {"ASSOCIATED_BUSIF": "s_axi:s_axis:m_axis", "ASSOCIATED_RESET": "rst"}
     return [

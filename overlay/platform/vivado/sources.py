@@ -1,7 +1,9 @@
-"""Writes the folder of sources for a bitstream; what is in it: files/README.md.
+"""Write the folder of sources for a bitstream; files/README.md says what is in it.
 
-BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
-files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
+::
+
+    BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
+    files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
 import json
@@ -17,6 +19,7 @@ from .core import IpCore
 from .tables import core_tcl, design_mk, design_tcl
 
 FIXED = Path(__file__).with_name("files")
+"""Files that are the same for every design."""
 
 
 def write_sources(
@@ -26,10 +29,32 @@ def write_sources(
     modules: Mapping[str, str],
     programs: Sequence[Path],
 ) -> Path:
-    """Write the sources to ``folder`` and return it. The same content for the same arguments.
+    """Write the sources; the same content for the same arguments.
 
-    design : with its board. modules : name -> Verilog for synthesis. programs : compiled networks, which are copied.
-    Older sources there are replaced; what Vivado made (work/ and output/) stays.
+    Older sources in the folder are replaced; what Vivado made (work/ and output/) stays.
+
+    Parameters
+    ----------
+    folder
+        Where to write; made if it isn't there.
+    design
+        The block design, which must have a board.
+    manifest
+        The manifest's JSON data.
+    modules
+        Verilog for synthesis by module.
+    programs
+        Files of compiled networks, which are copied.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    ValueError
+        If the block design has no board.
     """
     folder = Path(folder)
     clear_sources(folder)
@@ -52,7 +77,7 @@ def write_sources(
 
 
 def clear_sources(folder: Path) -> None:
-    """Remove what write_sources wrote to ``folder``, and the folder if nothing else is in it."""
+    """Remove what ``write_sources`` wrote, and the folder too if nothing else is in it."""
     shutil.rmtree(folder / "src", ignore_errors=True)
     fixed = [path.name for path in FIXED.iterdir()]
     for pattern in ("*.tcl", "design.mk", "component.xml", "*.manifest.json", "*.program.npz", *fixed):

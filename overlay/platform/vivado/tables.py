@@ -1,6 +1,6 @@
 """What the hand-written scripts in files/ read of a design: design.tcl, core.tcl and design.mk.
 
-The scripts hold the steps, these tables hold the data: there is one of each kind of thing in one place.
+The scripts hold the steps, and these tables hold the data.
 """
 
 import re
@@ -13,11 +13,12 @@ from bitloom.overlay.platform.boards import Board
 from .core import IpCore
 
 LINE = 120
+"""Characters of a line at most."""
 HEADER = "# Written by bitloom for {name}, digest {digest}.\n"
 
 
 def word(value: object) -> str:
-    """``value`` as one word of Tcl."""
+    """A value as one word of Tcl."""
     text = str(value)
     if re.fullmatch(r"[\w.:/+*,-]+", text, re.ASCII):
         return text
@@ -37,23 +38,25 @@ def _is_list(text: str) -> bool:
 
 
 def words(values: Iterable[object]) -> str:
-    """``values`` as a list of Tcl, on one line."""
+    """Values as a list of Tcl, on one line."""
     return " ".join(word(value) for value in values)
 
 
 def flat(values: Mapping[str, object]) -> str:
-    """``values`` as a dictionary of Tcl, on one line."""
+    """A mapping as a dictionary of Tcl, on one line."""
     return words(part for pair in values.items() for part in pair)
 
 
 def table(name: str, columns: str, rows: Iterable[Sequence[object]]) -> str:
-    """A Tcl variable that holds a list of rows, under a comment that names the columns. A mapping in a row becomes a
-    dictionary."""
+    """A Tcl variable that holds a list of rows, under a comment that names the columns.
+
+    A mapping in a row becomes a dictionary.
+    """
     return f"\n# {columns}\nset {name} {{\n{''.join(map(_row, rows))}}}\n"
 
 
 def _row(row: Sequence[object]) -> str:
-    """A row; one that is too long for a line has lines for its words, and for the words of a dictionary in it."""
+    """A row. One that is too long for a line has lines for its words, and for the words of a dictionary in it."""
     parts = ["{" + flat(value) + "}" if isinstance(value, Mapping) else word(value) for value in row]
     line = f"    {{{' '.join(parts)}}}\n"
     if len(line) <= LINE:
@@ -67,12 +70,12 @@ def _row(row: Sequence[object]) -> str:
 
 
 def scalars(values: Mapping[str, object]) -> str:
-    """Tcl variables."""
+    """Tcl variables, one a line."""
     return "".join(f"set {name} {word(value)}\n" for name, value in values.items())
 
 
 def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
-    """The block design for build.tcl; ``programs`` are the names of the files with compiled networks."""
+    """The block design, for build.tcl; ``programs`` are the names of the files with compiled networks."""
     ps, board = design.processor, _board(design)
     text = HEADER.format(name=design.name, digest=design.digest)
     text += "# The block design: package_ip.tcl and build.tcl read it.\n\n" + scalars(
@@ -163,10 +166,12 @@ def design_mk(design: BlockDesign) -> str:
 
 
 def _pins(*pins: tuple[str, str]) -> list[str]:
+    """Pins as Vivado names them."""
     return ["/".join(pin) for pin in pins]
 
 
 def _board(design: BlockDesign) -> Board:
+    """The block design's board; ValueError where it has none."""
     if design.board is None:
         raise ValueError(f"block design {design.name}: sources for a bitstream need a board")
     return design.board

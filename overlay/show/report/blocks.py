@@ -1,8 +1,13 @@
 """The picture of the NPUs: what each computes, and what lies between them. An <svg> element, laid out by hand.
 
-host --> NPU 0 --+        NPUs stand below one another. A loop leads back to its own NPU on the right; the edge that
-          |      | loop   closes a ring runs on the far right, from the last NPU up to the first. Edges that the
-        NPU 1 <--+        network doesn't use are dashed.
+::
+
+    host --> NPU 0 --+
+              |      | loop
+            NPU 1 <--+
+
+NPUs stand below one another. A loop leads back to its own NPU on the right; the edge that closes a ring runs on the far
+right, from the last NPU up to the first. Edges that the network doesn't use are dashed.
 """
 
 from collections.abc import Iterator
@@ -10,7 +15,7 @@ from html import escape
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .gather import NpuCycles, Report
+from .report import NpuCycles, Report
 from .text import TIMES
 
 WIDTH = 620
@@ -41,6 +46,7 @@ def picture(report: Report) -> str:
 
 
 def _height(npu: NpuCycles) -> int:
+    """Height of an NPU, which has a line for each layer."""
     return HEADER + LINE * max(1, len(npu.layers)) + FOOT
 
 
@@ -94,15 +100,18 @@ def _crosses(report: Report, here: int, there: int) -> bool:
 
 
 def _lanes(npu: Npu) -> str:
+    """An NPU's folding in words."""
     pool = f", pool {npu.pfp}" if npu.pool else ""
     return f"{npu.kfp} {TIMES} {npu.kgp} lanes, {npu.engine}{pool}"
 
 
 def _pair(npu: Npu) -> str:
+    """The ping-pong pair in front of an NPU, in words."""
     return f"ping-pong 2 {TIMES} {npu.buffer_words:,} words of {npu.word_bits} bit"
 
 
 def _path(d: str, used: bool) -> str:
+    """An edge with an arrow at its end."""
     return f'<path d="{d}" class="edge{"" if used else " unused"}" marker-end="url(#arrow)"/>'
 
 
@@ -114,4 +123,5 @@ def _store(x: int, y: int, text: str) -> Iterator[str]:
 
 
 def _text(x: float, y: float, text: str, css: str) -> str:
+    """A piece of text."""
     return f'<text x="{x:g}" y="{y:g}" class="{css}">{escape(text)}</text>'

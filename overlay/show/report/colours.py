@@ -1,5 +1,7 @@
-"""Colours by meaning, for a light and a dark page. Pictures are drawn in the light ones; in the page they are CSS
-variables, so that the reader's choice counts."""
+"""Colours by meaning, for a light and a dark page.
+
+Pictures are drawn in the light ones. In the page they are CSS variables, so that the reader's choice counts.
+"""
 
 LIGHT = {
     "ink": "#1c2329",

@@ -6,9 +6,16 @@ from bitloom.overlay.build.build import Build
 
 
 def commands(build: Build, frames: int, given: str | None = None) -> list[str]:
-    """Commands for a terminal; ``bitloom build`` only where it made the build.
+    """Commands for a terminal that make a report's build and figures again.
 
-    frames : of the run.  given : the network as it was named on the command line, None: not at all.
+    Parameters
+    ----------
+    build
+        The build; ``bitloom build`` is among the commands only where it made the build.
+    frames
+        Of the run.
+    given
+        The network as the command line named it; None: not at all.
     """
     folder, named = str(build.folder), [given] if given else []
     return [

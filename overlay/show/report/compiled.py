@@ -12,7 +12,21 @@ from bitloom.overlay.build.build import Build
 
 @dataclass(frozen=True)
 class Compiled:
-    """A network of a build."""
+    """A network of a build.
+
+    Attributes
+    ----------
+    build
+        The build.
+    model
+        The network, of which the build's program was compiled.
+    program
+        The compiled network.
+    manifest
+        What the hardware says of itself.
+    plan
+        The compiler's plan, of which the program was written.
+    """
 
     build: Build
     model: Model
@@ -22,7 +36,13 @@ class Compiled:
 
 
 def compiled(build: Build, model: Model) -> Compiled:
-    """``model`` as ``build`` has it; ValueError if its program is of another model."""
+    """``model`` as the build has it.
+
+    Raises
+    ------
+    ValueError
+        If the build has no such network, or compiled it from another model.
+    """
     program, digest = build.program(model.network.name), model_digest(model)
     if digest != program.model_digest:
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "

@@ -1,6 +1,6 @@
 """Plots as inline SVG for the page, and all of them on one PNG sheet. Needs matplotlib.
 
-Bytes depend on the report and on matplotlib's version only: no dates, identifiers from a fixed salt.
+Bytes depend on the report and on matplotlib's version only: there are no dates, and identifiers have a fixed salt.
 """
 
 import io
@@ -9,14 +9,22 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from .colours import LIGHT
-from .gather import Report
 from .plots import AROUND, BAR, STYLE, WHOLE, Picture, pictures
+from .report import Report
 
 MISSING = "report needs jinja2 and matplotlib: pip install 'bitloom[report]'"
 
 
 def check_extra(png: Path | None = None) -> None:
-    """ImportError where a package of the extra ``report`` is missing, ValueError unless ``png`` is named as one."""
+    """Check beforehand that a report can be written.
+
+    Raises
+    ------
+    ImportError
+        If a package of the extra ``report`` is missing.
+    ValueError
+        If ``png`` has another ending.
+    """
     for package in ("jinja2", "matplotlib"):
         if find_spec(package) is None:
             raise ImportError(MISSING)
@@ -25,7 +33,7 @@ def check_extra(png: Path | None = None) -> None:
 
 
 def svg(report: Report, picture: Picture) -> str:
-    """A picture as an <svg> element: colours are CSS variables, identifiers begin with the picture's name."""
+    """A picture as an <svg> element. Colours are CSS variables, and identifiers begin with the picture's name."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -67,6 +75,7 @@ def sheet(report: Report, path: Path) -> None:
 
 
 def _heading(report: Report) -> str:
+    """The sheet's first line."""
     f = report.figures
     return (
         f"{report.network.name} on {report.design.name}, {f['npus']} NPU{'s' * (f['npus'] > 1)}, {f['lanes']:,} lanes: "

@@ -1,8 +1,8 @@
 """What the layers ask of the array: operations, beats, and the part of the lanes that is at work in a beat.
 
 An operation is one product of a feature and a weight at a valid tap, added up; in a layer that reads bit planes all
-planes of a channel are one operation. Padding at the border of a map takes neither operations nor beats; channels and
-kernels that don't fill KFP and KGP take lanes that do nothing.
+planes of a channel are one operation. Padding at the border of a map takes neither operations nor beats. Channels and
+kernels that don't fill KFP and KGP leave lanes that do nothing.
 """
 
 from dataclasses import dataclass
@@ -14,12 +14,28 @@ from .compiled import Compiled
 
 @dataclass(frozen=True)
 class LayerWork:
-    """A weighted layer with its activation and pool, a frame.
+    """A weighted layer with its activation and its pool, a frame.
 
-    operations, beats : see above.  words : of KFP features, of the map that it reads.  word_bytes : of one.
-    tuple_words : words of a tuple.  groups : kernel groups.
-    lanes_in : part of the lanes of a word that carry a feature.  lanes_out : part of the PEs that have a kernel.
-    dataflow : of the layer.
+    Attributes
+    ----------
+    name
+        The layer's name.
+    npu
+        Number of its NPU.
+    operations, beats
+        As above.
+    words, word_bytes
+        Words of KFP features of the map that it reads, and bytes of a word.
+    tuple_words
+        Words of a tuple.
+    groups
+        Kernel groups.
+    lanes_in
+        Part of the lanes of a word that carry a feature.
+    lanes_out
+        Part of the PEs that have a kernel.
+    dataflow
+        Of the layer.
     """
 
     name: str
@@ -41,7 +57,7 @@ class LayerWork:
 
 
 def layers(made: Compiled) -> list[LayerWork]:
-    """Work of every weighted layer, in the order of the network."""
+    """Work of each weighted layer, in the order of the network."""
     plan = made.plan
     taps = [len(t.index) for t in plan.schedule.tables if t.stage.kind == "conv"]
     seen = dict.fromkeys(range(len(plan.npus)), 0)

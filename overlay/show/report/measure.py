@@ -1,7 +1,7 @@
 """The run that a report is about: batches of random images on the simulated board.
 
-Three batches, each from an idle device to its last result: one frame, which gives the latency; and frames / 2 and
-frames of them, whose difference is a steady stream, without what only its first and last frame cost
+There are three batches, each from an idle device to its last result: one frame, which gives the latency; and frames / 2
+and frames of them, whose difference is a steady stream, without what only the first and the last frame cost
 (overlay/study/design_figures.py).
 """
 
@@ -19,17 +19,27 @@ from bitloom.overlay.build.run import Progress, random_images, run
 
 FORMAT, VERSION = "bitloom-run", 1
 FRAMES = 8
-"""By default."""
+"""Frames of the longest batch by default."""
 SEED = 0
-"""Of the images; counters don't depend on what is in them."""
+"""Seed of the images; counters don't depend on what is in them."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """A run.
 
-    network : its name.  design_digest, model_digest : of what ran.  frames : of the longest batch.  bit_exact_frames :
-    those equal to golden in every batch.  counters : of the driver, by batch length.
+    Attributes
+    ----------
+    network
+        The network's name.
+    design_digest, model_digest
+        Of what ran.
+    frames
+        Frames of the longest batch.
+    bit_exact_frames
+        Frames that equal golden in every batch.
+    counters
+        The driver's counters by name, for each length of a batch.
     """
 
     network: str
@@ -40,7 +50,7 @@ class Measured:
     counters: Mapping[int, Mapping[str, int]]
 
     def steady(self, counter: str) -> float:
-        """Of a counter, what a frame of a steady stream adds."""
+        """What a frame of a steady stream adds to a counter."""
         half = self.frames // 2
         return (self.counters[self.frames][counter] - self.counters[half][counter]) / (self.frames - half)
 
@@ -50,12 +60,18 @@ class Measured:
         return self.counters[1]["cycles"]
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON data; ``from_dict`` is its inverse."""
+        """JSON data, of which ``from_dict`` makes the run again."""
         return {"format": FORMAT, "version": VERSION, **asdict(self)}
 
     @classmethod
     def from_dict(cls, data: Any, name: str) -> "Measured":
-        """Run of ``to_dict``'s data, also after JSON made texts of the lengths; ValueError with ``name``."""
+        """The run of ``to_dict``'s data, also after JSON made texts of the lengths.
+
+        Raises
+        ------
+        ValueError
+            If the data are none; the message begins with ``name``.
+        """
         try:
             if data["format"] != FORMAT or data["version"] != VERSION:
                 raise ValueError(
@@ -72,7 +88,15 @@ class Measured:
 
     @classmethod
     def load(cls, path: Path) -> "Measured":
-        """The run in what ``bitloom report --json`` printed; FileNotFoundError or ValueError."""
+        """The run in a file that ``bitloom report --json`` printed.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If it holds no run.
+        """
         try:
             data = json.loads(path.read_text())
         except ValueError as e:
@@ -81,9 +105,21 @@ class Measured:
 
 
 def measure(build: Build, model: Model, frames: int, progress: Progress | None = None) -> Measured:
-    """Run batches of 1, ``frames`` / 2 and ``frames`` images. frames : even, >= 2.
+    """Run batches of 1, ``frames`` / 2 and ``frames`` images.
 
-    progress : called with (frames done, frames in all) after each batch. ValueError as ``overlay.build.run.run``.
+    Parameters
+    ----------
+    build, model
+        What to run.
+    frames
+        An even number, 2 at the least.
+    progress
+        Called with (frames done, frames in all) after each batch.
+
+    Raises
+    ------
+    ValueError
+        If ``frames`` is none, or ``overlay.build.run.run`` refuses the model.
     """
     lengths = _lengths(frames)
     images = random_images(model.network, frames, SEED)
@@ -99,7 +135,7 @@ def measure(build: Build, model: Model, frames: int, progress: Progress | None =
 
 
 def _lengths(frames: int) -> list[int]:
-    """Lengths of the batches."""
+    """Lengths of the batches; ValueError where ``frames`` is not even or below 2."""
     if not isinstance(frames, int) or frames < 2 or frames % 2:
         raise ValueError(f"report: frames must be an even number >= 2, got {frames!r}")
     return sorted({1, frames // 2, frames})

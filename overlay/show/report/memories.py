@@ -1,7 +1,7 @@
 """The memories of a design, how much of each the network uses, and what they become in an FPGA of the 7 series.
 
-Rows used: of a memory that the program loads, those that it writes; of one between two streams, the most words that it
-ever holds by the flow model. Other memories are always whole in use, or nothing is said about them.
+Rows used are those that the program writes, of a memory that it loads; and the most words that a store between two
+streams ever holds by the flow model. Other memories are always whole in use, or nothing is said about them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,27 @@ LEVELS = {
     "buffers": "buffer_words",
     "spill_store": "spill_words",
 }
-"""Store -> what the flow model calls its level."""
+"""What the flow model calls a store's level."""
 
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """A memory, or equal ones side by side. npu : None of those that belong to no NPU.  width : bits of a row.
+    """A memory, or equal ones side by side.
 
-    used : rows, None where it is not known.  block : block RAM, not LUT RAM.
+    Attributes
+    ----------
+    npu
+        Number of the NPU; None for memories that belong to none.
+    name
+        What it holds.
+    depth
+        Rows.
+    width
+        Bits of a row.
+    used
+        Rows that are used; None where it is not known.
+    lutram, bram36
+        What it becomes: LUTs, and block RAM in units of 36 Kbit.
     """
 
     npu: int | None
@@ -46,7 +59,15 @@ class MemoryUse:
 
 
 def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
-    """All memories, NPU by NPU. levels : most words that each store held (hls_gen.compiler.flow.Result)."""
+    """All memories, NPU by NPU.
+
+    Parameters
+    ----------
+    made
+        The network on its build.
+    levels
+        Most words that each store held (hls_gen.compiler.flow.Result).
+    """
     design = made.build.design
     used = _loaded(made) | {key: words for key, words in levels.items()}
     out, shared = [], list(stores(design))
@@ -58,7 +79,7 @@ def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
 
 
 def _loaded(made: Compiled) -> dict[str, int]:
-    """Rows that the program writes, by ``npu<n>.<memory>``: up to the last one."""
+    """Rows that the program writes, up to the last one, by ``npu<n>.<memory>``."""
     program = made.program
     out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in npu.memories}
     for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
@@ -69,7 +90,7 @@ def _loaded(made: Compiled) -> dict[str, int]:
 
 
 def _uses(npu: int | None, found: Iterable[Store], used: Mapping[str, int]) -> list[MemoryUse]:
-    """Stores of one NPU; parts of the same memory, one after the other, as one."""
+    """Stores of one NPU; parts of the same memory, one after the other, count as one."""
     prefix = "" if npu is None else f"npu{npu}."
     out = []
     for name, group in groupby(found, key=lambda store: store.name):

@@ -8,15 +8,15 @@ from bitloom.overlay.platform.boards import BOARDS
 from . import blocks
 from .colours import DARK, LIGHT, SPENT
 from .figures import svg
-from .gather import Report
 from .plots import pictures
+from .report import Report
 from .text import number, percent
 
 FOLDER = Path(__file__).parent
 
 
 def page(report: Report) -> str:
-    """The page's text; the same for equal reports."""
+    """Text of the page; the same text for equal reports."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

@@ -1,11 +1,11 @@
-"""The pictures of a report that are plots: each draws into an Axes, in the colours of a light page."""
+"""The pictures of a report that are plots: each draws on axes of matplotlib, in the colours of a light page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .colours import LIGHT, SPENT
-from .gather import Report
+from .report import Report
 from .roofline import Point
 from .text import number
 
@@ -46,10 +46,10 @@ HELD: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("maps between layers", "wait_room", ("map_store", "buffers", "spill_store", "map_held")),
     ("tables and the rest", "wait_table", ()),
 )
-"""What memories hold, its colour, and their names; the last one has all others."""
+"""What memories hold, its colour, and the memories' names; the last one has all others."""
 NAMED = {name for _, _, names in HELD for name in names}
 LEGIBLE = 0.025
-"""Part of the width of a plot that a bar must have for a number in it."""
+"""Part of a plot's width that a bar must have for a number in it."""
 
 
 def utilisation(axes: "Axes", report: Report) -> None:
@@ -163,7 +163,7 @@ def roofline(axes: "Axes", report: Report) -> None:
 
 
 def _shown(report: Report) -> list[Point]:
-    """Points beside the device's: its NPUs, and the layers of those that have several; of one NPU only the layers."""
+    """Points beside the device's: its NPUs, and the layers of NPUs that have several; of one NPU only the layers."""
     several = [npu.npu for npu in report.npus if len(npu.layers) > 1]
     return [
         p
@@ -188,7 +188,21 @@ Draw = Callable[["Axes", Report], None]
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot. width, height : in inches.  bars : horizontal bars with a legend above them, 0: it is another plot."""
+    """A plot.
+
+    Attributes
+    ----------
+    name
+        For identifiers.
+    title
+        For people.
+    draw
+        Draws it on axes.
+    width, height
+        In inches.
+    bars
+        Horizontal bars with a legend above them; 0: it is another plot.
+    """
 
     name: str
     title: str
@@ -221,6 +235,7 @@ def pictures(report: Report) -> list[Picture]:
 
 
 def _numbers() -> Any:
+    """Writes numbers on an axis as people read them."""
     from matplotlib.ticker import FuncFormatter
 
     return FuncFormatter(lambda value, _: number(value))

@@ -1,8 +1,8 @@
 """Roofline: operations a cycle against operations a byte, for the whole device, each NPU and each layer.
 
 Two roofs bound a point: the lanes (an operation a lane and a cycle), and the bytes that can come in a cycle. For the
-device these are its streams, of which the busier one counts; for an NPU and a layer the words of its tuple memory, of
-which one a cycle comes.
+device these bytes are those of its streams, of which the busier one counts; for an NPU and a layer they are the words
+of its tuple memory, of which one a cycle comes.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,22 @@ from .measure import Measured
 
 @dataclass(frozen=True)
 class Point:
-    """kind : "device", "npu" or "layer".  npu : of an NPU or a layer.
+    """A point under the roofs.
 
-    operations, bytes, cycles : a frame; cycles are measured, of a layer its beats.  lanes : operations a cycle at most.
-    bytes_per_cycle : at most.
+    Attributes
+    ----------
+    kind
+        "device", "npu" or "layer".
+    name
+        For people.
+    npu
+        Number of the NPU; None for the device.
+    operations, bytes, cycles
+        A frame. Cycles are measured, of a layer its beats.
+    lanes
+        Operations a cycle at most.
+    bytes_per_cycle
+        Bytes a cycle at most.
     """
 
     kind: str
@@ -44,12 +56,12 @@ class Point:
 
     @property
     def roof(self) -> float:
-        """Operations a cycle, at most: the lower one of the two roofs."""
+        """Operations a cycle at most: the lower one of the two roofs."""
         return min(self.lanes, self.intensity * self.bytes_per_cycle)
 
 
 def roofline(made: Compiled, run: Measured, work: Sequence[LayerWork]) -> list[Point]:
-    """The device, its NPUs that compute a layer, then the layers."""
+    """The points of the device, of its NPUs that compute a layer, then of the layers."""
     design, cycles = made.build.design, run.steady("cycles")
     stream = design.stream_bits / 8
     whole = Point(

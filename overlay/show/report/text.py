@@ -4,7 +4,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def number(value: float) -> str:
-    """With thousands' commas, and 4 digits where they are needed; after the point at least one."""
+    """A number with thousands' commas, and 4 digits where they are needed; after the point at least one."""
     text = f"{value:,.{max(1, 4 - len(str(int(abs(value)))))}f}"
     return text.rstrip("0").rstrip(".")
 

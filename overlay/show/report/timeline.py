@@ -1,5 +1,4 @@
-"""When each NPU works at which layer of which frame, by the flow model (hls_gen/compiler/flow), which is exact to the
-cycle."""
+"""When each NPU works at which layer of which frame, by the flow model (hls_gen/compiler/flow), exact to the cycle."""
 
 from dataclasses import asdict, dataclass
 
@@ -17,8 +16,16 @@ FRAMES = 4
 
 @dataclass(frozen=True)
 class Span:
-    """The array of an NPU at work for a layer of a frame: cycles begin..end, both included, waits between its windows
-    included. It begins with the layer's first pass over a window, taken without a wait."""
+    """The array of an NPU at work for a layer of a frame.
+
+    Attributes
+    ----------
+    layer, npu, frame
+        Numbers from 0.
+    begin, end
+        First and last cycle, waits between windows included. ``begin`` is that of the layer's first pass over a window,
+        as if it were taken without a wait.
+    """
 
     layer: int
     npu: int
@@ -31,7 +38,14 @@ class Span:
 class Timeline:
     """Frames back to back, from the cycle on in which the first header is accepted.
 
-    left : cycles in which frames have left.  cycles_per_frame, latency, stores : as hls_gen.compiler.flow.Result.
+    Attributes
+    ----------
+    spans
+        By frame and layer.
+    left
+        Cycles in which frames have left.
+    cycles_per_frame, latency, stores
+        As in ``hls_gen.compiler.flow.Result``.
     """
 
     spans: tuple[Span, ...]
@@ -42,8 +56,10 @@ class Timeline:
 
 
 def timeline(made: Compiled, frames: int) -> Timeline | None:
-    """The first FRAMES frames; figures of a steady stream of ``frames``, even. None where weights are streamed, which
-    is not modelled."""
+    """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number.
+
+    None where weights are streamed, which is not modelled.
+    """
     if len(made.program.weights):
         return None
     design = made.build.design

@@ -14,7 +14,8 @@ from bitloom.golden.kernels.tiled import cpu, gpu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
-from bitloom.overlay.study.convolutions import Contender, Row, Shape
+from bitloom.overlay.study.contenders import Contender, Shape, shapes
+from bitloom.overlay.study.convolutions import Row
 from tests.errors import value_error
 
 KEYS = {
@@ -45,12 +46,12 @@ def call(*arguments: str) -> Result:
 
 
 def test_shapes_are_those_of_the_claims_and_of_cnv():
-    assert [str(shape) for shape in bench_conv.shapes()] == [
+    assert [str(shape) for shape in shapes()] == [
         "128->128 3x3 at 32x32 padding 1", "256->256 3x3 at 14x14 padding 1",
         "64->64 3x3 at 30x30", "64->128 3x3 at 14x14", "128->128 3x3 at 12x12", "128->256 3x3 at 5x5",
         "256->256 3x3 at 3x3", "256->512 1x1 at 1x1", "512->512 1x1 at 1x1", "512->10 1x1 at 1x1",
     ]  # fmt: skip
-    assert bench_conv.shapes(["at 14x14", "->10"]) == [bench_conv.shapes()[k] for k in (1, 3, 9)]
+    assert shapes(["at 14x14", "->10"]) == [shapes()[k] for k in (1, 3, 9)]
 
 
 def test_without_pytorch_ours_is_measured_and_the_rows_of_pytorch_say_why_not(no_torch):

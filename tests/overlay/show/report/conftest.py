@@ -13,9 +13,10 @@ from bitloom.overlay.build.build import build
 from bitloom.overlay.build.reference_designs import DIGITS, reference_design
 from bitloom.overlay.show.report import page as pages
 from bitloom.overlay.show.report.compiled import Compiled, compiled
-from bitloom.overlay.show.report.gather import Report, gather
+from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.measure import Measured, measure
 from bitloom.overlay.show.report.page import page
+from bitloom.overlay.show.report.report import Report
 
 FRAMES = 4
 

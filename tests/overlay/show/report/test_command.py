@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from bitloom.overlay.cli import report as command
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.show.report import figures
-from bitloom.overlay.show.report.gather import Report
+from bitloom.overlay.show.report.report import Report
 
 pytestmark = pytest.mark.usefixtures("no_plots")
 

@@ -20,8 +20,9 @@ from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report import measure as measuring
 from bitloom.overlay.show.report.commands import commands
 from bitloom.overlay.show.report.compiled import Compiled, compiled
-from bitloom.overlay.show.report.gather import Report, gather
+from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.measure import Measured, measure
+from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES
 from tests.errors import value_error
 

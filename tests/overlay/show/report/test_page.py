@@ -21,10 +21,11 @@ from bitloom.overlay.show.report import blocks, plots
 from bitloom.overlay.show.report.colours import DARK, LIGHT, SPENT
 from bitloom.overlay.show.report.compiled import Compiled
 from bitloom.overlay.show.report.figures import sheet, svg
-from bitloom.overlay.show.report.gather import Report, gather
+from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.measure import Measured
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.plots import pictures
+from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import number, percent
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -1,0 +1,185 @@
+"""All that a report shows, as plain data; gather.py fills it."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bitloom.golden.network import Network
+from bitloom.hls_gen.design.npu import Design
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.study.design_figures import lanes
+
+from .layer_work import LayerWork
+from .measure import Measured
+from .memories import MemoryUse
+from .roofline import Point
+from .timeline import Timeline
+
+
+@dataclass(frozen=True)
+class LayerFacts:
+    """A layer of the network, as the report shows it.
+
+    Attributes
+    ----------
+    name, kind
+        Of the layer.
+    what
+        Its parameters in words.
+    source, output
+        (height, width, channels) of what it reads and gives.
+    encoding
+        Kind and bits of its output.
+    weights
+        Number of its weights; 0: it has none.
+    weight_encoding
+        Kind and bits of a weight, or "".
+    npu
+        NPU that computes it. A threshold, a requantisation or a pool is done by that of the weighted layer before it.
+    """
+
+    name: str
+    kind: str
+    what: str
+    source: tuple[int, int, int]
+    output: tuple[int, int, int]
+    encoding: str
+    weights: int
+    weight_encoding: str
+    npu: int
+
+
+@dataclass(frozen=True)
+class NpuCycles:
+    """Where the cycles of an NPU go in a frame of a steady stream.
+
+    Attributes
+    ----------
+    npu
+        The NPU's number.
+    layers
+        Names of the layers that it computes.
+    lanes
+        Multiply-accumulates of its array in a cycle.
+    operations
+        Operations a frame.
+    ideal
+        Beats of its layers.
+    spent
+        Cycles by counter; they add up to the cycles of a frame.
+    """
+
+    npu: int
+    layers: tuple[str, ...]
+    lanes: int
+    operations: int
+    ideal: int
+    spent: dict[str, float]
+
+    @property
+    def cycles(self) -> float:
+        """Sum over what the counters count."""
+        return sum(self.spent.values())
+
+
+@dataclass(frozen=True)
+class AreaFacts:
+    """Area of the design.
+
+    Attributes
+    ----------
+    resources
+        The area.
+    source
+        Where it comes from: "model" or "yosys".
+    model_error
+        Median and worst error of the model, as shares of the LUTs.
+    """
+
+    resources: Resources
+    source: str
+    model_error: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A build, a network on it, and a run.
+
+    Attributes
+    ----------
+    network
+        The network's description.
+    weights
+        Where the weights come from, in words.
+    design, digest
+        The hardware and its digest.
+    mapping
+        NPU of each weighted layer.
+    run
+        Counters of the batches.
+    clock_mhz
+        Clock that rates and times assume.
+    layers, work, npus, timeline, memories, area, points, commands
+        What the page's sections show; ``timeline`` is None where weights are streamed.
+    """
+
+    network: Network
+    weights: str
+    design: Design
+    digest: str
+    mapping: tuple[int, ...]
+    run: Measured
+    clock_mhz: float
+    layers: tuple[LayerFacts, ...]
+    work: tuple[LayerWork, ...]
+    npus: tuple[NpuCycles, ...]
+    timeline: Timeline | None
+    memories: tuple[MemoryUse, ...]
+    area: AreaFacts
+    points: tuple[Point, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Figures of a steady stream of frames, unless a name says otherwise.
+
+        ``utilisation`` is the part of all lanes that is fed (as ``bitloom bench`` has it), ``operations_per_cycle`` /
+        ``lanes`` the part that is at work.
+        """
+        cycles, size = self.run.steady("cycles"), lanes(self.design)
+        device = self.points[0]
+        return {
+            "cycles_per_frame": cycles,
+            "ideal_cycles_per_frame": max(npu.ideal for npu in self.npus),
+            "frames_per_second": self.clock_mhz * 1e6 / cycles,
+            "latency_cycles": self.run.latency,
+            "latency_us": self.run.latency / self.clock_mhz,
+            "frames": self.run.frames,
+            "bit_exact_frames": self.run.bit_exact_frames,
+            "npus": size["npus"],
+            "lanes": size["lanes"],
+            "utilisation": sum(npu.spent["beats"] * npu.lanes for npu in self.npus) / (cycles * size["lanes"]),
+            "operations_per_frame": device.operations,
+            "operations_per_cycle": device.rate,
+            "operations_per_byte": device.intensity,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data. ``run`` in it is what ``Measured.load`` reads again."""
+        return {
+            "network": self.network.name,
+            "weights": self.weights,
+            "design": self.design.name,
+            "digest": self.digest,
+            "mapping": list(self.mapping),
+            "clock_mhz": self.clock_mhz,
+            "figures": self.figures,
+            "layers": [asdict(layer) for layer in self.layers],
+            "work": [{**asdict(w), "busy": w.busy} for w in self.work],
+            "npus": [{**asdict(npu), "cycles": npu.cycles} for npu in self.npus],
+            "memories": [asdict(m) for m in self.memories],
+            "area": asdict(self.area),
+            "roofline": [{**asdict(p), "intensity": p.intensity, "rate": p.rate, "roof": p.roof} for p in self.points],
+            "timeline": self.timeline and asdict(self.timeline),
+            "commands": list(self.commands),
+            "run": self.run.to_dict(),
+        }

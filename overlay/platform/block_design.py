@@ -17,13 +17,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
+
 from .boards import Board
 from .processors import PROCESSORS, Processor
 from .target import Target
 
 DMA_LENGTH_BITS = 26
 """Width of the DMA's LENGTH register: a transfer has fewer than 2^26 bytes."""
-DEVICE_BYTES = 0x1000
+DEVICE_BYTES = 1 << ADDRESS_BITS
 """Address space of the device's registers."""
 ADDRESS_BLOCK = "Reg"
 """Vivado's usual name for a core's registers."""

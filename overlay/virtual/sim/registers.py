@@ -2,7 +2,7 @@
 
 import ctypes
 
-from bitloom.hls_gen.design.registers import CONTROL
+from bitloom.hls_gen.design.registers import ADDRESS_BITS, CONTROL
 
 from .errors import RegisterError
 from .library import WriteShape
@@ -124,7 +124,9 @@ class RegisterAccess(RunningModel):
 
 
 def _checked(offset: int) -> int:
-    """The offset itself; ValueError where 12 address bits can't hold it."""
-    if not 0 <= offset < 4096:
-        raise ValueError(f"register: offset must be 0..0xFFF (12 address bits), got {offset:#x}")
+    """The offset itself; ValueError where the address bits can't hold it."""
+    if not 0 <= offset < 1 << ADDRESS_BITS:
+        raise ValueError(
+            f"register: offset must be 0..0x{(1 << ADDRESS_BITS) - 1:X} ({ADDRESS_BITS} address bits), got {offset:#x}"
+        )
     return offset

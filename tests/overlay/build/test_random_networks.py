@@ -92,22 +92,23 @@ def per_design(count: int) -> settings:
     )
 
 
-@pytest.mark.parametrize("design", QUICK)
-def test_random_networks(design: str, folder: Path) -> None:
-    @per_design(5)
+def check_many(count: int, design: str, folder: Path) -> None:
+    """``check`` so many random networks on a design."""
+
+    @per_design(count)
     @given(st.data())
     def run(data: st.DataObject) -> None:
         check(design, folder, data)
 
     run()
+
+
+@pytest.mark.parametrize("design", QUICK)
+def test_random_networks(design: str, folder: Path) -> None:
+    check_many(5, design, folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_networks(design: str, folder: Path) -> None:
-    @per_design(30)
-    @given(st.data())
-    def run(data: st.DataObject) -> None:
-        check(design, folder, data)
-
-    run()
+    check_many(30, design, folder)

@@ -1,6 +1,6 @@
 """A netlist of Xilinx 7-series cells, as Yosys writes it as JSON: what it is made of, and its longest paths.
 
-Levels of logic between two registers::
+Levels of logic between two registers:
 
     LUT, inverter, asynchronous read of LUT RAM   1
     entry to a carry chain (CARRY4)               1, and for each further CARRY4 of the chain 1/4

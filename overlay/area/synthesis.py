@@ -1,7 +1,5 @@
 """Area and logic depth of a design, by Yosys for Xilinx 7 series (synth_xilinx): an estimate without place and route.
 
-::
-
     Verilog for synthesis --> yosys, with hierarchy --> resources of each module
                          `--> yosys, flattened -------> resources in all, longest paths
 

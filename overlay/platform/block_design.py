@@ -1,7 +1,5 @@
 """The block design around a bitloom device: which cores, how they are connected, and at which addresses.
 
-::
-
     PS --AXI-Lite--> interconnect ----> device, AXI DMA, interrupt controller
     PS <--HP port--- SmartConnect <---- AXI DMA (simple mode)
     AXI DMA --s_axis--> device --m_axis--> AXI DMA

@@ -1,7 +1,5 @@
 """Where a notebook runs: on a board if the bitstream is there, else on the virtual board.
 
-::
-
     place = find("digits-cnn")  # a reference design (overlay/build/reference_designs.py)
     print(place)                # which of the two it is
     overlay = BitloomOverlay(place.bit)

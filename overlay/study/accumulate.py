@@ -1,6 +1,6 @@
 """What the ways to accumulate give and cost (spec A2, A3, A12): accuracy on the digits, area of a PE.
 
-Accuracy is that on the test images, by golden and by simulated hardware, of ::
+Accuracy is that on the test images, by golden and by simulated hardware, of:
 
     popcount   digits-cnn, as it was trained
     replaced   the same weights with OR in place of popcount in the hidden binary layers (golden.zoo.digits_or.with_or)

@@ -1,7 +1,7 @@
 """Figures of the reference designs, measured in simulation; the same on every machine and in every run.
 
 cycles_per_frame is that of a steady stream: a batch of n frames and one of 2 n are run, each from an idle device to its
-last result, and ::
+last result, and:
 
     cycles_per_frame = (cycles(2 n) - cycles(n)) / n
 

@@ -1,7 +1,5 @@
 """Write the folder of sources for a bitstream; files/README.md says what is in it.
 
-::
-
     BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
     files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """

@@ -1,7 +1,5 @@
 """A report on a build: one HTML page that loads nothing from elsewhere, and one PNG sheet.
 
-::
-
     build --measure--> counters of batches -.
       `---compiled---> plan, order ---------+--gather--> Report --page, blocks, plots--> HTML
             layer_work, memories, ... ------'               `----sheet, plots--> PNG

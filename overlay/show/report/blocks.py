@@ -1,7 +1,5 @@
 """The picture of the NPUs: what each computes, and what lies between them. An <svg> element, laid out by hand.
 
-::
-
     host --> NPU 0 --+
               |      | loop
             NPU 1 <--+

@@ -26,11 +26,23 @@ __all__ = ["DesignError", "Finding", "check"]
 
 
 def check(text: str, top: str, *, library: Collection[str] = (), clock: str = "clk") -> None:
-    """Hold ``text`` to the rules above.
+    """Hold Verilog to the rules above.
 
-    top : its top module, which must be there.
-    library : names of modules that are defined elsewhere; what is connected to them counts as driven.
-    Raises DesignError with a line for every finding.
+    Parameters
+    ----------
+    text
+        Modules, one after another.
+    top
+        Name of the top module, which must be among them.
+    library
+        Names of modules that are defined elsewhere; what is connected to them counts as driven.
+    clock
+        Name of the clock in every module.
+
+    Raises
+    ------
+    DesignError
+        A rule is broken; the message has a line for every finding.
     """
     nodes = parse(text)
     if top not in nodes:

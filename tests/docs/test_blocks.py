@@ -18,7 +18,8 @@ NOT_RUN: dict[str, list[str]] = {
         "needs the server above",
     ],
     "docs/reference/cli.md": [
-        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks"
+        "minutes of synthesis; tests/overlay/area and tests/overlay/study run them",
+        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
     "docs/start/install.md": [
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",

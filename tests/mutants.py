@@ -173,7 +173,7 @@ MUTANTS = [
         ("put & any_of(in_last, eq(write_word, chunk_last_word))", "put & eq(write_word, chunk_last_word)")),
     *of("hls_gen/rtl/primitives/counters.py", "hls_gen/rtl/test_registers.py",
         ("init=count + 1)", "init=count - 1)")),
-    *of("hls_gen/rtl/array/pe_or.py", "hls_gen/rtl/test_accumulate.py -k or",
+    *of("hls_gen/rtl/array/pe_or.py", "hls_gen/rtl/test_accumulate.py -k or_",
         ("~(features ^ weights)", "(features ^ weights)")),
     *of("hls_gen/rtl/array/popcount_planes.py", "hls_gen/rtl/test_popcount_planes.py -k test_simulated",
         ("if g == planes - 1 and n > 3:", "if g == planes - 1 and n > 4:")),

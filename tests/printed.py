@@ -2,7 +2,7 @@
 
 import re
 
-LINE = re.compile(r"^[│|┃](.*)[│|┃]$")
+LINE = re.compile(r"^[│|┃] (.*)[│|┃]$")  # a line between rows has no space there
 
 
 def lines(text: str) -> list[list[str]]:

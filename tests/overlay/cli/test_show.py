@@ -118,7 +118,8 @@ def test_a_terminals_width_counts(width, parts) -> None:
         "from bitloom.overlay.cli.show import grid\n"
         f"grid('shape', {HEADER!r}, [['avx512vpopcntdq', *{FIGURES!r}]])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    environment |= {"PYTHONPATH": str(ROOT / "src"), "TERM": "dumb"}
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     command = [sys.executable, "-c", script]

@@ -5,6 +5,7 @@ Tests marked ``both`` run on both forms of the board: in this process, and throu
 
 import asyncio
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import grpc
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 pynq = pytest.importorskip("pynq")
 
 from bitloom.overlay.platform.target import Target  # noqa: E402
-from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate  # noqa: E402
+from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate, dma  # noqa: E402
 from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
+from bitloom.overlay.virtual.board.memory import Ddr  # noqa: E402
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout  # noqa: E402
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, write_simulation_overlay  # noqa: E402
 from tests.overlay.conftest import FAULTS, loop_verilog  # noqa: E402
@@ -485,3 +487,12 @@ def test_a_missing_file_is_named(bit, tmp_path, suffix):
     missing = path.stem + suffix
     with pytest.raises(OverlayError, match=f"^{path.name}: {missing} must lie beside it, and is missing$"):
         pynq.Overlay(str(path))
+
+
+def test_writing_the_status_of_a_dma_channel_clears_interrupts_alone():
+    channel = dma.Channel(SimpleNamespace(stream_bits=32), Ddr())
+    channel.write(dma.CONTROL, dma.RUN)
+    channel.finish()
+    assert channel.read(dma.STATUS) == dma.IDLE | dma.DONE_IRQ
+    channel.write(dma.STATUS, 0xFFFF_FFFF)
+    assert channel.read(dma.STATUS) == dma.IDLE

@@ -10,6 +10,7 @@ import pytest
 from pynq.pl_server.device import Device
 
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.choices import CompileChoices
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.show.notebook import NotebookTarget, find
 from bitloom.overlay.virtual.board import VirtualDevice
@@ -86,7 +87,8 @@ def test_the_design_is_built_as_the_reference_says(monkeypatch):
     assert (folder, design.name, [m.network.name for m in models]) == (
         Path("here/cnv-w1a1-max"), "cnv-w1a1-max", ["cnv-w1a1"],
     )  # fmt: skip
-    assert options == {"map_order": "pull", "dataflow": reference.dataflow, "mapping": reference.mapping}
+    choices = CompileChoices(map_order="pull", dataflow=reference.dataflow, mapping=reference.mapping)
+    assert options == {"choices": choices}
 
 
 def test_no_warning_without_a_board(monkeypatch, recwarn):

@@ -496,3 +496,12 @@ def test_writing_the_status_of_a_dma_channel_clears_interrupts_alone():
     assert channel.read(dma.STATUS) == dma.IDLE | dma.DONE_IRQ
     channel.write(dma.STATUS, 0xFFFF_FFFF)
     assert channel.read(dma.STATUS) == dma.IDLE
+
+
+def test_an_address_between_stream_words_is_refused():
+    channel = dma.Channel(SimpleNamespace(stream_bits=64), Ddr())
+    channel.write(dma.CONTROL, dma.RUN)
+    channel.write(dma.ADDRESS, 0x1000_0004)
+    rule = r"^: address and length must be multiples of 8 bytes \(the stream word\), got 0x10000004 and 8$"
+    with pytest.raises(DmaMisuseError, match=rule):
+        channel.write(dma.LENGTH, 8)

@@ -19,7 +19,7 @@ import pynq
 from numpy.typing import NDArray
 from pynq.lib.dma import DMA
 
-from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.manifest import VLNV, Manifest
 from bitloom.hls_gen.design.packets import describe_header
 from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, IDENT
 
@@ -37,7 +37,7 @@ LOOK_AGAIN = 0.001
 class Core(pynq.DefaultIP):  # type: ignore[misc]
     """The accelerator's core in an overlay. ``Link`` drives it; ``read`` and ``write`` are pynq's."""
 
-    bindto = ("bitloom:bitloom:npu:0.1",)
+    bindto = (VLNV,)
 
 
 class Link:

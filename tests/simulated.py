@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate

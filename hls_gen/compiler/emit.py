@@ -14,15 +14,20 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import Words
-from bitloom.hls_gen.design.manifest import Manifest, Memory, Npu
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet, pack_fields, pack_rows, weights_packet
 from bitloom.hls_gen.design.program import Program
 
+from .dataflow import Dataflow
 from .flow import Deadlock, simulate, spill
 from .integer_rows import bounded_shifts, lane_bits, reciprocals, two_complement
 from .layout import UNUSED, Ints, to_stream
-from .plan import Dataflow, NpuPlan, Plan, plan
+from .npu_plan import NpuPlan
+from .plan import Plan, plan
 from .raster_rows import MODULAR
 from .streamed_weights import Layer, Placement, WeightStream, place
 from .tables import FLAGS, Tables
@@ -46,14 +51,14 @@ def compile_model(
     ValueError, in one line with the need and what there is, where it doesn't fit.
     """
     network, count = model.network, len(manifest.npus)
-    made = plan(model, [npu.parameters for npu in manifest.npus], map_order, dataflow, mapping=mapping, chunk=chunk)
+    made = plan(model, manifest.npus, map_order, dataflow, mapping=mapping, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     placement = None
-    if manifest.npus[0].parameters.get("stream_weights"):
+    if manifest.npus[0].stream_weights:
         placement = _place(made, manifest, len(frame))
     for n, npu in enumerate(made.npus):
         what = f"design {manifest.name}" if count == 1 else f"NPU {n} of design {manifest.name}"
-        _check_depths(network.name, npu, what, placed=placement is not None)
+        _check_depths(network.name, npu, manifest.npus[n], what, placed=placement is not None)
     _check_flow(network.name, made, manifest)
     loads, before, after = list[Words](), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
     for n, npu in enumerate(made.npus):
@@ -89,14 +94,14 @@ def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:
     edges = zip(made.mapping, made.mapping[1:])
     if not any(here != there == 0 for here, there in edges):
         return
-    parameters = [npu.parameters for npu in manifest.npus]
-    ring = system(made, parameters, stream_bits=manifest.stream_bits, spill_words=manifest.spill_words)
+    spill_words = manifest.design.spill_words
+    ring = system(made, manifest.npus, stream_bits=manifest.stream_bits, spill_words=spill_words)
     try:
         simulate(ring, frames=2)
     except Deadlock as e:
         least = spill(ring, frames=2).least
         raise ValueError(
-            f"{network}: spill_words must be >= {least}, design {manifest.name} has {manifest.spill_words}: {e}"
+            f"{network}: spill_words must be >= {least}, design {manifest.name} has {spill_words}: {e}"
         ) from None
 
 
@@ -105,16 +110,16 @@ def _beats(made: Plan, n: int) -> int:
     return sum(beats for (_, beats), npu in zip(made.ideal, made.mapping) if npu == n)
 
 
-def _check_depths(network: str, made: NpuPlan, what: str, placed: bool) -> None:
+def _check_depths(network: str, made: NpuPlan, npu: Npu, what: str, placed: bool) -> None:
     """ValueError unless the NPU has what its layers need. placed : its kernel rows have been given their places."""
-    collect, needs = made.geometry["collect"], {**made.depths(), "acc_bits": made.acc_bits()}
-    if collect and made.window_lanes > collect:
-        raise ValueError(f"{network}: collect must be >= {made.window_lanes}, {what} has {collect}")
+    needs = {**made.depths(), "acc_bits": made.acc_bits()}
+    if npu.collect and made.window_lanes > npu.collect:
+        raise ValueError(f"{network}: collect must be >= {made.window_lanes}, {what} has {npu.collect}")
     if placed:
         del needs["kernel_rows"]
     for name, need in needs.items():
-        if need > made.geometry[name]:
-            raise ValueError(f"{network}: {name} must be >= {need}, {what} has {made.geometry[name]}")
+        if need > getattr(npu, name):
+            raise ValueError(f"{network}: {name} must be >= {need}, {what} has {getattr(npu, name)}")
 
 
 def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
@@ -125,9 +130,9 @@ def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
         bits=manifest.stream_bits,
         row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,
         frame_words=frame_beats,
-        absorbed=npu.parameters["tuple_words"] >= len(made.input_words),
+        absorbed=npu.tuple_words >= len(made.input_words),
     )
-    found = place(made.lowered.model.network.name, layers, int(npu.parameters["kernel_rows"]), stream)
+    found = place(made.lowered.model.network.name, layers, npu.kernel_rows, stream)
     for i, row in enumerate(own.conv.layers):
         row |= {"kernel_base": found.base[i], "kernel_stream": int(i in found.streamed)}
     return found
@@ -158,14 +163,14 @@ def _network_row(made: Plan, n: int, manifest: Manifest, frame_beats: int) -> Wo
     """The one row of memory ``network`` of NPU ``n``."""
     npu, frame_words = made.npus[n], len(made.input_words)
     row = {"last_layer": max(len(npu.results) - 1, 0)}
-    if npu.geometry["pool"]:
+    if npu.folding.pool:
         row["last_pool_layer"] = max(len(npu.pool.layers) - 1, 0)
     if n == 0:
-        together = max(1, manifest.stream_bits // manifest.npus[0].host_word_bits)
+        together = gear(manifest.npus[0].host_word_bits, manifest.stream_bits).together
         row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
     if len(npu.binariser):
         row["binariser_last"] = len(npu.binariser) - 1
-    if "ring" in npu.geometry["inlets"]:
+    if "ring" in npu.folding.inlets:
         row["last_chunk"] = max(len(npu.chunks) - 1, 0)
     return pack_fields(manifest.memory(n, "network"), _columns([row]))
 
@@ -178,7 +183,7 @@ def _rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     if not made.results:
         return {
             f"{prefix}{name}": _waiting(npu.memory(f"{prefix}{name}"))
-            for prefix in ("", *["pool_"] * npu.parameters["pool"])
+            for prefix in ("", *["pool_"] * npu.pool)
             for name in ("inputs", "layers")
         }
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
@@ -189,15 +194,15 @@ def _rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if made.scales:
         columns = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
-        out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(columns, npu.parameters["acc_bits"]))
-        if made.geometry["pool"]:
+        out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(columns, npu.acc_bits))
+        if npu.pool:
             out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
         return out
     if len(made.binariser):
-        width = npu.parameters["binariser_bits"] + 1
+        width = npu.binariser_bits + 1
         out["binariser"] = pack_rows(npu.memory("binariser").width, two_complement(made.binariser, width))
     limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
-    bits = (limits[..., None] >> np.arange(npu.parameters["acc_bits"])) & 1
+    bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out
 
@@ -212,7 +217,7 @@ def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
     """Rows of the memories of one sequencer, whose names begin with ``prefix``; none if it has no layer."""
     if not tables.layers:
         return {}
-    capacity = npu.parameters[f"{prefix}tuple_words" if tables.kernel else f"{prefix}words"]
+    capacity = npu.tuple_words if tables.kernel else npu.pool_words
     columns: dict[str, Mapping[str, Array]] = {
         "inputs": _columns(tables.inputs),
         "layers": _modular(_columns(tables.layers), npu.memory(prefix + "layers")),
@@ -248,16 +253,16 @@ def _code_bits(made: NpuPlan, npu: Npu) -> Array:
     """
     codes = np.concatenate(made.codes)[:, None]
     parts = [codes]
-    if npu.parameters["planes"] and all(field.name != "code" for field in npu.memory("kernels").fields):
+    if npu.planes and not npu.code_bits:
         for p, layer in zip(made.passes, made.codes):
             if not layer.all():
                 raise ValueError(f"{p.name}: an NPU with planes and no inlet but host must read integers, got bits")
         parts = []
-    elif not npu.parameters["planes"]:
-        shift_bits = npu.parameters["shift_bits"]
+    elif not npu.planes:
+        shift_bits = npu.shift_bits
         shift = np.where(codes < 0, -1 - codes, codes)
         parts = [(shift >> k) & 1 for k in range(shift_bits)] + [(codes < 0).astype(np.int64)] * (shift_bits > 0)
-    if npu.parameters["accumulate"] == "both":
+    if npu.accumulate == "both":
         parts.append(np.repeat(made.any_match, [len(layer) for layer in made.codes])[:, None])
     return np.concatenate([codes[:, :0], *parts], axis=1)
 
@@ -268,7 +273,7 @@ def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints
     lanes = final.out_channels * final.levels
     output, levels = made.output, final.levels
     if npu.scales and not final.raw:
-        levels = npu.geometry["feature_bits"]
+        levels = npu.folding.feature_bits
         lanes, output = lanes * levels, lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]
     tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)

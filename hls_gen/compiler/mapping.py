@@ -3,24 +3,21 @@
 layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.folding import Folding
 
 from .lowering import Engine, Lowered, engine_kinds, lower
 from .passes import Pass
 
-Geometry = Mapping[str, Any]
-"""Parameters of an NPU, as its manifest gives them."""
-
 
 def mapped(
-    model: Model, geometries: Sequence[Geometry], mapping: Sequence[int] | None = None
+    model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None
 ) -> tuple[Lowered, Sequence[int]]:
     """The passes of ``model``, each for the NPU that computes it, and these NPUs.
 
@@ -29,77 +26,75 @@ def mapped(
     """
     names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
     if mapping is not None:
-        check(geometries, names, mapping)
-        return _lowered(model, [_engine([geometries[n]]) for n in mapping], geometries[0]), mapping
-    kinds = [str(geometries[0]["engine"])] * len(names)
-    if any(g["engine"] != kinds[0] for g in geometries):
+        check(npus, names, mapping)
+        return _lowered(model, [_engine([npus[n]]) for n in mapping], npus[0]), mapping
+    kinds = [npus[0].engine] * len(names)
+    if any(npu.engine != kinds[0] for npu in npus):
         kinds[1:] = engine_kinds(model.network)[1:]
-    engines = [_engine([g for g in geometries if g["engine"] == kind]) for kind in kinds]
-    lowered = _lowered(model, engines, geometries[0])
-    mapping = assign(geometries, names, _beats(lowered, geometries))
+    engines = [_engine([npu for npu in npus if npu.engine == kind]) for kind in kinds]
+    lowered = _lowered(model, engines, npus[0])
+    mapping = assign(npus, names, _beats(lowered, npus))
     for name, kind, n in zip(names, kinds, mapping):
-        if kind != geometries[n]["engine"]:
-            raise ValueError(f"{name}: engine of its NPU must be {kind}, got {geometries[n]['engine']} in NPU {n}")
-    own = [_engine([geometries[n]]) for n in mapping]
-    return lowered if own == engines else _lowered(model, own, geometries[0]), mapping
+        if kind != npus[n].engine:
+            raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
+    own = [_engine([npus[n]]) for n in mapping]
+    return lowered if own == engines else _lowered(model, own, npus[0]), mapping
 
 
-def _engine(geometries: Sequence[Geometry]) -> Engine:
+def _engine(npus: Sequence[Folding]) -> Engine:
     """The engine of NPUs that differ in width at most, as wide as the widest."""
-    feature_bits, weight_bits = (max(int(g[key]) for g in geometries) for key in ("feature_bits", "weight_bits"))
-    return Engine(str(geometries[0]["engine"]), feature_bits, weight_bits)
+    feature_bits, weight_bits = max(npu.feature_bits for npu in npus), max(npu.weight_bits for npu in npus)
+    return Engine(npus[0].engine, feature_bits, weight_bits)
 
 
-def _lowered(model: Model, engines: Sequence[Engine], geometry: Geometry) -> Lowered:
-    """Passes for these engines. geometry : of NPU 0, which the input is for."""
-    kfp, groups, shift_bits = (int(geometry[key]) for key in ("kfp", "planes", "shift_bits"))
-    lanes = kfp // (groups + 1) if groups else kfp
-    lowered = lower(model, groups or None, int(geometry["binariser_bits"]), lanes, engines=engines)
-    if not groups and lowered.input_bits > 1 << shift_bits:
+def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
+    """Passes for these engines. npu : NPU 0, which the input is for."""
+    lowered = lower(model, npu.planes or None, npu.binariser_bits, npu.plane_lanes, engines=engines)
+    if not npu.planes and lowered.input_bits > 1 << npu.shift_bits:
         raise ValueError(
             f"{model.network.name}: an input of {lowered.input_bits} bit planes needs shifts up to "
-            f"{lowered.input_bits - 1}, the NPU has shift_bits = {shift_bits}"
+            f"{lowered.input_bits - 1}, the NPU has shift_bits = {npu.shift_bits}"
         )
     return lowered
 
 
-def _beats(lowered: Lowered, geometries: Sequence[Geometry]) -> list[list[float]]:
+def _beats(lowered: Lowered, npus: Sequence[Folding]) -> list[list[float]]:
     """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on another engine."""
     out: list[list[float]] = []
     for p in lowered.passes:
         taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
         lanes, kind = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
-        beats = [taps * -(-lanes // int(g["kfp"])) * -(-p.out_channels // int(g["kgp"])) for g in geometries]
-        out.append([count if g["engine"] == kind else inf for count, g in zip(beats, geometries)])
+        beats = [taps * -(-lanes // npu.kfp) * -(-p.out_channels // npu.kgp) for npu in npus]
+        out.append([count if npu.engine == kind else inf for count, npu in zip(beats, npus)])
     return out
 
 
-def way(geometries: Sequence[Geometry], name: str, here: int, there: int) -> str:
+def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
     """The outlet of NPU ``here`` by which a map reaches NPU ``there``; ValueError, with the layer's name, if none
     does."""
-    outlets = geometries[here]["outlets"]
+    outlets = npus[here].outlets
     if here == there and "loop" in outlets:
         return "loop"
-    if len(geometries) > 1 and there == (here + 1) % len(geometries) and "ring" in outlets:
+    if len(npus) > 1 and there == (here + 1) % len(npus) and "ring" in outlets:
         return "ring"
     raise ValueError(f"{name}: NPU {here} must have an outlet to NPU {there}, got {', '.join(outlets)}")
 
 
-def check(geometries: Sequence[Geometry], names: Sequence[str], mapping: Sequence[int]) -> None:
+def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int]) -> None:
     """ValueError unless every map of layers ``names`` finds its way."""
-    if len(mapping) != len(names) or not all(0 <= n < len(geometries) for n in mapping):
+    if len(mapping) != len(names) or not all(0 <= n < len(npus) for n in mapping):
         raise ValueError(
-            f"mapping: an NPU 0..{len(geometries) - 1} must be given for each of {len(names)} layers, got {mapping}"
+            f"mapping: an NPU 0..{len(npus) - 1} must be given for each of {len(names)} layers, got {mapping}"
         )
     if mapping[0] != 0:
         raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
     for i in range(len(names) - 1):
-        way(geometries, names[i], mapping[i], mapping[i + 1])
-    if "host" not in geometries[mapping[-1]]["outlets"]:
+        way(npus, names[i], mapping[i], mapping[i + 1])
+    if "host" not in npus[mapping[-1]].outlets:
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
+def assign(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
     """An NPU for every layer.
 
     beats : (layers, NPUs), cycles of each layer on each NPU; infinite where the NPU has another engine.
@@ -107,23 +102,23 @@ def assign(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence
     so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
     ValueError where there is none.
     """
-    count = len(geometries)
-    if count > 1 and "ring" in geometries[0]["inlets"]:
+    count = len(npus)
+    if count > 1 and "ring" in npus[0].inlets:
         found = [i % count for i in range(len(names))]
     else:
-        found = _runs(geometries, names, beats)
-    check(geometries, names, found)
+        found = _runs(npus, names, beats)
+    check(npus, names, found)
     return found
 
 
-def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
+def _runs(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
     best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
     final: tuple[float, list[int]] | None = None
-    for n, geometry in enumerate(geometries):
+    for n, npu in enumerate(npus):
         following: dict[int, tuple[float, list[int]]] = {}
         for start, (busiest, mapping) in best.items():
-            last = len(names) if "loop" in geometry["outlets"] else min(start + 1, len(names))
+            last = len(names) if "loop" in npu.outlets else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
                 work = max(busiest, sum(row[n] for row in beats[start:end]))
                 if work == inf:
@@ -131,12 +126,12 @@ def _runs(geometries: Sequence[Geometry], names: Sequence[str], beats: Sequence[
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)
-                elif "host" in geometry["outlets"]:
+                elif "host" in npu.outlets:
                     final = candidate if final is None or work < final[0] else final
         best = following
     if final is None:
         raise ValueError(
-            f"{names[-1]}: a chain of {len(geometries)} NPUs must have room for all {len(names)} layers, each NPU for "
+            f"{names[-1]}: a chain of {len(npus)} NPUs must have room for all {len(names)} layers, each NPU for "
             "those of its engine, without loop for one, and end at one with outlet host"
         )
     return final[1]

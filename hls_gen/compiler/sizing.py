@@ -6,40 +6,24 @@ from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.design.npu import Design, Npu, least_acc_bits
+from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
+from .dataflow import Dataflow
 from .flow import smooth
-from .plan import Dataflow, NpuPlan, Plan, plan
+from .npu_plan import NpuPlan
+from .plan import Plan, plan
 
-GEOMETRY = (
-    "engine",
-    "feature_bits",
-    "weight_bits",
-    "kfp",
-    "kgp",
-    "pfp",
-    "ol",
-    "planes",
-    "shift_bits",
-    "accumulate",
-    "accumulators",
-    "raster",
-    "binariser_bits",
-    "pool",
-    "inlets",
-    "outlets",
-    "buffer_words",
-)
 FLOW_FRAMES = 4
 """Frames for which a ring is simulated to size its spill store."""
-
-POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 
 def size_memories(
     name: str,
     models: Sequence[Model],
-    foldings: Npu | Sequence[Npu],
+    foldings: Folding | Sequence[Folding],
     *,
     stream_bits: int = 32,
     map_order: str = "auto",
@@ -49,49 +33,76 @@ def size_memories(
     stream_weights: bool = False,
     equal: bool = False,
 ) -> Design:
-    """A design with the foldings of these NPUs (GEOMETRY: all but memory depths and accumulators' width) that runs
-    every one of ``models``.
+    """Find capacities with which NPUs run all of the given networks.
 
-    Memory depths, the accumulators' width and ``collect``, where it is not 0, are made as large as the networks need;
-    those of ``foldings`` count for nothing. mapping : NPU of each layer (hls_gen.compiler.mapping).  spill_words : of
-    the closing edge; by default as many as are ever in use (hls_gen/compiler/flow).  stream_weights : kernel rows for
-    two layers; what doesn't fit comes down the stream with every frame.  equal : every NPU gets the largest of all
-    NPUs' memories. ValueError where the engine can't compute a network.
+    Parameters
+    ----------
+    name
+        The design's name.
+    models
+        The networks, at least one.
+    foldings
+        Of the NPUs, in their order. Capacities, where an NPU is given, count for nothing; ``collect``, where it is not
+        0, is made as wide as the networks need.
+    stream_bits
+        Width of the stream, 32 or 64.
+    map_order, dataflow
+        As hls_gen.compiler.plan.plan has them.
+    mapping
+        NPU of each weighted layer; by default hls_gen.compiler.mapping.assign's.
+    spill_words
+        Words of the spill store on the closing edge of a ring; by default as many as are ever in use
+        (hls_gen/compiler/flow).
+    stream_weights
+        Kernel rows for two layers; what doesn't fit comes down the stream with every frame.
+    equal
+        Every NPU gets the largest of all NPUs' memories.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError
+        An engine can't compute a network. One line: layer, rule and value.
     """
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
-    npus = (foldings,) if isinstance(foldings, Npu) else tuple(foldings)
-    geometries = [geometry(npu) for npu in npus]
-    plans: list[Plan] = [plan(m, geometries, map_order, dataflow, mapping=mapping) for m in models]
+    npus = tuple(_unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
+    plans: list[Plan] = [plan(m, npus, map_order, dataflow, mapping=mapping) for m in models]
     if stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]
     if equal:
         own = [[part for parts in own for part in parts]] * len(npus)
     fitted = tuple(_fit(npu, parts, plans, stream_weights) for npu, parts in zip(npus, own))
-    if "ring" not in npus[0].inlets:
-        spill_words = 0
-    elif spill_words is None:
-        spill_words = max(2, *(_spill(p, fitted, stream_bits) for p in plans))
+    if spill_words is None or "ring" not in npus[0].inlets:
+        spill_words = _spill_words(plans, fitted, stream_bits)
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
+
+
+def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:
+    """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
+    return max(2, *(_spill(p, npus, stream_bits) for p in plans)) if "ring" in npus[0].inlets else 0
 
 
 def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
     """Words of the spill store in which no NPU ever waits for room."""
     if not made.npus[0].ring_words:
         return 0
-    return smooth(system(made, [asdict(npu) for npu in npus], stream_bits=stream_bits), FLOW_FRAMES)
+    return smooth(system(made, npus, stream_bits=stream_bits), FLOW_FRAMES)
 
 
-def geometry(folding: Npu) -> dict[str, Any]:
-    """What a plan looks at of an NPU."""
-    return {key: getattr(folding, key) for key in GEOMETRY}
+def _unsized(folding: Folding) -> Npu:
+    """An NPU of this folding, whose capacities count for nothing."""
+    return folding if isinstance(folding, Npu) else Npu(**asdict(folding), acc_bits=32)
 
 
 def _fit(folding: Npu, own: Sequence[NpuPlan], plans: Sequence[Plan], stream_weights: bool) -> Npu:
     """The NPU with memories for what it has to do in each plan."""
     needs = [_streamed(p, folding) for p in plans] if stream_weights else [n.depths() for n in own]
-    depth = {key: max(2, *(n[key] for n in needs)) for key in needs[0]}
+    depth: dict[str, Any] = {key: max(2, *(n[key] for n in needs)) for key in needs[0]}
     depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
     if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))
@@ -100,7 +111,7 @@ def _fit(folding: Npu, own: Sequence[NpuPlan], plans: Sequence[Plan], stream_wei
             depth[key] = 1 << (depth[key] - 1).bit_length()
     if folding.collect:
         folding = replace(folding, collect=max(n.window_lanes for n in own), acc_bits=32)
-    acc_bits = max(*(n.acc_bits() for n in own), least_acc_bits(folding))
+    acc_bits = max(*(n.acc_bits() for n in own), folding.least_acc_bits)
     return replace(folding, acc_bits=acc_bits, stream_weights=stream_weights, **depth)
 
 

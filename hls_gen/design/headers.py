@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .npu import Design
+from .design import Design
 
 Words = NDArray[np.uint32]
 

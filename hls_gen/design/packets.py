@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .headers import HEADER_WORDS, Header, Words, check
-from .manifest import Manifest, Memory
+from .manifest import Manifest
+from .memories import Memory
 
 Array = NDArray[Any]
 
@@ -117,7 +118,7 @@ def packets(
         if header.npu >= len(manifest.npus):
             raise ValueError(f"{where}: npu must be 0..{len(manifest.npus) - 1}, got {header.npu}")
         target = manifest.memory(header.npu, "kernels").id if kind == "WEIGHTS" else header.memory
-        found = [m for m in manifest.npus[header.npu].memories if m.id == target]
+        found = [m for m in manifest.npus[header.npu].memories() if m.id == target]
         if not found:
             raise ValueError(f"{where}: npu {header.npu} must have the memory, got id {header.memory}")
         if header.length < 1 or header.address + header.length > found[0].depth:
@@ -184,7 +185,7 @@ def describe_header(manifest: Manifest, word0: int, address: int, length: int) -
         return f"WEIGHTS of npu {header.npu}, {length} rows from row {address}, ahead {header.memory}{part} {raw}"
     if header.kind != manifest.packet_kinds["LOAD"]:
         return f"kind {header.kind} {raw}"
-    memories = manifest.npus[header.npu].memories if header.npu < len(manifest.npus) else ()
+    memories = manifest.npus[header.npu].memories() if header.npu < len(manifest.npus) else ()
     memory = f"memory {header.memory}" + "".join(f" ({m.name})" for m in memories if m.id == header.memory)
     return f"LOAD of npu {header.npu} {memory}, {length} rows from row {address} {raw}"
 

@@ -7,8 +7,9 @@ the simulation find registers by name. Reference: docs/reference/device.md, "Reg
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .design import Design
 from .fields import Field, named
-from .npu import Design, Npu
+from .npu import Npu
 
 IDENT = 0x424C4D31
 """Content of register IDENT: "BLM1" in ASCII, by which the driver knows that a core is bitloom's."""

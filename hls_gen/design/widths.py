@@ -1,8 +1,27 @@
 """Widths of numbers and words in bits."""
 
+from bitloom.golden.layers import requantise
+
 PLACE_BITS = 5
+"""Of a place in the kernel, in hardware's counters."""
 SIDE_BITS = 11
-"""Widths of hardware's counters: of a place in the kernel, of a row or a column of the map."""
+"""Of a row or a column of the map, in hardware's counters."""
+FRAME_BITS = 24
+"""Of a count of words, of the stream or of KFP features, in a frame."""
+MEMORY_BITS = 8
+"""Of a memory's id."""
+LAYER_BITS = 8
+"""Of a layer's number."""
+TAIL_BITS = 6
+"""Of a count of input words in the last stream word of a frame."""
+MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
+"""Of a requantisation's multiplier."""
+SHIFT_BITS = 6
+"""Of a requantisation's shift."""
+COUNT_BITS = 7
+"""Of a count of the valid taps that an average divides by."""
+RECIPROCAL_BITS = 23
+"""Of a reciprocal: 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py)."""
 
 
 def bits_for(top: int) -> int:

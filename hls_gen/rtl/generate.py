@@ -9,17 +9,14 @@ from typing import Any, Literal
 import veriloggen
 
 from bitloom.hls_gen.check import check
-from bitloom.hls_gen.design.headers import MAGIC, errors, kinds
-from bitloom.hls_gen.design.npu import Design
-from bitloom.hls_gen.design.registers import register_map
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.rtl.array.popcount import Body
-from bitloom.hls_gen.rtl.shell.top import TOP, top
+from bitloom.hls_gen.rtl.shell.top import top
 
 Target = Literal["simulation", "synthesis"]
 BODIES: dict[Target, Body] = {"simulation": "countones", "synthesis": "carry_save"}
 """What the popcount modules hold."""
-
-VLNV = "bitloom:bitloom:npu:0.1"
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     blank = "0" * 64
     text = "\n".join(_modules(design, blank, "simulation").values())
     digest = hashlib.sha256(text.encode()).hexdigest()
-    made = Verilog(dict(_modules(design, digest, target)), manifest(design, digest))
+    made = Verilog(dict(_modules(design, digest, target)), Manifest.of(design, digest).to_dict())
     if checked:
         _check(made.text)
     return made
@@ -66,32 +63,3 @@ def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
     parts = re.findall(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S)
     bodies = [m.group(0) for m in re.finditer(r"^module \w+\b.*?^endmodule\n", text, flags=re.M | re.S)]
     return dict(zip(parts, bodies))
-
-
-def manifest(design: Design, digest: str) -> dict[str, Any]:
-    """What the driver has to know of the design (docs/reference/device.md, "Manifest")."""
-    npus = []
-    for npu, parameters in zip(design.npus, design.to_dict()["npus"]):
-        memories = []
-        for m in npu.memories():
-            low, fields = 0, []
-            for name, width in m.fields:
-                fields.append([name, low, width])
-                low += width
-            memories.append({"name": m.name, "id": m.id, "depth": m.depth, "width": m.width, "fields": fields})
-        npus.append({**parameters, "memories": memories})
-    return {
-        "format": "bitloom-manifest",
-        "version": 1,
-        "name": design.name,
-        "digest": digest,
-        "stream_bits": design.stream_bits,
-        "npus": npus,
-        "spill_words": design.spill_words,
-        "registers": [r.to_dict() for r in register_map(design)],
-        "packet": {"magic": MAGIC, "kinds": kinds(design)},
-        "errors": {str(e.code): [e.name, e.rule] for e in errors(design)},
-        "vlnv": VLNV,
-        "top": TOP,
-        "verilog": f"{TOP}.v",
-    }

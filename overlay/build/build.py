@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.plan import Dataflow, read_choices
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign

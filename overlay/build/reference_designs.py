@@ -9,7 +9,9 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
 from .choices import CompileChoices
 

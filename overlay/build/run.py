@@ -11,7 +11,7 @@ from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.file import model_digest
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.virtual.board import activate
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, area
 from bitloom.overlay.build import build as builds

@@ -10,7 +10,8 @@ from click.core import ParameterSource
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, chosen_design
 from bitloom.overlay.explore.candidate import Candidate

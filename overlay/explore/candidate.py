@@ -1,17 +1,21 @@
 """A candidate of the search: NPUs, mapping and dataflows for a network; the design that it makes, and its figures."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.dataflow import read_choices
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.plan import plan, read_choices
-from bitloom.hls_gen.compiler.sizing import GEOMETRY, geometry, size_memories
-from bitloom.hls_gen.design.npu import Design, Npu, renamed
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.choices import CompileChoices
 
@@ -19,7 +23,7 @@ from .estimate import estimate
 
 FRAMES = 4
 """Frames that the flow model is run for."""
-CAPACITIES = ("tuple_words", "pool_words")
+CAPACITIES = POWERS_OF_TWO
 """Memory sizes of an NPU that a candidate may ask for; all others follow from the network."""
 DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
 """What an NPU has where a file says nothing. Of CAPACITIES that is the least; ``size_memories`` finds what is
@@ -79,7 +83,7 @@ class Candidate:
 
         It holds of an NPU only what differs from DEFAULTS.
         """
-        keys = (*GEOMETRY, *CAPACITIES, "kernel_ram")
+        keys = {f.name for f in fields(Folding)} | set(CAPACITIES)
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
         return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
                 "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
@@ -114,9 +118,8 @@ class Candidate:
         if data.get("format") != "bitloom-foldings" or data.get("version") != 1:
             raise ValueError(f"foldings: format must be bitloom-foldings, version 1, got {data.get('format')!r}")
         npus = []
-        for given in map(renamed, data["npus"]):
-            ways = {key: tuple(given[key]) for key in ("inlets", "outlets") if key in given}
-            npus.append(Npu(**{"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given, **ways}))
+        for given in data["npus"]:
+            npus.append(Npu.from_dict({"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given}))
         map_order, dataflow = read_choices(data)
         return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
                    stream_bits=data["stream_bits"], map_order=map_order, dataflow=dataflow)  # fmt: skip
@@ -177,12 +180,11 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
     Deadlock
         If the design can't finish a frame.
     """
-    npus: Sequence[Mapping[str, Any]] = [asdict(npu) for npu in design.npus]
     made = plan(
-        model, [geometry(n) for n in design.npus], candidate.map_order, dict(candidate.dataflow),
+        model, design.npus, candidate.map_order, dict(candidate.dataflow),
         mapping=candidate.mapping
     )
-    return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
+    return simulate(system(made, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
 
 
 def figures(model: Model, candidate: Candidate, design: Design | None = None) -> Figures | None:

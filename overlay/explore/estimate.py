@@ -13,7 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
 from .memory import mapped
@@ -82,7 +83,7 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
     made = made or coefficients()
     memories = len(npu.memories())
     shell = [
-        AreaPart("loader", "", {"npus": 1, "memories": memories, "network": sum(w for _, w in npu.network_fields)}),
+        AreaPart("loader", "", {"npus": 1, "memories": memories, "network": npu.memory("network").width}),
         AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": npu.state_bits}),
         AreaPart("top", "", {"npus": 1}),
     ]

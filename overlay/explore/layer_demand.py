@@ -19,11 +19,10 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.passes import IntegerPass, Pass
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.sizing import geometry
 from bitloom.hls_gen.compiler.tables import Tables, rows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
-from bitloom.hls_gen.design.npu import Npu, least_acc_bits
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import needs_integer
 
 SMALL_MAP = 16
@@ -188,7 +187,7 @@ class LayerDemand:
         """
         words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
         made = self.reading[dataflow == "output_stationary" and groups > 1]
-        acc = max(self.value_bits, least_acc_bits(npu))
+        acc = max(self.value_bits, npu.least_acc_bits)
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
         found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
                  "jumps": made.jumps, "kernel_rows": self.places * words * groups,
@@ -222,7 +221,7 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
         If no engine can compute the network.
     """
     engine = "integer" if needs_integer(model) else "binary"
-    made = plan(model, [geometry(_any(engine))], map_order)
+    made = plan(model, [_any(engine)], map_order)
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):

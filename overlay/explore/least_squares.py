@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import gearbox, timing
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
@@ -92,7 +93,7 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     stream, first = design.stream_bits, design.npus[0]
     memories = [m for npu in design.npus for m in npu.memories()]
     rows = max(bits_for(m.depth - 1) for m in memories)
-    network = sum(w for npu in design.npus for _, w in npu.network_fields)
+    network = sum(npu.memory("network").width for npu in design.npus)
     yield AreaPart("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
                                     "network": network, "stream": stream})  # fmt: skip
     pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)

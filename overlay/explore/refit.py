@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.synthesis import Area, area
 from bitloom.overlay.area.yosys import yosys_version

@@ -5,7 +5,9 @@ Each is a chain of up to three NPUs that differ, so that one synthesis tells of 
 
 import random
 
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, least_acc_bits, pipeline, ring
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
 MOST_LANES = 400
 """Lanes of an NPU at most, so that a synthesis takes less than half a minute."""
@@ -75,5 +77,5 @@ def _common(rng: random.Random, given: dict) -> Npu:
         input_words=rng.choice([8, 200, 2000]),
         kernel_ram=rng.choice(["auto", "auto", "block"]),
     )
-    least = 24 if integer else max(least_acc_bits(made), 8) + rng.randint(1, 5)
-    return Npu(**{**made.__dict__, "acc_bits": max(least, least_acc_bits(made))})
+    least = 24 if integer else max(made.least_acc_bits, 8) + rng.randint(1, 5)
+    return Npu(**{**made.__dict__, "acc_bits": max(least, made.least_acc_bits)})

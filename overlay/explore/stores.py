@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
 

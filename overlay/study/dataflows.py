@@ -16,9 +16,10 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import geometry, size_memories
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.run import random_images
 from bitloom.overlay.virtual.board import activate
@@ -120,7 +121,7 @@ def _cycles(
 
 def _plan(model: Model, folding: Npu, dataflow: str) -> Any:
     """The plan of the network for one NPU, with one dataflow for all layers."""
-    return plan(model, [geometry(folding)], dataflow=dataflow)
+    return plan(model, [folding], dataflow=dataflow)
 
 
 def _enough(model: Model, folding: Npu) -> Design:

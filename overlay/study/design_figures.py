@@ -27,7 +27,8 @@ import numpy as np
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.build import build as builds

@@ -10,7 +10,6 @@ from typing import Any
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import Schedule
-from bitloom.hls_gen.compiler.sizing import geometry
 from bitloom.hls_gen.design.npu import Npu
 
 TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
@@ -39,7 +38,7 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
     ValueError
         If the engine of ``folding`` can't compute the network.
     """
-    chosen = plan(model, [geometry(folding)], "auto").schedule
+    chosen = plan(model, [folding], "auto").schedule
     both = {s.map_order: s for s in chosen.compared}
     layers = [
         {

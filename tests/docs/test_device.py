@@ -9,10 +9,12 @@ import pytest
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, MAGIC, kinds
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu, cascade
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import register_map
+from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS
 

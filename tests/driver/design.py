@@ -1,7 +1,8 @@
 """A design for the driver's tests, small enough to exist twice: as `fake_core.py` and as its manifest here.
 
-One NPU that computes one bipolar dense layer of at most 72 inputs and 16 outputs, as accumulators or as the bits
-"accumulator >= threshold". The programs are compiled here by hand, so that these tests don't need the compiler.
+One NPU, of which the fake computes one bipolar dense layer of at most 72 inputs and 15 outputs, as accumulators
+or as the bits "accumulator >= threshold". The programs are compiled here by hand, so that these tests don't need the
+compiler.
 """
 
 import json
@@ -15,66 +16,38 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet, pack_fields, pack_rows
 from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.registers import STATE
 from tests.cases import random_model
 
-KFP, DEPTH, WIDTH = 24, 16, 72
+KFP, KGP, DEPTH, WIDTH = 24, 3, 16, 72
+"""Lanes of a word, kernels of a row of weights, rows of kernels and of thresholds, bits of a row of weights."""
 DIGEST = "00112233445566778899aabbccddeeff" + "0123456789abcdef" * 2
+STATE_NAMES = [f"npu0.{field.name}" for field in STATE]
+STATE_TEXT = ", ".join(f"{name} 0" for name in STATE_NAMES)
 MODEL_DIGEST = "fedcba9876543210" * 4
-RULES = {
-    1: ("BAD_HEADER", "word 0 begins with 0xB1 and word 3 is the check"),
-    2: ("BAD_KIND", "kind is 1 or 2"),
-    3: ("BAD_NPU", "the NPU exists"),
-    4: ("BAD_MEMORY", "the memory exists"),
-    5: ("BAD_RANGE", "rows >= 1 and first row + rows <= depth of the memory"),
-    6: ("BAD_FRAME", "the frame has as many input words as the loaded network says"),
-    7: ("TRUNCATED", "tlast does not come before the end of a packet"),
-    8: ("NOT_LOADED", "a network row was loaded since the last reset"),
-}
 
 
-def register(name: str, offset: int, access: str = "RO", *fields: tuple[str, int, int]) -> dict:
-    return {
-        "name": name, "offset": offset, "access": access, "description": f"about {name}",
-        "fields": [{"name": n, "lsb": lsb, "width": w, "description": ""} for n, lsb, w in fields],
-    }  # fmt: skip
+def design(stream_bits: int = 32) -> Design:
+    """The design's NPU has what its one layer needs and nothing else."""
+    npu = Npu(
+        kfp=KFP, kgp=KGP, ol=1, pool=False, shift_bits=0, inlets=("host",), outlets=("host",), acc_bits=32, layers=2,
+        taps=2, olds=2, jumps=2, kernel_rows=DEPTH, threshold_rows=DEPTH,
+    )  # fmt: skip
+    return Design(name="fake", stream_bits=stream_bits, npus=(npu,))
 
 
 def manifest_dict(stream_bits: int = 32) -> dict:
     """JSON data, in which a test may break something."""
-    return {
-        "format": "bitloom-manifest", "version": 1, "name": "fake", "digest": DIGEST, "stream_bits": stream_bits,
-        "npus": [{"kfp": KFP, "kgp": 1, "pfp": 1, "ol": 1, "capacity": 3, "memories": [
-            {"name": "network", "id": 0, "depth": 1, "width": 40,
-             "fields": [["frame_words", 0, 8], ["outputs", 8, 8], ["fan_in", 16, 16], ["raw", 32, 1]]},
-            {"name": "kernels", "id": 5, "depth": DEPTH, "width": WIDTH, "fields": []},
-            {"name": "thresholds", "id": 9, "depth": DEPTH, "width": 32, "fields": [["threshold", 0, 32]]},
-        ]}],
-        "registers": [
-            register("IDENT", 0x000), register("VERSION", 0x004),
-            *(register(f"DIGEST_{i}", 8 + 4 * i) for i in range(4)),
-            register("GEOMETRY", 0x018, "RO", ("NPUS", 0, 8), ("STREAM_BITS", 8, 8)),
-            register("CONTROL", 0x020, "RW", ("START", 0, 1), ("SOFT_RESET", 1, 1), ("CLEAR_COUNTERS", 2, 1)),
-            register("STATUS", 0x024, "RO", ("IDLE", 0, 1), ("ERROR", 1, 1), ("LOADED", 2, 1)),
-            register("ERROR_CODE", 0x028), register("ERROR_HEADER", 0x02C), register("ERROR_ADDRESS", 0x030),
-            register("ERROR_LENGTH", 0x034), register("IRQ_ENABLE", 0x040, "RW", ("RESULT", 0, 1), ("ERROR", 1, 1)),
-            register("IRQ_STATUS", 0x044, "RW1C", ("RESULT", 0, 1), ("ERROR", 1, 1)),
-            register("CYCLES", 0x050), register("FRAMES", 0x054), register("WORDS_IN", 0x058),
-            register("WORDS_OUT", 0x05C), register("NPU0_LANES", 0x100, "RO", ("KFP", 0, 16), ("KGP", 16, 16)),
-            register("NPU0_WIDTHS", 0x104), register("NPU0_BEATS", 0x110), register("NPU0_WAIT_INPUT", 0x114),
-            register("NPU0_WAIT_ROOM", 0x118), register("NPU0_WAIT_TABLE", 0x11C),
-            register("NPU0_STATE", 0x120, "RO", ("layer", 0, 4), ("word", 4, 8)),
-        ],
-        "packet": {"magic": 177, "kinds": {"LOAD": 1, "FRAME": 2}},
-        "errors": {str(code): list(entry) for code, entry in RULES.items()},
-        "vlnv": "bitloom:bitloom:npu:0.1", "top": "bitloom_top", "spill_words": 0, "verilog": "bitloom_top.v",
-    }  # fmt: skip
+    return json.loads(json.dumps(manifest(stream_bits).to_dict()))
 
 
 def manifest(stream_bits: int = 32) -> Manifest:
-    return Manifest.from_dict(manifest_dict(stream_bits))
+    return Manifest.of(design(stream_bits), DIGEST)
 
 
 def write_overlay(folder: Path, stream_bits: int = 32) -> Path:
@@ -99,20 +72,25 @@ def program(model: Model, manifest: Manifest) -> Program:
     """The model compiled for the design."""
     network, source = model.network, model.network.input
     outputs, raw = network.output.channels, len(network.layers) == 1
-    words = -(-source.size // KFP)
+    words, groups = -(-source.size // KFP), -(-outputs // KGP)
     weights = model.arrays["dense"]["weight"].reshape(outputs, -1)
-    kernels = np.ones((outputs, WIDTH), np.uint8)  # unused lanes: weight 1, feature 0
-    kernels[:, : source.size] = to_bits(weights, network.layers[0].weight)[..., 0]
+    kernels = np.ones((groups * KGP, words * KFP), np.uint8)  # unused lanes: weight 1, feature 0
+    kernels[:outputs, : source.size] = to_bits(weights, network.layers[0].weight)[..., 0]
+    kernels = kernels.reshape(groups, KGP, words, KFP).transpose(0, 2, 1, 3).reshape(groups * words, WIDTH)
     limits = np.zeros(outputs, np.int64)
     if not raw:
         limits = model.arrays["threshold"]["threshold"][:, 0]
-    head = {"frame_words": [words], "outputs": [outputs], "fan_in": [source.size], "raw": [int(raw)]}
+    last = outputs - (groups - 1) * KGP
+    layer = {"groups_minus_1": [groups - 1], "last_units_minus_1": [last - 1], "raw": [int(raw)]}
     m = manifest.npus[0]
-    parameters = [
-        load_packet(manifest, 0, "network", 0, pack_fields(m.memory("network"), head)),
-        load_packet(manifest, 0, "kernels", 0, pack_rows(WIDTH, kernels)),
-        load_packet(manifest, 0, "thresholds", 0, pack_fields(m.memory("thresholds"), {"threshold": limits})),
-    ]
+    rows = {
+        "network": pack_fields(m.memory("network"), {"frame_words": [words]}),
+        "layers": pack_fields(m.memory("layers"), {"tap_offset": [source.size]}),
+        "kernels": pack_rows(WIDTH, kernels),
+        "results": pack_fields(m.memory("results"), layer),
+        "thresholds": pack_fields(m.memory("thresholds"), {"thresholds": limits}),
+    }
+    parameters = [load_packet(manifest, 0, name, 0, part) for name, part in rows.items()]
     per = manifest.stream_bits // KFP  # input words in a stream word
     frame_source = np.full(32 * manifest.frame_payload(words), -1, np.int32)
     for i in range(source.size):

@@ -28,7 +28,7 @@ class FakeCore:
     def reset(self) -> None:
         self.regs: dict[str, int] = {}
         self.words = [0, 0]
-        self.memory: dict[int, dict[int, int]] = {m.id: {} for m in self.manifest.npus[0].memories}
+        self.memory: dict[int, dict[int, int]] = {m.id: {} for m in self.manifest.npus[0].memories()}
         self.head: list[int] = []
         self.payload: list[int] = []
         self.due = 0
@@ -48,7 +48,7 @@ class FakeCore:
             "IDENT": 0x424C4D31, "VERSION": 0x000100, "GEOMETRY": 1 | self.manifest.stream_bits << 8,
             **{f"DIGEST_{i}": int(digest[8 * i : 8 * i + 8], 16) for i in range(4)},
             "CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2,
-            "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload) << 4, "IRQ_ENABLE": self.irq_enable,
+            "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload), "IRQ_ENABLE": self.irq_enable,
         }  # fmt: skip
         return fixed.get(name, self.regs.get(name, 0))
 
@@ -110,7 +110,7 @@ class FakeCore:
     def check_header(self) -> None:
         a, first, count, check = self.head
         kind, npu, memory = a & 15, a >> 16 & 255, a >> 8 & 255
-        depths = {m.id: m.depth for m in self.manifest.npus[0].memories}
+        depths = {m.id: m.depth for m in self.manifest.npus[0].memories()}
         if a >> 24 != 0xB1 or check != ~(a ^ first ^ count) & MASK:
             return self.fail(1)
         if kind not in (1, 2):
@@ -123,7 +123,7 @@ class FakeCore:
             return self.fail(5)
         if kind == 2 and not self.loaded:
             return self.fail(8)
-        if kind == 2 and count != self.field("frame_words"):
+        if kind == 2 and count != self.field("network", "frame_words"):
             return self.fail(6)
         width = self.width(memory)
         self.due = self.manifest.frame_payload(count) if kind == 2 else count * width
@@ -131,10 +131,14 @@ class FakeCore:
         return None
 
     def width(self, memory: int) -> int:
-        return self.manifest.padded(next((m.width for m in self.manifest.npus[0].memories if m.id == memory), 0))
+        return self.manifest.padded(next((m.width for m in self.manifest.npus[0].memories() if m.id == memory), 0))
 
-    def field(self, name: str) -> int:
-        return self.manifest.memory(0, "network").field(name).of(self.memory[0].get(0, 0))
+    def field(self, memory: str, name: str) -> int:
+        found = self.manifest.memory(0, memory)
+        return found.field(name).of(self.memory[found.id].get(0, 0))
+
+    def row(self, memory: str, row: int) -> int:
+        return self.memory[self.manifest.memory(0, memory).id][row]
 
     def execute(self) -> None:
         a, first, count, _ = self.head
@@ -151,15 +155,18 @@ class FakeCore:
         for word in range(count):
             part = stream >> (word // per * bits + word % per * 24) & 0xFFFFFF
             features |= part << (24 * word)
-        lanes, outputs = 24 * count, self.field("outputs")
+        lanes = 24 * count
+        outputs = 3 * self.field("results", "groups_minus_1") + self.field("results", "last_units_minus_1") + 1
         totals = []
-        for o in range(outputs):
-            same = ~(features ^ self.memory[5][o]) & ((1 << lanes) - 1)
-            totals.append(2 * bin(same).count("1") - self.field("fan_in"))
-        if self.field("raw"):
+        for o in range(outputs):  # a row has 24 weights of each of 3 kernels
+            rows = [self.row("kernels", o // 3 * count + word) >> 24 * (o % 3) & 0xFFFFFF for word in range(count)]
+            weights = sum(row << 24 * word for word, row in enumerate(rows))
+            same = ~(features ^ weights) & ((1 << lanes) - 1)
+            totals.append(2 * bin(same).count("1") - self.field("layers", "tap_offset"))
+        if self.field("results", "raw"):
             words = [t & MASK for t in totals]
         else:
-            limits = [np.uint32(self.memory[9][o]).astype(np.int32) for o in range(outputs)]
+            limits = [np.uint32(self.row("thresholds", o)).astype(np.int32) for o in range(outputs)]
             words = [sum(int(t >= limit) << i for i, (t, limit) in enumerate(zip(totals, limits)))]
         words += [0] * (-len(words) % self.manifest.stream_words)
         last = bool(a >> 4 & 1)

@@ -19,6 +19,8 @@ from . import design
 from .fake_bench import Bench, raises, recovers
 from .fake_device import DMA_BASE
 
+KERNELS = design.manifest().memory(0, "kernels").id
+
 
 @pytest.fixture
 def bench(tmp_path):
@@ -238,7 +240,7 @@ def test_packet_error(bench):
                              "got FRAME of 3 input words (header 0xB1000002)") as e:  # fmt: skip
         accelerator.predict(bench.images)
     assert (e.value.code, e.value.name, e.value.header) == (8, "NOT_LOADED", (0xB1000002, 0, 3))
-    assert e.value.rule == design.RULES[8][1]
+    assert e.value.rule == "a network row was loaded since the last reset"
     assert accelerator.registers.field("STATUS", "ERROR") == 1  # left to be looked at
     recovers(bench, accelerator)
 
@@ -273,10 +275,10 @@ def test_timeout(bench, fault):
     setattr(bench.device.core, fault, True)
     with pytest.raises(Timeout) as e:
         accelerator.predict(bench.images, batch=4)
-    status = "STATUS 0x00000005; npu0.layer 0, npu0.word 0"
+    status = f"STATUS 0x00000005; {design.STATE_TEXT}"
     assert str(e.value) == f"fake: dense: 4 frames must be computed, got no progress for 0.2 s ({status})"
     assert set(e.value.registers) == {r.name for r in bench.manifest.registers}
-    assert e.value.state == {"npu0.layer": 0, "npu0.word": 0}
+    assert e.value.state == dict.fromkeys(design.STATE_NAMES, 0)
     assert e.value.report().splitlines()[1] == "  IDENT            0x424C4D31  1112296753"
     setattr(bench.device.core, fault, False)
     recovers(bench, accelerator)
@@ -325,8 +327,10 @@ def test_results_end_early(bench):
 def test_results_too_long(bench):
     accelerator = bench.loaded()
     accelerator.program = dataclasses.replace(bench.program, result_words=7, name="dense")
-    bench.device.core.memory[0][0] |= 9 << 8 & 0xFF00  # 7 outputs become 15
-    bench.device.core.memory[5] |= {i: 0 for i in range(7, 16)}
+    results, core = bench.manifest.memory(0, "results"), bench.device.core
+    last = {"groups_minus_1": 4, "last_units_minus_1": 2, "raw": 1}  # 7 outputs become 15
+    core.memory[results.id][0] = sum(results.field(name).at(value) for name, value in last.items())
+    core.memory[KERNELS] |= {row: 0 for row in range(9, 16)}
     with raises(TransferError, "axi_dma_0: the receive must end without error, "
                 "got internal error (length 0, or a longer packet than the receive buffer)"):  # fmt: skip
         accelerator.predict(bench.images, batch=1)
@@ -380,7 +384,7 @@ def test_load_fails_and_the_next_one_works(bench):
     accelerator = bench.accelerator()
     bench.device.core.stuck = True
     with raises(Timeout, "fake: dense: parameters must be taken, got no progress for 0.2 s "
-                         "(STATUS 0x00000001; npu0.layer 0, npu0.word 0)"):  # fmt: skip
+                         f"(STATUS 0x00000001; {design.STATE_TEXT})"):  # fmt: skip
         accelerator.load(bench.program)
     bench.device.core.stuck = False
     with raises(DeviceError, "fake: a program must be loaded before images, got none"):
@@ -394,7 +398,7 @@ def test_reset_on_purpose(bench):
     accelerator.reset()
     assert accelerator.program is None
     accelerator.load(bench.program)
-    bench.device.core.memory[5][0] ^= 0xFFFF  # a bit flip in the device
+    bench.device.core.memory[KERNELS][0] ^= 0xFFFF  # a bit flip in the device
     accelerator.reset()
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
 
@@ -414,5 +418,5 @@ def test_reset_while_words_come(bench):
 def test_a_soft_reset_that_never_ends(bench):
     bench.device.core.constants[0x20] = 2
     with raises(Timeout, "fake: a soft reset must end, got none for 0.2 s "
-                         "(STATUS 0x00000001; npu0.layer 0, npu0.word 0)"):  # fmt: skip
+                         f"(STATUS 0x00000001; {design.STATE_TEXT})"):  # fmt: skip
         bench.accelerator()

@@ -16,9 +16,8 @@ from . import design
 
 
 def streaming(stream_bits: int = 32) -> Manifest:
-    data = design.manifest_dict(stream_bits)
-    data["packet"]["kinds"]["WEIGHTS"] = 3
-    return Manifest.from_dict(data)
+    made = design.manifest(stream_bits)
+    return dataclasses.replace(made, packet_kinds={**made.packet_kinds, "WEIGHTS": 3})
 
 
 def rows(count: int, seed: int = 1) -> np.ndarray:

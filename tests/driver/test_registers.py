@@ -4,7 +4,7 @@ from bitloom.driver.errors import Timeout
 from bitloom.driver.registers import Counters, Registers
 from tests.errors import value_error
 
-from .design import manifest
+from .design import STATE_NAMES, manifest
 
 
 class Words:
@@ -32,13 +32,16 @@ def registers(core):
 
 
 def test_by_name(core, registers):
-    core.words |= {0x24: 0b101, 0x120: 0x00000123}
+    core.words |= {0x24: 0b101, 0x120: 0x01050302}
     assert registers.read("STATUS") == 5
     assert registers.field("STATUS", "LOADED") == 1
     dump = registers.dump()
     assert len(dump) == len(manifest().registers)
     assert dump["STATUS"] == 5
-    assert registers.state(dump) == {"npu0.layer": 3, "npu0.word": 0x12}
+    assert registers.state(dump) == {
+        **dict.fromkeys(STATE_NAMES, 0), "npu0.CONV_LAYER": 2, "npu0.POOL_LAYER": 3, "npu0.RUN": 1,
+        "npu0.WAITS_ROOM": 1, "npu0.HOST_BLOCKED": 1,
+    }  # fmt: skip
     with pytest.raises(KeyError, match="register must be one of IDENT, "):
         registers.read("X")
 

@@ -14,9 +14,10 @@ import pytest
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DigestMismatch, PacketError, Timeout, TransferError
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import Header
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout

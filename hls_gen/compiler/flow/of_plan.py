@@ -1,8 +1,7 @@
 """Flow model of a plan (hls_gen.compiler.plan): its layers, and the NPUs of a design."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,12 +14,9 @@ from bitloom.hls_gen.design.npu import Npu
 from .layer import Layer, Reading
 from .system import System, Unit
 
-Given = Npu | Mapping[str, Any]
 
-
-def system(plan: Plan, given: Sequence[Given], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
+def system(plan: Plan, npus: Sequence[Npu], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
     """The system of these NPUs that runs ``plan``."""
-    npus = [_typed(npu) for npu in given]
     made = tuple(layers(plan, npus))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
@@ -28,14 +24,6 @@ def system(plan: Plan, given: Sequence[Given], *, stream_bits: int = 32, spill_w
     return System(
         units=units, layers=made, mapping=tuple(plan.mapping), spill_words=spill_words, stream_bits=stream_bits
     )
-
-
-def _typed(npu: Given) -> Npu:
-    """The NPU of a manifest's parameters."""
-    if isinstance(npu, Npu):
-        return npu
-    known = {f.name: npu[f.name] for f in fields(Npu) if f.name in npu}
-    return Npu(**{**known, "inlets": tuple(npu["inlets"]), "outlets": tuple(npu["outlets"])})
 
 
 def unit(npu: Npu) -> Unit:

@@ -51,7 +51,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     memory = npu.memory("kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat, first, last = b.input("beat"), b.input("first"), b.input("last")
-    row = b.input("kernel_row", npu_row_bits(npu))
+    row = b.input("kernel_row", npu.row_bits)
     binary = npu.engine == "binary"
     offset = b.input("offset", npu.acc_bits) if binary else None
     features = b.input("features", npu.word_bits)
@@ -102,8 +102,3 @@ def convolver(library: Library, npu: Npu) -> Block:
     results.assign(Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0])
     result_valid.assign(last_line[-1])
     return b
-
-
-def npu_row_bits(npu: Npu) -> int:
-    """Width of a kernel row's address."""
-    return dict(npu.sequencer_fields(pool=False)[1])["kernel_base"]

@@ -10,7 +10,8 @@ inside.
 
 from veriloggen import Cat
 
-from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, product, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library
 

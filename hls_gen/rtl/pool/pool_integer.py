@@ -9,7 +9,8 @@ FIFO; ``room`` goes back to the sequencer, nothing stalls inside.
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.npu import COUNT_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend, signed_at_least
 from bitloom.hls_gen.rtl.primitives.fifo import fifo

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from veriloggen import Cat, If
 
-from bitloom.hls_gen.design.npu import MEMORY_BITS, Fields, Memory, Npu
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.memories import Memory, Parts
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.array.popcount import Body
 
 from .block import Block, Signal, all_of, bits, eq, resize
@@ -135,10 +136,10 @@ class Library:
             b.instance(block, f"{tag}_ram", **ports)
             parts.append(data)
         whole = parts[0] if len(parts) == 1 else b.wire(f"{name}_row", memory.width, Cat(*reversed(parts)))
-        return split(b, whole, memory.fields, f"{name}_")
+        return split(b, whole, list(memory.widths.items()), f"{name}_")
 
 
-def split(b: Block, row: Signal, fields: Fields, prefix: str) -> dict[str, Signal]:
+def split(b: Block, row: Signal, fields: Parts, prefix: str) -> dict[str, Signal]:
     """Fields of a row, low bits first, as named wires."""
     out, low = {}, 0
     for name, w in fields:

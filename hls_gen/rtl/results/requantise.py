@@ -15,7 +15,8 @@ from veriloggen import Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.npu import MULTIPLIER_BITS, SHIFT_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import MULTIPLIER_BITS, SHIFT_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,

@@ -68,7 +68,7 @@ def results(library: Library, npu: Npu) -> Block:
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
     nxt = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-    now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.fields}
+    now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
     b.on(begin, (loaded, 1), *[(now[name], nxt[name]) for name in now])
 
     # shift register

@@ -14,7 +14,8 @@ first beats on; ``slot`` is the one at work, and ``room`` says whether one is fr
 
 from dataclasses import dataclass, fields
 
-from bitloom.hls_gen.design.npu import COUNT_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,

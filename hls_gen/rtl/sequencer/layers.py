@@ -45,7 +45,8 @@ class Layers:
         number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         b.output("layer", LAYER_BITS, number)  # for register STATE: where the sequencer stands
         row = library.loadable(b, memory, bus, resize(number, bits_for(memory.depth - 1)))
-        kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.fields if name not in START_ONLY}
+        widths = memory.widths
+        kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in widths.items() if name not in START_ONLY}
         self.start, self.upcoming, self.now = layer_start(row), layer_row(row), layer_row(kept)
         b.on(self.begin, (self.valid, 1), *[(register, row[name]) for name, register in kept.items()])
         self.move: Signal = b.wire("move", 1, any_of(self.begin, self.step))

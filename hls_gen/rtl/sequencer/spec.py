@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.npu import Memory, Npu
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
 

@@ -11,7 +11,8 @@ layer or not, as long as there is room in the ring.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.npu import INLETS, Npu
+from bitloom.hls_gen.design.folding import INLETS
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
@@ -65,7 +66,7 @@ def writer(b: Block, library: Library, spec: SequencerSpec, bus: LoadBus, last_l
     names = ("in",) if spec.pool else spec.npu.inlets
     inlets = {name: Stream.input(b, name, spec.word_bits) for name in names}
     has_free = b.wire("has_free")
-    left = b.reg("words_left", dict(memory.fields)["words"])  # of the map that comes, this word included
+    left = b.reg("words_left", memory.widths["words"])  # of the map that comes, this word included
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
     write, word = b.wire("write"), b.wire("write_word", spec.word_bits)
     final = b.wire("write_final", 1, write & eq(left, 1))

@@ -50,7 +50,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     b = Block(_name(library, params, ring))
     bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
     run = b.input("run")
-    settings = {name: b.input(name, w) for name, w in params.settings}
+    settings = {name: b.input(name, w) for name, w in params.settings.items()}
 
     # # #
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from veriloggen import Repeat
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.registers import (
     DIGEST_REGISTERS,
     IDENT,

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from veriloggen import Cat
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library

@@ -7,7 +7,8 @@
 Parts: loader/, npu.py, ring.py, result_words.py, registers.py in hls_gen/rtl/shell.
 """
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
@@ -21,7 +22,6 @@ from .registers import registers
 from .result_words import output_register, result_words
 from .ring import ring
 
-TOP = "bitloom_top"
 AXI = (
     ("awaddr", "in", ADDRESS_BITS),
     ("awvalid", "in", 1),
@@ -114,7 +114,7 @@ def _npu(
     bus = LoadBus(
         load[f"npu{n}_load_valid"], load["load_memory"], load.get("load_bank"), load["load_row"], load["load_data"]
     )
-    given = {**bus.to(block), "run": load["run"], **{name: load[f"npu{n}_{name}"] for name, _ in params.settings}}
+    given = {**bus.to(block), "run": load["run"], **{name: load[f"npu{n}_{name}"] for name in params.settings}}
     if n == 0:
         given |= Stream.of(load, "words").ports("host")
     if params.stream_weights:  # the loader counts layers with this NPU

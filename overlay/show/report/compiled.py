@@ -48,6 +48,5 @@ def compiled(build: Build, model: Model) -> Compiled:
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
                          f"got the model {digest[:16]}: build again")  # fmt: skip
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    geometries = [npu.parameters for npu in manifest.npus]
-    made = plan(model, geometries, build.map_order, build.dataflow, mapping=program.mapping)
+    made = plan(model, manifest.npus, build.map_order, build.dataflow, mapping=program.mapping)
     return Compiled(build, model, program, manifest, made)

@@ -5,7 +5,7 @@ from typing import Any
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.layers.conv import Weighted
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
 from bitloom.overlay.study.design_figures import npu_lanes

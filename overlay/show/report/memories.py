@@ -81,7 +81,7 @@ def memories(made: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
 def _loaded(made: Compiled) -> dict[str, int]:
     """Rows that the program writes, up to the last one, by ``npu<n>.<memory>``."""
     program = made.program
-    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in npu.memories}
+    out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(made.manifest.npus) for memory in npu.memories()}
     for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
         for head, memory, _ in packets(made.manifest, words, program.name, kind) if len(words) else ():
             key = f"npu{head.npu}.{memory.name}"

@@ -1,6 +1,6 @@
 """When each NPU works at which layer of which frame, by the flow model (hls_gen/compiler/flow), exact to the cycle."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
@@ -64,7 +64,7 @@ def timeline(made: Compiled, frames: int) -> Timeline | None:
         return None
     design = made.build.design
     model = system(
-        made.plan, [asdict(npu) for npu in design.npus], stream_bits=design.stream_bits, spill_words=design.spill_words
+        made.plan, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words
     )
     result: Result = simulate(model, frames)
     network = Network(model, FRAMES)

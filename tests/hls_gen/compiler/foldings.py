@@ -1,16 +1,17 @@
 """Designs for the compiler's tests: their manifests, without hardware."""
 
-from dataclasses import asdict
-from typing import Any
+from copy import copy
+from dataclasses import fields, replace
 
 import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.capacities import Capacities
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
-from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.hls_gen.design.npu import Npu
 from tests.cases import cases
 
 BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
@@ -26,7 +27,7 @@ ORDERS = ("pull", "raster")
 
 
 def design_manifest(design: Design) -> Manifest:
-    return Manifest.from_dict(manifest(design, "0" * 64), design.name)
+    return Manifest.of(design, "0" * 64)
 
 
 def fitted(model: Model, folding: str = "k3_g5", map_order: str = "auto") -> Manifest:
@@ -40,14 +41,22 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
     Its tuple memories are even smaller than hardware makes them: no powers of two.
     """
     design = design_manifest(size_memories("small", [model], npu, stream_bits=stream_bits, map_order=map_order))
-    parameters = design.npus[0].parameters
-    depths = plan(model, [parameters], map_order).npus[0].depths()
-    parameters.update({name: depths[name] for name in ("tuple_words", "pool_words")})
-    return design
+    depths = plan(model, design.npus, map_order).npus[0].depths()
+    return changed(design, 0, **{name: depths[name] for name in ("tuple_words", "pool_words")})
 
 
-def geometry(folding: str) -> dict[str, Any]:
-    return asdict(FOLDINGS[folding][0])
+def changed(manifest: Manifest, n: int = 0, **capacities: int) -> Manifest:
+    """The manifest with other capacities of NPU ``n``, also such as no NPU may have."""
+    npu = copy(manifest.npus[n])
+    for name, value in capacities.items():
+        assert name in {field.name for field in fields(Capacities)}
+        object.__setattr__(npu, name, value)
+    npus = (*manifest.npus[:n], npu, *manifest.npus[n + 1 :])
+    return replace(manifest, design=replace(manifest.design, npus=npus))
+
+
+def npu_of(folding: str) -> Npu:
+    return FOLDINGS[folding][0]
 
 
 def wanted_order(positions: np.ndarray, map_order: str) -> list[int]:

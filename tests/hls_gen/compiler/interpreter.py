@@ -184,7 +184,7 @@ class Unit:
 
     def __init__(self, device: "Device", number: int):
         self.manifest, self.npu, self.number = device.manifest, device.manifest.npus[number], number
-        self.memories: dict[str, dict[int, int]] = {m.name: {} for m in self.npu.memories}
+        self.memories: dict[str, dict[int, int]] = {m.name: {} for m in self.npu.memories()}
         self.known: dict[tuple[str, int], dict[str, int]] = {}
         self.kernels: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
 
@@ -202,14 +202,14 @@ class Unit:
 
     def start(self) -> None:
         """Empty, before the first frame."""
-        network, depth = self.row("network", 0), self.npu.parameters
+        network = self.row("network", 0)
         self.beats = self.frames = self.taken = 0
         made = {"host": Queue, "loop": Queue, "ring": self.ping_pong}
-        self.inlets = {name: made[name]() for name in depth["inlets"]}
-        self.conv = Sequencer(self, "", network["last_layer"], depth["tuple_words"], list(self.inlets.values()))
+        self.inlets = {name: made[name]() for name in self.npu.inlets}
+        self.conv = Sequencer(self, "", network["last_layer"], self.npu.tuple_words, list(self.inlets.values()))
         self.steps, self.windows, self.raw = Queue(), 0, list[tuple[int, bool]]()
-        if depth["pool"]:
-            self.pool = Sequencer(self, "pool_", network["last_pool_layer"], depth["pool_words"], [self.steps])
+        if self.npu.pool:
+            self.pool = Sequencer(self, "pool_", network["last_pool_layer"], self.npu.pool_words, [self.steps])
             self.pool_taps, self.queue = self.pool.taps(), list[int]()
             self.to_pool, self.pool_word = Gearbox(self.npu.ol, self.npu.pfp), self.npu.pfp
         else:
@@ -220,11 +220,11 @@ class Unit:
         """The pair in front of this NPU, which runs through the chunk sizes of the maps that come."""
         maps = range(self.row("network", 0)["last_chunk"] + 1) if self.memories["chunks"] else ()
         chunks = [self.row("chunks", i)["words_minus_1"] + 1 for i in maps]
-        return PingPong(self.npu.parameters["buffer_words"], chunks)
+        return PingPong(self.npu.buffer_words, chunks)
 
     def connect(self, outlets: dict[str, tuple[Queue, int]]) -> None:
         """outlets : who takes the words of each, and their width."""
-        assert list(outlets) == list(self.npu.parameters["outlets"])
+        assert list(outlets) == list(self.npu.outlets)
         self.outlets = [(queue, Gearbox(self.pool_word, width)) for queue, width in outlets.values()]
 
     @property
@@ -284,14 +284,14 @@ class Unit:
     def kernel(self, row: int) -> list[tuple[int, list[tuple[int, int]]]]:
         """(weights, [(lanes, factor of their matches)]) of each PE."""
         if row not in self.kernels:
-            content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.parameters["planes"]
+            content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.planes
             code, groups = content.get("code", int(planes > 0)), [((1 << kfp) - 1, 1)]  # without the bit: integers
             if planes and code:
                 size = kfp // (planes + 1)
                 first = [(1 << 2 * size) - 1] + [(1 << size) - 1 << (g + 1) * size for g in range(1, planes)]
                 groups = [(mask, -1 << g if g == planes - 1 else 1 << g) for g, mask in enumerate(first)]
             elif code:
-                sign, shift = divmod(code, 1 << self.npu.parameters["shift_bits"])
+                sign, shift = divmod(code, 1 << self.npu.shift_bits)
                 groups = [(groups[0][0], (-1 if sign else 1) << shift)]
             weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
             self.kernels[row] = [(w, groups) for w in weights]
@@ -301,7 +301,7 @@ class Unit:
         self, row: dict[str, int], last_group: bool, last_window: bool, sums: list[int], offset: int
     ) -> Iterator[None]:
         """A group's results, OL at a time, each step once for every level."""
-        ol, acc = self.npu.ol, self.npu.parameters["acc_bits"]
+        ol, acc = self.npu.ol, self.npu.acc_bits
         values = [signed((s << row["double"]) - offset, acc) for s in sums] + [0] * ol
         units = row["last_units_minus_1"] + 1 if last_group else -(-self.npu.kgp // ol)
         for unit in range(units):
@@ -317,11 +317,11 @@ class Unit:
                 words = self.to_pool.push(bits, end)
                 for i, word in enumerate(words, 1):
                     last = end and last_window and i == len(words)
-                    if self.npu.parameters["pool"]:
+                    if self.npu.pool:
                         self.steps.put(word, last)
                     else:
                         yield from self.give(row, word, end and i == len(words), last)
-        if self.npu.parameters["pool"] and not row.get("raw"):
+        if self.npu.pool and not row.get("raw"):
             yield from self.pooling()
 
     def pooling(self) -> Iterator[None]:
@@ -392,7 +392,7 @@ class Device:
         spill = None
         for n, unit in enumerate(self.units):
             after, outlets = self.units[(n + 1) % len(self.units)], dict[str, tuple[Queue, int]]()
-            for name in unit.npu.parameters["outlets"]:
+            for name in unit.npu.outlets:
                 if name == "ring":
                     target = after.inlets["ring"]
                     if after.number == 0 and self.spill_words:

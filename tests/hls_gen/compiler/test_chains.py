@@ -15,15 +15,16 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import geometry, size_memories
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
-from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
-from .foldings import CASES, ORDERS
+from .foldings import CASES, ORDERS, changed
 from .interpreter import Deadlock, Device
 
 NPUS = (
@@ -78,7 +79,7 @@ def check(
     chunk: int = 1,
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
-    made = Manifest.from_dict(manifest(design, "0" * 64))
+    made = Manifest.of(design, "0" * 64)
     program = compile_model(model, made, map_order, mapping=mapping, chunk=chunk)
     device = Device(made, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
@@ -94,7 +95,7 @@ def check(
 
 
 def plan_of(model: Model, design: Design, map_order: str = "auto", mapping: list[int] | None = None):
-    return plan(model, [geometry(npu) for npu in design.npus], map_order, mapping=mapping)
+    return plan(model, design.npus, map_order, mapping=mapping)
 
 
 @pytest.mark.parametrize("map_order", ORDERS)
@@ -103,7 +104,7 @@ def test_a_pipeline(name, map_order):
     """An NPU for each layer, with a pool unit only where there is a pool; chunks of one tuple and of as many as fit."""
     model = MODELS[name]
     count = layers_of(model)
-    passes = plan(model, [geometry(replace(NPUS[0]))], map_order).lowered.passes
+    passes = plan(model, [NPUS[0]], map_order).lowered.passes
     chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
@@ -208,7 +209,7 @@ def test_a_spill_store_that_is_too_small_blocks():
     model = bits_model(*layers)
     design = size_memories("ring", [model], ring([Npu(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)
-    made = Manifest.from_dict(manifest(design, "0" * 64))
+    made = Manifest.of(design, "0" * 64)
     program = compile_model(model, made)
     images = program.pack_images(random_images(model, 3, np.random.default_rng(3)))
     with pytest.raises(Deadlock):
@@ -220,7 +221,7 @@ def test_packets_go_to_their_npus():
     model = MODELS["dense_33_31"]
     chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
     design = size_memories("cascade", [model], chain, mapping=[0, 1])
-    made = Manifest.from_dict(manifest(design, "0" * 64))
+    made = Manifest.of(design, "0" * 64)
     sent = [(h.npu, m.name) for h, m, _ in packets(made, compile_model(model, made, mapping=[0, 1]).parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
     first, second, third = ([name for npu, name in sent if npu == n] for n in range(3))
@@ -235,10 +236,9 @@ def test_what_does_not_fit_names_the_npu(n):
     design = size_memories("two", [model], cascade(npus(2)))
     made = plan_of(model, design).npus[n]
     for name, need in {**made.depths(), "acc_bits": made.acc_bits()}.items():
-        given = Manifest.from_dict(manifest(design, "0" * 64))
-        given.npus[n].parameters[name] = need
+        given = changed(Manifest.of(design, "0" * 64), n, **{name: need})
         compile_model(model, given)
-        given.npus[n].parameters[name] = need - 1
+        given = changed(given, n, **{name: need - 1})
         with value_error(f"small_cnn: {name} must be >= {need}, NPU {n} of design two has {need - 1}"):
             compile_model(model, given)
 

@@ -18,14 +18,15 @@ from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.lowering import input_planes
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
-from .foldings import CASES, FOLDINGS, ORDERS, design_manifest, fit_one, fitted, geometry, wanted_order
+from .foldings import CASES, FOLDINGS, ORDERS, changed, design_manifest, fit_one, fitted, npu_of, wanted_order
 from .interpreter import Deadlock, Device
 
 
@@ -58,7 +59,7 @@ def test_the_packets_compute_random_networks(data):
     network, map_order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
     design = fit_one(model, npu, map_order, data.draw(st.sampled_from([32, 64])))
-    if sum(beats for _, beats in plan(model, [design.npus[0].parameters], map_order).ideal) * npu.kgp < 60_000:
+    if sum(beats for _, beats in plan(model, design.npus, map_order).ideal) * npu.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, map_order)
 
 
@@ -81,7 +82,7 @@ def test_doubled_thresholds_fit_the_smallest_accumulator():
     }
     model = Model(Network(name="net", input=case_map(1, 1, 3), layers=layers), arrays)
     design = fitted(model)
-    assert design.npus[0].parameters["acc_bits"] == 4
+    assert design.npus[0].acc_bits == 4
     check(model, np.array([[1, 1, 1], [-1, 1, 1]]).reshape(2, 1, 1, 3), design, "pull")
 
 
@@ -199,20 +200,20 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
     assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
 
 
-DEPTHS = plan(CASES["small_cnn"], [geometry("k3_g5")], "raster").npus[0].depths()
+DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], "raster").npus[0].depths()
 
 
 @pytest.mark.parametrize("name", [*(name for name, need in DEPTHS.items() if need > 1), "acc_bits"])
 def test_what_does_not_fit_is_refused(name):
     """One row less than needed, for every memory, and one bit less."""
     model = CASES["small_cnn"]
-    made = plan(model, [geometry("k3_g5")], "raster").npus[0]
+    made = plan(model, [npu_of("k3_g5")], "raster").npus[0]
     need = {**DEPTHS, "acc_bits": made.acc_bits()}[name]
     assert need > 1
     design = fitted(model, "k3_g5", "raster")
-    design.npus[0].parameters[name] = need
+    design = changed(design, **{name: need})
     compile_model(model, design, "raster")
-    design.npus[0].parameters[name] = need - 1
+    design = changed(design, **{name: need - 1})
     with value_error(f"small_cnn: {name} must be >= {need}, design small has {need - 1}"):
         compile_model(model, design, "raster")
 

@@ -21,8 +21,9 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Waits, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.virtual.board import activate
 from tests.cases import case_map
@@ -95,7 +96,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     """Whether the network that is drawn fits the design and was compared."""
     bit, manifest = overlay(DESIGNS[design], folder)
-    npus = [npu.parameters for npu in manifest.npus]
+    npus = manifest.npus
     integer = npus[0]["engine"] == "integer"
     network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
@@ -127,13 +128,13 @@ def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(DESIGNS, "tight", TIGHT)
     bit, manifest = overlay(TIGHT, folder)
     program = compile_model(model, manifest, "pull")
-    made = plan(model, [npu.parameters for npu in manifest.npus], "pull")
+    made = plan(model, manifest.npus, "pull")
     check(made, manifest, bit, program, random_images(model.network, max(BATCHES), 1))
 
 
 def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: np.ndarray) -> None:
     """Cycles of every batch, and where the cycles of every NPU go."""
-    npus = [npu.parameters for npu in manifest.npus]
+    npus = manifest.npus
     spill_words = DESIGNS[manifest.name].spill_words
     found = simulate(system(made, npus, stream_bits=manifest.stream_bits, spill_words=spill_words), max(BATCHES))
     board = activate()

@@ -1,6 +1,6 @@
 """The flow model of the reference networks, without simulation: figures that hardware was measured to have."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -21,7 +21,7 @@ def of_reference(name: str, order: str) -> System:
     """A reference network on one NPU whose memories are as large as it needs."""
     model = networks.load(name)
     design = size_memories(name, [model], FOLDINGS[name], map_order=order)
-    npus = [asdict(npu) for npu in design.npus]
+    npus = design.npus
     return system(plan(model, npus, order), design.npus, stream_bits=design.stream_bits)
 
 

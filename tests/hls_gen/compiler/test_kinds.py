@@ -2,7 +2,7 @@
 tests/overlay/build/test_mixed_kinds.py."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.passes import IntegerPass
 from bitloom.hls_gen.compiler.plan import Plan, plan
-from bitloom.hls_gen.compiler.sizing import geometry
-from bitloom.hls_gen.design.npu import Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_integer_model
@@ -46,7 +46,7 @@ def scores(weight: Encoding = INT8) -> Dense:
 
 
 def planned(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Plan:
-    return plan(model, [geometry(npu) for npu in npus], mapping=mapping)
+    return plan(model, npus, mapping=mapping)
 
 
 MIDDLE = [*conv(2), *conv(3)]
@@ -109,7 +109,7 @@ def test_bits_have_a_gearbox_of_their_own():
     requantised = Requantise(name="act_0", encoding=INT8)
     first = Conv(name="conv_0", out_channels=4, kernel=(1, 1), weight=INT8)
     made = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
-    modelled = system(made, [asdict(npu) for npu in npus])
+    modelled = system(made, npus)
     assert [modelled.gearbox(i) for i in range(5)] == [(8, False), (8, True), (8, False), (8, False), (8, False)]
 
 

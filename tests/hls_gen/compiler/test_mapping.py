@@ -6,16 +6,12 @@ from itertools import product
 import pytest
 
 from bitloom.hls_gen.compiler.mapping import assign, check, way
-from bitloom.hls_gen.design.npu import Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 
-
-def geometries(npus) -> list[dict]:
-    return [{"inlets": npu.inlets, "outlets": npu.outlets} for npu in npus]
-
-
-ALONE = geometries([Npu()])
-PIPELINE, CASCADE, RING = (geometries(join([Npu()] * 3)) for join in (pipeline, cascade, ring))
+ALONE = [Npu()]
+PIPELINE, CASCADE, RING = (join([Npu()] * 3) for join in (pipeline, cascade, ring))
 NAMES = ["a", "b", "c", "d", "e", "f", "g"]
 
 
@@ -49,7 +45,7 @@ def test_no_way(chain, here, there, outlets):
 def test_an_npu_alone_does_not_follow_itself():
     """Outlet ring leads to another NPU: where there is none, it leads nowhere."""
     with value_error("a: NPU 0 must have an outlet to NPU 0, got ring, host"):
-        way([{"inlets": ("host", "ring"), "outlets": ("ring", "host")}], "a", 0, 0)
+        way([Npu(inlets=("host", "ring"), outlets=("ring", "host"))], "a", 0, 0)
 
 
 # Given mappings.
@@ -93,7 +89,7 @@ def test_the_layer_without_a_way_is_named():
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_a_ring_takes_layers_by_turns(layers, count):
     """Whatever they cost."""
-    chain = geometries(ring([Npu()] * count))
+    chain = ring([Npu()] * count)
     found = assign(chain, NAMES[:layers], [[1000 if i == n else 1 for n in range(count)] for i in range(layers)])
     assert found == [i % count for i in range(layers)]
 
@@ -140,7 +136,7 @@ def test_a_pipeline_of_another_length(layers):
 
 def test_a_chain_that_is_cut_off():
     """The one NPU with outlet host has no NPU before that leads on."""
-    chain = [{"inlets": ("host",), "outlets": ("loop",)}, {"inlets": ("ring",), "outlets": ("host",)}]
+    chain = [Npu(inlets=("host", "loop"), outlets=("loop",)), Npu(inlets=("ring",), outlets=("host",))]
     with value_error("a: NPU 0 must have an outlet to NPU 1, got loop"):
         assign(chain, NAMES[:2], equal(2, 2))
 
@@ -163,7 +159,7 @@ def test_best_of_all_mappings(seed):
     for n in range(count):
         loop, host = ["loop"] * (draw.random() < 0.6), ["host"] * (n == count - 1 or draw.random() < 0.5)
         onward = ["ring"] * (n < count - 1)
-        chain.append({"inlets": ("ring" if n else "host", *loop), "outlets": (*onward, *loop, *host)})
+        chain.append(Npu(inlets=("ring" if n else "host", *loop), outlets=(*onward, *loop, *host)))
     beats = [[draw.randint(1, 9) * draw.choice([1, 1, 10]) for _ in range(count)] for _ in range(layers)]
 
     def cost(mapping: tuple[int, ...]) -> tuple[int, int]:

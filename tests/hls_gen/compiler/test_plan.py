@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from bitloom.hls_gen.compiler.plan import Plan, plan
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 
-from .foldings import CASES, FOLDINGS, ORDERS, geometry, wanted_order
+from .foldings import CASES, FOLDINGS, ORDERS, npu_of, wanted_order
 
 
 def model_of(*layers: Layer, size: tuple[int, int] = (4, 6), channels: int = 5, encoding: Encoding = BIPOLAR) -> Model:
@@ -29,7 +31,7 @@ ACT = Threshold(name="act")
 
 
 def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Plan:
-    return plan(model, [geometry(folding)], map_order)
+    return plan(model, [folding], map_order)
 
 
 def test_depths_of_a_small_network():
@@ -108,13 +110,13 @@ def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps
 
 def layouts(model: Model, folding: str) -> list[np.ndarray]:
     """Layout of the tuples that each pass reads, from what the results unit and the gearboxes do."""
-    g, network = geometry(folding), model.network
+    g, network = npu_of(folding), model.network
     source = network.input
-    out = [chunks(np.arange(source.channels * source.encoding.bits), g["kfp"])]
+    out = [chunks(np.arange(source.channels * source.encoding.bits), g.kfp)]
     if source.encoding.kind != "bipolar":
-        out = [plane_layout(source.channels, g["planes"] or source.encoding.bits, g["kfp"], g["planes"])[0]]
+        out = [plane_layout(source.channels, g.planes or source.encoding.bits, g.kfp, g.planes)[0]]
     for p in planned(model, folding=folding).lowered.passes:
-        out.append(regroup(regroup(result_layout(p.out_channels, p.levels, g["kgp"], g["ol"]), g["pfp"]), g["kfp"]))
+        out.append(regroup(regroup(result_layout(p.out_channels, p.levels, g.kgp, g.ol), g.pfp), g.kfp))
     return out
 
 
@@ -125,14 +127,14 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
     layers = (conv((2, 2), out_channels=19), Threshold(name="act", levels=2),
               Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
     model = model_of(*layers, encoding=encoding)
-    made, g = planned(model, folding=folding), geometry(folding)
+    made, g = planned(model, folding=folding), npu_of(folding)
     for p, layout, rows in zip(made.lowered.passes, layouts(model, folding), made.npus[0].kernels):
         weight = p.weight.reshape(*p.weight.shape[:2], -1)
         expected = []
-        for group in range(0, p.out_channels, g["kgp"]):
+        for group in range(0, p.out_channels, g.kgp):
             for place in range(weight.shape[1]):
                 for word in layout.tolist():
-                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g["kgp"])]
+                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g.kgp)]
                     expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
         np.testing.assert_array_equal(rows, expected)
     bases = [row["kernel_base"] for row in made.npus[0].conv.layers]
@@ -144,13 +146,13 @@ def test_thresholds_by_a_direct_loop(folding):
     """A row a step: group, ol kernels of it, level; lanes without a kernel never reach theirs."""
     layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
               Threshold(name="end")]  # fmt: skip
-    made, g = planned(model_of(*layers), folding=folding), geometry(folding)
+    made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
     for p, rows in zip(made.lowered.passes, made.npus[0].thresholds):
         never, expected = p.value_range[1] + 1, []
-        for group in range(0, p.out_channels, g["kgp"]):
-            end = min(group + g["kgp"], p.out_channels)
-            for unit in range(group, end, g["ol"]):
-                kernels = range(unit, unit + g["ol"])
+        for group in range(0, p.out_channels, g.kgp):
+            end = min(group + g.kgp, p.out_channels)
+            for unit in range(group, end, g.ol):
+                kernels = range(unit, unit + g.ol)
                 expected += [[int(p.threshold[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
         assert rows.tolist() == expected
     assert [row["threshold_base"] for row in made.npus[0].results] == [0, len(made.npus[0].thresholds[0])]
@@ -179,13 +181,13 @@ def test_bases_of_layers_without_rows_are_0():
 
 def test_shifts_must_reach_the_highest_plane():
     model = model_of(conv((2, 2)), encoding=signed(5))
-    assert plan(model, [geometry("k3_g5") | {"shift_bits": 3}]).lowered.input_bits == 5
+    assert plan(model, [replace(npu_of("k3_g5"), shift_bits=3)]).lowered.input_bits == 5
     with value_error("net: an input of 5 bit planes needs shifts up to 4, the NPU has shift_bits = 2"):
-        plan(model, [geometry("k3_g5") | {"shift_bits": 2}])
-    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [geometry("k3_g5") | {"shift_bits": 2}])
+        plan(model, [replace(npu_of("k3_g5"), shift_bits=2)])
+    four_bits = plan(model_of(conv((2, 2)), encoding=signed(4)), [replace(npu_of("k3_g5"), shift_bits=2)])
     assert four_bits.npus[0].codes[0].max() == 2
 
 
 def test_unknown_orders_are_refused():
     with value_error("schedule: map_order must be one of pull, raster, auto, got 'random'"):
-        plan(model_of(conv((2, 2))), [geometry("k3_g5")], "random")
+        plan(model_of(conv((2, 2))), [npu_of("k3_g5")], "random")

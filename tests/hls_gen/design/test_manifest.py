@@ -2,19 +2,23 @@ import json
 
 import pytest
 
-from bitloom.hls_gen.design.manifest import Field, Manifest
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.fields import Field
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import ring
 from tests.driver.design import DIGEST, manifest, manifest_dict
 from tests.errors import value_error
 
 
 def test_lookups():
     m = manifest(64)
-    assert (m.digest, m.stream_words, m.npus[0].parameters["capacity"]) == (DIGEST, 2, 3)
+    assert (m.digest, m.stream_words, m.npus[0].kernel_rows) == (DIGEST, 2, 16)
     assert m.register("STATUS").offset == 0x24
     assert m.register("STATUS").field("LOADED").of(0b100) == 1
-    assert m.memory(0, "kernels").id == 5
+    assert m.memory(0, "kernels").id == 6
     assert m.memory(0, "kernels").words == 3
-    assert m.memory(0, "network").field("fan_in") == Field("fan_in", 16, 16)
+    assert m.memory(0, "network").field("last_layer") == Field("last_layer", 48, 8)
     assert m.error(7).name == "TRUNCATED"
     assert m.error(77).name == "UNKNOWN"
 
@@ -25,18 +29,33 @@ def test_lookups():
      (64, 24, 3, 4), (64, 16, 9, 6), (64, 65, 3, 12), (64, 64, 3, 6)],
 )  # fmt: skip
 def test_frame_payload(bits, kfp, frame_words, words):
-    data = manifest_dict(bits)
-    data["npus"][0]["kfp"] = kfp
-    assert Manifest.from_dict(data).frame_payload(frame_words) == words
+    design = Design(name="d", stream_bits=bits, npus=(Npu(kfp=kfp),))
+    assert Manifest.of(design, DIGEST).frame_payload(frame_words) == words
 
 
-def test_fields_of_before():
-    """bitloom 0.1 called what a layer's windows keep in the tuple memory hold (tuples) and tail (words)."""
+def test_manifests_of_before():
+    """bitloom 0.1 called an NPU's engine its kind, and what windows keep in the tuple memory hold and tail."""
     data = manifest_dict()
-    data["npus"][0]["memories"][0]["fields"] = [["hold", 0, 4], ["tail", 4, 8], ["frame_tail", 12, 4]]
-    assert Manifest.from_dict(data).memory(0, "network").fields == (
-        Field("hold_tuples", 0, 4), Field("hold_words", 4, 8), Field("frame_tail", 12, 4)
-    )  # fmt: skip
+    npu = data["npus"][0]
+    npu["kind"] = npu.pop("engine")
+    for memory in npu["memories"]:
+        memory["fields"] = [[EARLIER.get(name, name), *place] for name, *place in memory["fields"]]
+    assert sum(field[0] in EARLIER.values() for memory in npu["memories"] for field in memory["fields"]) == 2
+    assert Manifest.from_dict(data) == manifest()
+
+
+EARLIER = {"hold_tuples": "hold", "hold_words": "tail"}
+
+
+def test_to_dict_and_back():
+    for made in (manifest(32), manifest(64), Manifest.of(RING, DIGEST)):
+        assert Manifest.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+
+
+RING = Design(
+    name="ring", spill_words=20, npus=ring([Npu(kfp=3, pool=False), Npu(
+        engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, buffer_words=64)]),
+)  # fmt: skip
 
 
 def test_field_of_and_at():
@@ -52,10 +71,13 @@ def test_field_of_and_at():
         (lambda m: m.register("FOO"), "register must be one of IDENT, VERSION, "),
         (
             lambda m: m.register("STATUS").field("X"),
-            "register STATUS: field must be one of IDLE, ERROR, LOADED, got 'X'",
+            "register STATUS: field must be one of IDLE, ERROR, LOADED, LOADER_STATE, got 'X'",
         ),
         (lambda m: m.memory(1, "kernels"), "npu must be 0..0, got 1"),
-        (lambda m: m.memory(0, "k"), "memory must be one of network, kernels, thresholds, got 'k'"),
+        (
+            lambda m: m.memory(0, "k"),
+            "memory must be one of network, inputs, layers, flags, olds, jumps, kernels, results, thresholds, got 'k'",
+        ),
     ],
 )
 def test_unknown_names(call, message):
@@ -89,6 +111,7 @@ def broken(*path_and_value):
     return data
 
 
+UNKNOWN = "Npu.__init__() got an unexpected keyword argument 'kfb'"
 REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
 
 
@@ -106,15 +129,26 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("npus", {}), "npus must be a list, got {}"),
         (("npus", 0, "kfp", 0), "npus[0]: kfp must be an integer >= 1, got 0"),
         (("npus", 0, "ol", None), "npus[0]: ol must be an integer >= 1, got None"),
-        ((*MEMORY, "id", 256), "npus[0]: memories[0]: id must be an integer 0..255, got 256"),
-        ((*MEMORY, "id", 5), "npus[0]: memories: ids must be unique, got 5"),
-        ((*MEMORY, "name", "kernels"), "npus[0]: memories: names must be unique, got 'kernels'"),
-        ((*MEMORY, "depth", 0), "npus[0]: memories[0]: depth must be an integer >= 1, got 0"),
-        ((*MEMORY, "width", 32), "npus[0]: memories[0]: fields[3]: lsb + width must be <= 32, got 33"),
-        ((*MEMORY, "fields", 1, ["outputs", 7, 8]),
-         "npus[0]: memories[0]: fields[1]: fields must not overlap, got 'outputs'"),
-        ((*MEMORY, "fields", 1, ["raw", 8, 8]), "npus[0]: memories[0]: field names must be unique, got 'raw'"),
-        ((*MEMORY, "fields", 1, ["x", 8]), "npus[0]: memories[0]: fields[1]: must be a JSON object, got ['x', 8]"),
+        (("npus", 0, "ol", 4), "npus[0]: ol must be <= kgp = 3, got 4"),
+        (("npus", 0, "engine", "ternary"), "npus[0]: engine must be binary or integer, got 'ternary'"),
+        (("npus", 0, "kfb", 3), f"npus[0]: {UNKNOWN}"),
+        (("npus", 0, "inlets", ["host", "loop"]),
+         "npus[0]: loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"),
+        (("spill_words", 20), "fake: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 20"),
+        (("npus", 0, "memories", []), "npus[0]: memories must be 9 by its parameters, got 0"),
+        (("npus", 0, "memories", None), "npus[0]: memories must be a list, got None"),
+        (("npus", 0, "kernel_rows", 17), "npus[0]: memories[2]: width must be 129 by the NPU's parameters, got 126"),
+        ((*MEMORY, "id", 256), "npus[0]: memories[0]: id must be 0 by the NPU's parameters, got 256"),
+        ((*MEMORY, "name", "kernels"),
+         "npus[0]: memories[0]: name must be network by the NPU's parameters, got 'kernels'"),
+        ((*MEMORY, "depth", 0), "npus[0]: memories[0]: depth must be 1 by the NPU's parameters, got 0"),
+        ((*MEMORY, "width", 32), "npus[0]: memories[0]: width must be 62 by the NPU's parameters, got 32"),
+        ((*MEMORY, "fields", []), "npus[0]: memories[0]: fields must be 4 by the NPU's parameters, got 0"),
+        ((*MEMORY, "fields", 1, ["frame_beats", 23, 24]),
+         "npus[0]: memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, "
+         "got ['frame_beats', 23, 24]"),
+        ((*MEMORY, "fields", 1, 7),
+         "npus[0]: memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got 7"),
         ((*REGISTER, "offset", 0x22), "registers[8]: offset must be a multiple of 4, got 34"),
         ((*REGISTER, "offset", 0x1000), "registers[8]: offset must be an integer 0..4092, got 4096"),
         ((*REGISTER, "offset", 0x18), "registers: offsets must be unique, got 24"),

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 
 BAD = {
@@ -258,14 +260,14 @@ def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
     choice; raw values and their flag exist where there is outlet host."""
     npu = Npu(inlets=inlets, outlets=outlets, pool=pool)
     assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
-    fields = {m.name: dict(m.fields) for m in npu.memories()}
+    fields = {m.name: m.widths for m in npu.memories()}
     assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
     assert fields["results"].get("target", 0) == (0 if pool else target_bits)
     assert fields.get("pool_layers", {}).get("target", 0) == (target_bits if pool else 0)
     assert "target" not in fields["layers"]
     assert ("raw" in fields["results"]) == ("host" in outlets)
     assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
-    assert [name for name, _ in npu.settings] == [
+    assert list(npu.settings) == [
         "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
     ]  # fmt: skip
 
@@ -280,7 +282,7 @@ def test_memories(npu):
     made = npu.memories()
     assert [m.id for m in made] == list(range(len(made)))
     assert len({m.name for m in made}) == len(made)
-    assert all(m.width == sum(w for _, w in m.fields) and len(dict(m.fields)) == len(m.fields) for m in made)
+    assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
     depths = {"network": 1, "inputs": npu.layers, "layers": npu.layers, "flags": npu.taps, "olds": npu.olds,
               "jumps": npu.jumps, "kernels": npu.kernel_rows, "results": npu.layers,
               "thresholds": npu.threshold_rows}  # fmt: skip

@@ -21,7 +21,7 @@ def test_headers_bit_by_bit():
     rows = np.array([[1, 2, 3], [4, 5, 0xFF]], np.uint32)
     packet = load_packet(M32, 0, "kernels", 7, rows)
     assert packet.dtype == np.uint32
-    word0 = 0xB1 << 24 | 5 << 8 | 1
+    word0 = 0xB1 << 24 | 6 << 8 | 1
     assert packet.tolist() == [word0, 7, 2, ~(word0 ^ 7 ^ 2) & 0xFFFFFFFF, 1, 2, 3, 4, 5, 0xFF]
     assert frame_header(M32, 784).tolist() == [0xB1000002, 0, 784, ~(0xB1000002 ^ 784) & 0xFFFFFFFF]
     assert frame_header(M32, 784, last=True)[0] == 0xB1000012
@@ -73,12 +73,13 @@ def test_pack_rows_limits():
 
 def test_pack_fields():
     memory = M32.memory(0, "network")
-    rows = pack_fields(memory, {"fan_in": [60, -1], "frame_words": np.array([3, 255])})
-    assert rows.tolist() == [[60 << 16 | 3, 0], [0xFFFF00FF, 0]]
-    with value_error("memory network: outputs must fit 8 bits, got 256 in row 1"):
-        pack_fields(memory, {"outputs": [0, 256]})
-    with value_error("memory network: all fields must have the same number of rows, got {'raw': 1, 'outputs': 2}"):
-        pack_fields(memory, {"raw": [0], "outputs": [1, 2]})
+    rows = pack_fields(memory, {"last_layer": [60, -1], "frame_words": np.array([3, 255])})
+    assert rows.tolist() == [[3, 60 << 16], [255, 0xFF << 16]]
+    with value_error("memory network: last_layer must fit 8 bits, got 256 in row 1"):
+        pack_fields(memory, {"last_layer": [0, 256]})
+    rule = "memory network: all fields must have the same number of rows, got {'frame_tail': 1, 'last_layer': 2}"
+    with value_error(rule):
+        pack_fields(memory, {"frame_tail": [0], "last_layer": [1, 2]})
 
 
 def some_packets(m):
@@ -132,11 +133,11 @@ def edited(position, word, fix_check=True):
         (edited(0, 0xB2000501),
          "packet 0: must begin with a header, got [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
         (edited(1, 4, False),
-         "packet 0: must begin with a header, got [0xB1000501, 0x00000004, 0x0000000D, 0x4EFFFAF0]"),
-        (some_packets(M32)[:2], "packet 0: must begin with a header, got [0xB1000501, 0x00000003]"),
-        (edited(0, 0xB1000502), "packet 0: kind must be LOAD, got 2"),
-        (edited(0, 0xB1010501), "packet 0: npu must be 0..0, got 1"),
-        (edited(0, 0xB1000601), "packet 0: npu 0 must have the memory, got id 6"),
+         "packet 0: must begin with a header, got [0xB1000601, 0x00000004, 0x0000000D, 0x4EFFF9F0]"),
+        (some_packets(M32)[:2], "packet 0: must begin with a header, got [0xB1000601, 0x00000003]"),
+        (edited(0, 0xB1000602), "packet 0: kind must be LOAD, got 2"),
+        (edited(0, 0xB1010601), "packet 0: npu must be 0..0, got 1"),
+        (edited(0, 0xB1000F01), "packet 0: npu 0 must have the memory, got id 15"),
         (edited(2, 14), "packet 0: memory kernels ends at row 16, got 14 rows from row 3"),
         (edited(2, 0), "packet 0: memory kernels ends at row 16, got 0 rows from row 3"),
         (some_packets(M32)[:-1], "packet 2: must have 2 payload words, got 1"),
@@ -150,8 +151,8 @@ def test_packets_refuses(words, message):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((0xB1000501, 3, 13), "LOAD of npu 0 memory 5 (kernels), 13 rows from row 3 (header 0xB1000501)"),
-        ((0xB1090601, 3, 13), "LOAD of npu 9 memory 6, 13 rows from row 3 (header 0xB1090601)"),
+        ((0xB1000601, 3, 13), "LOAD of npu 0 memory 6 (kernels), 13 rows from row 3 (header 0xB1000601)"),
+        ((0xB1090F01, 3, 13), "LOAD of npu 9 memory 15, 13 rows from row 3 (header 0xB1090F01)"),
         ((0xB1000012, 0, 7), "FRAME of 7 input words, last (header 0xB1000012)"),
         ((0xB1000002, 0, 7), "FRAME of 7 input words (header 0xB1000002)"),
         ((0xB100000F, 0, 7), "kind 15 (header 0xB100000F)"),

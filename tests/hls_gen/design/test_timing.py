@@ -5,7 +5,7 @@ the flow model against whole designs (tests/hls_gen/compiler/test_flow_hardware.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +18,9 @@ from bitloom.hls_gen.compiler.flow.streams import Fifo
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import gearbox, timing
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl import generate as generation
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS, INTEGER
 
@@ -54,7 +56,7 @@ def digits() -> list[int]:
     """Cycles in which frames leave an NPU whose results leave slowly."""
     model, npu = networks.load("digits-cnn"), replace(DIGITS, kgp=16, ol=1)
     design = size_memories("digits", [model], npu)
-    made = plan(model, [asdict(n) for n in design.npus])
+    made = plan(model, design.npus)
     return list(simulate(system(made, design.npus), 2).left)
 
 
@@ -93,6 +95,7 @@ def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch
     design = Design(name="timing", npus=(npu,))
     text, before = generate(design, checked=False).text, flow()
     monkeypatch.setattr(timing, name, number)
+    generation._modules.cache_clear()
     assert generate(design, checked=False).text != text
     assert flow() != before
 

@@ -371,10 +371,10 @@ def load(bench: Bench, memory: Any, first_row: int, rows: Sequence[int], stream_
 def pack(memory: Any, values: Mapping[str, int]) -> int:
     """A row of ``memory`` (fields: (name, width), low bits first) from its fields; those not named are 0."""
     row, low = 0, 0
-    for name, w in memory.fields:
+    for name, w in memory.widths.items():
         row |= (int(values.get(name, 0)) & ((1 << w) - 1)) << low
         low += w
-    assert set(values) <= {name for name, _ in memory.fields}, f"{memory.name} has no {set(values)}"
+    assert set(values) <= set(memory.widths), f"{memory.name} has no {set(values)}"
     return row
 
 

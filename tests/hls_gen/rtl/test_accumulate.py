@@ -24,12 +24,12 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP, Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.convolver import processing_element
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.top import TOP
 from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_images, random_model
 from tests.errors import value_error

@@ -8,8 +8,9 @@ import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.integer_rows import COUNTS, RECIPROCAL_POWER, reciprocals
-from bitloom.hls_gen.design.npu import COUNT_BITS, RECIPROCAL_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
+from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
 from bitloom.hls_gen.rtl.pool.divide import POWER, divide
 from bitloom.hls_gen.rtl.primitives.memory import Library
 

@@ -11,11 +11,11 @@ from functools import lru_cache
 import pytest
 
 from bitloom.hls_gen.check import check
-from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP, VLNV, Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl import generate as generation
-from bitloom.hls_gen.rtl.generate import VLNV, Verilog, generate
-from bitloom.hls_gen.rtl.shell.top import TOP
+from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.virtual.sim import lint
 from tests.paths import ROOT
 
@@ -84,7 +84,7 @@ def test_same_text_again():
 def test_same_text_in_another_process():
     """Whatever the order of sets and hashes there."""
     names = ["one_lane_64", "wide"]
-    program = ("import json, sys; from bitloom.hls_gen.design.npu import Design; "
+    program = ("import json, sys; from bitloom.hls_gen.design.design import Design; "
                "from bitloom.hls_gen.rtl.generate import generate; "
                "texts = [generate(Design.from_dict(d), checked=False).text for d in json.load(sys.stdin)]; "
                "json.dump(texts, sys.stdout)")  # fmt: skip
@@ -117,14 +117,13 @@ def test_manifest(made):
         TOP,
         VLNV,
     )
-    npu = manifest.npus[0]
-    assert {k: npu.parameters[k] for k in Npu.__dataclass_fields__} == design.to_dict()["npus"][0]
-    for memory, described in zip(design.npus[0].memories(), npu.memories, strict=True):
-        assert (described.name, described.id, described.depth, described.width) == (
+    assert manifest.design == design
+    for memory, described in zip(design.npus[0].memories(), verilog.manifest["npus"][0]["memories"], strict=True):
+        assert (described["name"], described["id"], described["depth"], described["width"]) == (
             memory.name, memory.id, memory.depth, memory.width)  # fmt: skip
         low = 0
-        for (name, width), field in zip(memory.fields, described.fields, strict=True):
-            assert (field.name, field.lsb, field.width) == (name, low, width)
+        for (name, width), field in zip(memory.widths.items(), described["fields"], strict=True):
+            assert field == [name, low, width]
             low += width
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, MAGIC, Header
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu, cascade
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet, pack_fields
-from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import STATES, loader
 
@@ -105,7 +106,7 @@ class Rig(SimpleNamespace):
         out = []
         for packet in packets:
             header = Header.of(*(int(w) for w in packet[:3]))
-            target = next(m for m in self.manifest.npus[0].memories if m.id == header.memory)
+            target = next(m for m in self.manifest.npus[0].memories() if m.id == header.memory)
             data = [item["data"] for item in self.items(packet[4:])]
             banks = -(-target.width // self.design.stream_bits)
             out += [(target.id, k % banks, header.address + k // banks, d) for k, d in enumerate(data)]
@@ -124,7 +125,7 @@ def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
         yield Rig(
-            bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.from_dict(manifest(design, "0" * 64))
+            bench=bench, design=design, kfp=design.npus[0].kfp, manifest=Manifest.of(design, "0" * 64)
         )
 
 
@@ -148,7 +149,7 @@ def header(rig: Rig, *, magic: int = MAGIC, check: int = 0, **parts: int) -> np.
 
 def load_order(rig: Rig) -> list[np.ndarray]:
     """LOADs of every memory, the network row last."""
-    memories = [m for m in rig.manifest.npus[0].memories if m.name != "network"]
+    memories = [m for m in rig.manifest.npus[0].memories() if m.name != "network"]
     return [*(rig.load(m.name, k % 2, m.depth - k % 2, k) for k, m in enumerate(memories)), rig.network(5)]
 
 
@@ -428,7 +429,7 @@ class Buses(Agent):
 def triple(request):
     design = Design(name="d", stream_bits=request.param, npus=TRIPLE)
     with Bench(loader(Library(request.param), design)) as bench:
-        made = Manifest.from_dict(manifest(design, "0" * 64))
+        made = Manifest.of(design, "0" * 64)
         yield Rig(bench=bench, design=design, kfp=7, manifest=made)
 
 
@@ -449,7 +450,7 @@ def rows_of(rig: Rig, n: int, name: str, rows: int) -> np.ndarray:
 
 def settings_row(rig: Rig, n: int, **fields: int) -> np.ndarray:
     """LOAD of the network row of NPU ``n``, which begins no frame."""
-    columns = {name: [fields.get(name, 0)] for name, _ in rig.design.npus[n].network_fields}
+    columns = {name: [fields.get(name, 0)] for name in rig.design.npus[n].memory("network").widths}
     return load_packet(rig.manifest, n, "network", 0, pack_fields(rig.manifest.memory(n, "network"), columns))
 
 
@@ -457,9 +458,9 @@ def test_each_npu_gets_its_own_rows(several):
     """All banks of all rows of every memory, to nobody else; settings stand at the ports of the NPU they are of."""
     packets, expected, wanted = [], [], {}
     for n in (2, 0, 1):
-        for memory in several.manifest.npus[n].memories[1:]:
+        for memory in several.manifest.npus[n].memories()[1:]:
             packets.append(rows_of(several, n, memory.name, memory.depth))
-        numbers = {name: 3 + 5 * n + k for k, (name, _) in enumerate(several.design.npus[n].settings)}
+        numbers = {name: 3 + 5 * n + k for k, name in enumerate(several.design.npus[n].settings)}
         packets.append(settings_row(several, n, **numbers))
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
     for packet in packets:
@@ -503,7 +504,7 @@ def test_all_network_rows_must_be_there(several, missing):
     ({"npu": 2, "memory": 6, "length": 5}, "BAD_RANGE"),  # kernels: 4 rows
 ])  # fmt: skip
 def test_every_npu_has_memories_of_its_own(several, parts, error):
-    assert [[m.name for m in npu.memories][9:] for npu in several.manifest.npus] == [
+    assert [[m.name for m in npu.memories()][9:] for npu in several.manifest.npus] == [
         ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"], ["chunks"],
         ["pool_inputs", "pool_layers", "pool_flags", "pool_olds", "chunks"],
     ]  # fmt: skip

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.npu import Memory
+from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 
 from .bench import Bench, load, together
 
-WIDE = Memory("wide", 3, 5, 70, [("low", 1), ("middle", 40), ("high", 29)])
-SMALL = Memory("small", 4, 9, 6, [("a", 2), ("b", 4)])
+WIDE = Memory.of("wide", 3, 5, [("low", 1), ("middle", 40), ("high", 29)])
+SMALL = Memory.of("small", 4, 9, [("a", 2), ("b", 4)])
 
 
 def holder(stream_bits: int) -> Block:
@@ -22,7 +22,7 @@ def holder(stream_bits: int) -> Block:
     row_of_wide, read, row_of_small = b.input("row_of_wide", 3), b.input("read"), b.input("row_of_small", 4)
     parts = {**library.loadable(b, WIDE, bus, row_of_wide, read=read), **library.loadable(b, SMALL, bus, row_of_small)}
     for name, signal in parts.items():
-        b.output(f"{name}_out", dict(WIDE.fields + SMALL.fields)[name], signal)
+        b.output(f"{name}_out", {**WIDE.widths, **SMALL.widths}[name], signal)
     return b
 
 
@@ -40,7 +40,7 @@ def rams():
 
 def fields(memory: Memory, row: int) -> dict[str, int]:
     out, low = {}, 0
-    for name, width in memory.fields:
+    for name, width in memory.widths.items():
         out[name] = row >> low & (1 << width) - 1
         low += width
     return out
@@ -82,13 +82,14 @@ def test_loadable(held):
     rows = {m.name: [draw.getrandbits(m.width) for _ in range(m.depth)] for m in (WIDE, SMALL)}
     for memory in (WIDE, SMALL):
         load(bench, memory, 0, rows[memory.name], stream_bits)
-    load(bench, Memory("other", 5, 9, 70), 0, [draw.getrandbits(70) for _ in range(5)], stream_bits)  # not for these
+    other = Memory.of("other", 5, 9, [("all", 70)])
+    load(bench, other, 0, [draw.getrandbits(70) for _ in range(5)], stream_bits)  # not for these
     for k in range(SMALL.depth):
         bench.set(row_of_small=k, row_of_wide=k % WIDE.depth, read=1)
         assert {n: bench[f"{n}_out"] for n in ("a", "b")} == fields(SMALL, rows["small"][k])
         bench.tick()
         for _ in range(2):  # the second time without ``read``: it holds
-            assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, rows["wide"][k % WIDE.depth])
+            assert {n: bench[f"{n}_out"] for n in WIDE.widths} == fields(WIDE, rows["wide"][k % WIDE.depth])
             bench.set(read=0, row_of_wide=(k + 1) % WIDE.depth)
             bench.tick()
 
@@ -105,7 +106,7 @@ def test_banks_are_written_alone(held):
         bench.set(read=1, row_of_wide=row)
         bench.tick()
         expected = ((1 << WIDE.width) - 1) >> top * stream_bits << top * stream_bits if row == 2 else 0
-        assert {n: bench[f"{n}_out"] for n, _ in WIDE.fields} == fields(WIDE, expected)
+        assert {n: bench[f"{n}_out"] for n in WIDE.widths} == fields(WIDE, expected)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.design.npu import Npu, least_acc_bits
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import pe_latency
 from bitloom.hls_gen.rtl.array.pe_integer import pe_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -17,7 +17,7 @@ from .bench import Bench, together
 def npu(kfp: int, feature_bits: int, weight_bits: int, more: int) -> Npu:
     """``more``: bits of the accumulator beyond what one beat needs."""
     bits = {"engine": "integer", "shift_bits": 0, "feature_bits": feature_bits, "weight_bits": weight_bits}
-    return Npu(kfp=kfp, acc_bits=least_acc_bits(Npu(kfp=kfp, acc_bits=32, **bits)) + more, **bits)
+    return Npu(kfp=kfp, acc_bits=Npu(kfp=kfp, acc_bits=32, **bits).least_acc_bits + more, **bits)
 
 
 NPUS = {

@@ -8,8 +8,9 @@ import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.integer_rows import reciprocals
-from bitloom.hls_gen.design.npu import COUNT_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY, pool_fifo_words
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 

@@ -9,7 +9,8 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import Raster, StageTables, schedule
 from bitloom.hls_gen.compiler.schedule import Stage as ScheduleStage
 from bitloom.hls_gen.compiler.tables import Tables
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer

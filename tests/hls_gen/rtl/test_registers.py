@@ -4,8 +4,10 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.npu import Design, Npu, ring
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import IDENT, VERSION, register_map
+from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.registers import registers
 

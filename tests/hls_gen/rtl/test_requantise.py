@@ -9,7 +9,8 @@ import pytest
 from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
-from bitloom.hls_gen.design.npu import MULTIPLIER_BITS, SHIFT_BITS, Npu
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import MULTIPLIER_BITS, SHIFT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step

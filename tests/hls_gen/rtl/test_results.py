@@ -273,7 +273,7 @@ def test_the_side_of_a_map(way, stall_in, stall_out):
     rows, thresholds = npu.memory("results"), npu.memory("thresholds")
     bench.set(rst=1, taken=0, result_valid=0, last_layer=len(layers) - 1)
     side = npu.target_bits if not npu.pool else 0
-    fields = {name for name, _ in rows.fields}
+    fields = set(rows.widths)
     assert (("target" in fields), ("raw" in fields)) == (side > 0, raw)
     assert ("features_side" in bench, "raw_valid" in bench) == (not npu.pool, raw)
     whole = [{**row, "target": target % len(npu.outlets)} for row, target in zip(made.rows, targets)]

@@ -1,7 +1,7 @@
 """Sequencers: the tables of hls_gen.compiler.plan against a plain loop over windows, groups, taps, visits and words."""
 
 import random
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -171,7 +171,7 @@ def load_tables(bench: Bench, npu: Npu, tables: Tables, prefix: str) -> None:
         if prefix and name == "jumps":
             continue
         memory = npu.memory(prefix + name)
-        fields = {field for field, _ in memory.fields}
+        fields = set(memory.widths)
         load(bench, memory, 0, [pack(memory, {k: v for k, v in row.items() if k in fields}) for row in rows])
 
 
@@ -234,7 +234,7 @@ ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
 
 
 def made_plan(name: str, order: str) -> Plan:
-    return plan(MODELS[name], [asdict(BIG)], order)
+    return plan(MODELS[name], [BIG], order)
 
 
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
@@ -287,7 +287,7 @@ def test_conv_rate_of_a_stream(conv):
     network = Network(name="dense", input=Map(height=2, width=3, channels=9, encoding=BIPOLAR), layers=(
         Dense(name="dense_1", out_channels=4), Threshold(name="threshold_1"), Dense(name="dense_2",
         out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)])
+    made = plan(random_model(network, np.random.default_rng(1)), [BIG])
     beats, sources, expected = conv.start(made, frames=5)
     run(conv.bench, beats, *sources)
     check(beats.found, expected, pool=False)
@@ -355,7 +355,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
     network = Network(name="pool", input=Map(height=5, width=7, channels=2, encoding=BIPOLAR), layers=(
         Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), [asdict(BIG)], "raster")
+    made = plan(random_model(network, np.random.default_rng(1)), [BIG], "raster")
     assert made.npus[0].pool.layers[0]["hold_words"] == 8
     rig = Rig(replace(BIG, pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
@@ -378,7 +378,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
     inputs = [{"words": row["words"], "source": number} for row, number in zip(tables.inputs, chosen)]
-    inputs = [{k: v for k, v in row.items() if k in dict(npu.memory("inputs").fields)} for row in inputs]
+    inputs = [{k: v for k, v in row.items() if k in npu.memory("inputs").widths} for row in inputs]
     parts = stages(made, pool=False)
     words = [[[draw.getrandbits(npu.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)]
     with Bench(sequencer(Library(32), SequencerSpec(npu, pool=False))) as bench:

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.check import check as check_rules
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, Header, errors, kinds
-from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.manifest import TOP, Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import register_map
-from bitloom.hls_gen.rtl.generate import generate, manifest
+from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import STATES, loader
-from bitloom.hls_gen.rtl.shell.top import TOP
 from bitloom.overlay.virtual.sim import lint
 
 from .bench import Agent, Bench, Sink, run
@@ -44,7 +44,7 @@ def test_kinds_and_errors():
         design = Design(name="d", npus=(npu,))
         assert list(kinds(design)) == names
         assert errors(design) == (ERRORS[0], ErrorCode(2, "BAD_KIND", rule), *ERRORS[2:])
-        assert list(Manifest.from_dict(manifest(design, "0" * 64)).packet_kinds) == names
+        assert list(Manifest.of(design, "0" * 64).packet_kinds) == names
         found = {r.name for r in register_map(design)}
         assert ("NPU0_WAIT_WEIGHTS" in found) == npu.stream_weights
 
@@ -107,7 +107,7 @@ class Rig(LoaderRig):
 def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
-        made = Manifest.from_dict(manifest(design, "0" * 64))
+        made = Manifest.of(design, "0" * 64)
         yield Rig(bench=bench, design=design, kfp=design.npus[0].kfp, manifest=made)
 
 
@@ -277,7 +277,7 @@ def test_a_design_without_refuses():
     design = Design(name="d", npus=(Npu(**SMALL),))
     with Bench(loader(Library(32), design)) as bench:
         bench.set(start=1, words_ready=1, flag_ready_out=1)
-        rig = Rig(bench=bench, design=design, kfp=8, manifest=Manifest.from_dict(manifest(design, "0" * 64)))
+        rig = Rig(bench=bench, design=design, kfp=8, manifest=Manifest.of(design, "0" * 64))
         rig.send(rig.network(3), rig.weights(0, 1))
         assert bench["error_code"] == CODE["BAD_KIND"]
 

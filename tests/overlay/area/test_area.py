@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.pe import pe
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library

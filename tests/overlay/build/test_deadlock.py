@@ -1,7 +1,7 @@
 """A ring whose spill store is too small stops for good, in the model and in hardware, and says who waits for whom; with
 the least store that the model finds it doesn't (spec D8)."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +19,10 @@ from bitloom.hls_gen.compiler.flow import Deadlock, simulate, spill
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu, ring
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
@@ -55,7 +57,7 @@ def design(spill_words: int) -> Design:
 
 def least() -> int:
     made = design(200)
-    parameters = [asdict(npu) for npu in made.npus]
+    parameters = made.npus
     return spill(system(plan(DEEP, parameters, "raster"), parameters), frames=4).least
 
 
@@ -93,7 +95,7 @@ def test_the_compiler_refuses_it_with_the_numbers():
 def test_hardware_stops_and_names_the_circle(missing, tmp_path):
     """Without a store, and with one that is a word too small."""
     words = 0 if missing is None else least() - missing
-    parameters = [asdict(npu) for npu in design(200).npus]
+    parameters = design(200).npus
     with pytest.raises(Deadlock):
         simulate(system(plan(DEEP, parameters, "raster"), parameters, spill_words=words), frames=4)
     with pytest.raises(SimulationTimeout) as stuck:
@@ -110,7 +112,7 @@ def test_fit_gives_a_store_in_which_nobody_waits():
     """Also where tuple memories are as size_memories makes them."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
     made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster")
-    parameters = [asdict(n) for n in made.npus]
+    parameters = made.npus
     whole = system(plan(DEEP, parameters, "raster"), parameters)
     best = simulate(replace(whole, spill_words=None)).cycles_per_frame
     assert simulate(replace(whole, spill_words=made.spill_words)).cycles_per_frame == best

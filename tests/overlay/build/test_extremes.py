@@ -23,7 +23,6 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.generate import manifest
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from tests.errors import value_error
@@ -123,7 +122,7 @@ def test_one_bit_less_is_refused(name: str, key: str) -> None:
     design = size_memories("narrow", [model], folding)
     narrow = replace(design, npus=(replace(design.npus[0], acc_bits=acc_bits - 1),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits}, design narrow has {acc_bits - 1}"):
-        compile_model(model, Manifest.from_dict(manifest(narrow, "0" * 64), "narrow"))
+        compile_model(model, Manifest.of(narrow, "0" * 64))
 
 
 @pytest.mark.parametrize(("name", "key"), [(n, k) for n in ("binary", "planes", "integer") for k in EXTREMES[n][2]])
@@ -134,7 +133,7 @@ def test_one_product_more_is_refused(name: str, key: str) -> None:
     wide = size_memories("wide", [model], folding)
     same = replace(wide, npus=(replace(wide.npus[0], acc_bits=acc_bits),))
     with value_error(f"{key}: acc_bits must be >= {acc_bits + 1}, design wide has {acc_bits}"):
-        compile_model(model, Manifest.from_dict(manifest(same, "0" * 64), "wide"))
+        compile_model(model, Manifest.of(same, "0" * 64))
 
 
 def averaged(width: int) -> Model:

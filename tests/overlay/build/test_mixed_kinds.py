@@ -1,7 +1,7 @@
 """Chains and rings in which binary and integer NPUs take turns: random networks on any mapping, bit-exact under random
 stalls, in as many cycles as the flow model says, every one of them counted."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, pipeline, ring
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import lint
 from tests.networks import mixed_networks, random_images, random_integer_model
@@ -104,7 +106,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     order, dataflow = data.draw(st.sampled_from(["raster", "pull"])), data.draw(DATAFLOWS)
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, 32)
-    npus = [asdict(npu) for npu in design.npus]
+    npus = design.npus
     made = plan(model, npus, order, dataflow, mapping=mapping, chunk=chunk)
     try:
         program = compile_model(model, manifest, order, dataflow, mapping=mapping, chunk=chunk)

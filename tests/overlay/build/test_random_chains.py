@@ -26,8 +26,10 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, System, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu, cascade, ring
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from tests.cases import case_map
@@ -192,7 +194,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
         program = compile_model(model, roomy_manifest(name), order, dataflow, mapping=mapping, chunk=chunk)
     except ValueError:
         return "unfit"
-    npus = [npu.parameters for npu in manifest.npus]
+    npus = manifest.npus
     made = plan(model, npus, order, dataflow, mapping=mapping, chunk=chunk)
     modelled = system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words)
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from bitloom.golden.kernels import packed
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import geometry
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import outputs, overlay
 
@@ -75,7 +75,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
-        need = plan(model, [geometry(npu)], "raster").npus[0].depths()
+        need = plan(model, [npu], "raster").npus[0].depths()
         assume(all(need[name] <= getattr(npu, name) for name in need))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     dataflow = data.draw(DATAFLOWS) if npu.accumulators > 1 else "output_stationary"

@@ -21,8 +21,8 @@ from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
@@ -78,7 +78,7 @@ def predicted(name: str, frames: int) -> tuple[Result, Design]:
     reference = REFERENCE_DESIGNS[name]
     models = reference.models()
     design = reference.design(name, models)
-    npus = [asdict(npu) for npu in design.npus]
+    npus = design.npus
     made = plan(models[0], npus, reference.map_order, reference.dataflow, mapping=reference.mapping)
     return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames), design
 

@@ -24,10 +24,11 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import geometry, size_memories
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Header
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Design, Npu
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
@@ -66,7 +67,7 @@ def made(model: Model, request, tmp_path_factory) -> builds.Build:
 
 
 def rows_of(model: Model, folding: Npu) -> list[int]:
-    return [len(rows) for rows in plan(model, [geometry(folding)]).npus[0].kernels]
+    return [len(rows) for rows in plan(model, [folding]).npus[0].kernels]
 
 
 def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
@@ -297,7 +298,7 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         seed = data.draw(st.integers(0, 2**32 - 1))
         model, images = random_model(network, seed), random_images(network, 5, seed)
         order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
-        rows = [len(part) for part in plan(model, [manifest.npus[0].parameters], order, dataflow).npus[0].kernels]
+        rows = [len(part) for part in plan(model, manifest.npus, order, dataflow).npus[0].kernels]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
         program = compile_model(model, shallow(manifest, depth), order, dataflow)
         assert (len(program.weights) == 0) == (depth >= sum(rows))
@@ -320,8 +321,8 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
 
 def shallow(manifest: Manifest, depth: int) -> Manifest:
     """The manifest of a memory with fewer kernel rows: all that the compiler looks at."""
-    npu = manifest.npus[0]
-    return replace(manifest, npus=(replace(npu, parameters={**npu.parameters, "kernel_rows": depth}),))
+    npus = (replace(manifest.npus[0], kernel_rows=depth),)
+    return replace(manifest, design=replace(manifest.design, npus=npus))
 
 
 def test_random_networks(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.rtl.generate import manifest
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.reference_designs import DIGITS
 from tests.overlay.conftest import ROOT
 
@@ -124,7 +124,8 @@ np.save("outputs.npy", model.forward(images))
 
 def test_programs_frames_and_golden_give_the_same_bytes(board, tmp_path):
     model = networks.load("digits-cnn")
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest(size_memories("digits", [model], DIGITS), "0" * 64)))
+    made = Manifest.of(size_memories("digits", [model], DIGITS), "0" * 64)
+    (tmp_path / "manifest.json").write_text(json.dumps(made.to_dict()))
     source = ROOT / "overlay" / "networks" / "digits-cnn.npz"
     for name, python in (("here", sys.executable), ("board", board)):
         (tmp_path / name).mkdir()

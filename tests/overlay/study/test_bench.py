@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.npu import Npu, cascade
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import design_figures as benches

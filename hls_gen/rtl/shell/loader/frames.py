@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.npu import TAIL_BITS
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider

@@ -10,8 +10,8 @@ in registers. The bus is a register, which cuts the long way from the stream to 
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
-from bitloom.hls_gen.design.npu import MEMORY_BITS, Design
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, sub
 
 from .header import HeaderWords

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -110,7 +110,7 @@ def loader(library: Library, design: Design) -> Block:
 
     target = addressed_memory(c, header, port)
     cursor = RowCursor.make(b, port)
-    beats_left = b.reg("beats_left", dict(design.npus[0].network_fields)["frame_beats"])
+    beats_left = b.reg("beats_left", design.npus[0].memory("network").widths["frame_beats"])
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))

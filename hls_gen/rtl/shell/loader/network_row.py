@@ -3,7 +3,7 @@
     LOAD of memory "network" --> npu<n>_network_row --> fields: settings of the NPU, size of a frame
 
 They are what is known of a network as a whole: how many layers the stages go round through, and how many words a
-frame has (``Npu.network_fields``).
+frame has (memory ``network`` of hls_gen/design/memories.py).
 """
 
 from dataclasses import dataclass
@@ -47,10 +47,9 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     loaded = b.reg(f"npu{n}_is_loaded")
     b.on(mine & word.row_ends, (loaded, 1))
     # where an input word takes several stream words, the last stream word of a frame is no other than the rest
-    fields = [
-        (name if name != "frame_tail" or npu.host_word_bits <= width else f"{name}_unused", w) for name, w in m.fields
-    ]
+    unused = {"frame_tail"} if npu.host_word_bits > width else set()
+    fields = [(f"{name}_unused" if name in unused else name, w) for name, w in m.widths.items()]
     row = split(b, b.wire(f"npu{n}_network_row", m.width, Cat(*reversed(parts))), fields, f"npu{n}_network_")
-    for name, w in npu.settings:
+    for name, w in npu.settings.items():
         b.output(f"npu{n}_{name}", w, row[name])
     return NetworkRow(row, loaded)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.npu import Design
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
 

@@ -1,0 +1,50 @@
+"""Dataflows: what stays in the PEs, sums or words, and how a layer's is chosen (spec B9, A10)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bitloom.hls_gen.design.folding import Folding
+
+from .passes import IntegerPass, Pass
+
+DATAFLOWS = ("output_stationary", "input_stationary", "auto")
+Dataflow = str | Mapping[str, str]
+"""Dataflow: one for all layers, or by layer name ("output_stationary" for those not named).
+
+"output_stationary" (spec B9): sums stay in the PEs, and a window is passed once for each group of kgp kernels.
+"input_stationary" (A10): a word stays until all groups have used it, so that nothing is read again; needs as many
+accumulators as groups. "auto": "input_stationary" where there are several groups and accumulators for two windows.
+"""
+
+OLD_DATAFLOWS = {"output": "output_stationary", "input": "input_stationary"}
+"""Names that files written by bitloom 0.1 have."""
+
+
+def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
+    """(map order, dataflow) of a file's JSON data, by their present names or by those of bitloom 0.1.
+
+    KeyError where there are neither.
+    """
+    if "map_order" in data:
+        return data["map_order"], data["dataflow"]
+    old = data["work"]
+    if isinstance(old, str):
+        return data["order"], OLD_DATAFLOWS.get(old, old)
+    return data["order"], {name: OLD_DATAFLOWS.get(value, value) for name, value in old.items()}
+
+
+def dataflow_of(p: Pass | IntegerPass, dataflow: Dataflow) -> str:
+    """The dataflow of a pass, where one may be given for all or by name."""
+    return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
+
+
+def inner_groups(p: Pass | IntegerPass, folding: Folding, dataflow: str) -> int:
+    """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
+    if dataflow not in DATAFLOWS:
+        raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
+    groups, accumulators = -(-p.out_channels // folding.kgp), folding.accumulators
+    if dataflow == "input_stationary" and groups > accumulators:
+        raise ValueError(
+            f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"
+        )
+    return groups if dataflow == "input_stationary" or (dataflow == "auto" and 2 * groups <= accumulators) else 1

@@ -1,0 +1,103 @@
+"""Words of a frame: which image bit each bit of NPU 0's first map carries, and the binariser's thresholds."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.program import ONE, ZERO
+
+from . import integer_rows as integer
+from .layout import Ints, Layout, chunks, plane_layout
+from .lowering import Lowered
+from .passes import IntegerPass
+
+
+@dataclass(frozen=True, eq=False)
+class FrameWords:
+    """The map that comes from the host.
+
+    Attributes
+    ----------
+    layout
+        (words of a tuple, kfp): lanes of its tuples, or UNUSED.
+    codes
+        (words of a tuple,): code of each word's kernel rows.
+    words
+        (frame words, word bits): image bit that each bit carries, or ZERO, ONE.
+    limits
+        (words of a tuple, kfp): thresholds of the binariser; no rows where there is none.
+    """
+
+    layout: Layout
+    codes: Ints
+    words: Layout
+    limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+
+
+def frame_words(lowered: Lowered, folding: Folding, order: Ints) -> FrameWords:
+    """Words of a frame.
+
+    Parameters
+    ----------
+    lowered
+        The network's passes.
+    folding
+        Of the NPU that frames enter.
+    order
+        (tuples,): positions of the input map in the order in which they are sent.
+
+    Returns
+    -------
+    FrameWords
+        Layout, codes, words and thresholds.
+    """
+    if isinstance(lowered.passes[0], IntegerPass):
+        layout = chunks(np.arange(lowered.source.channels), folding.kfp)
+        words = integer.input_words(lowered.source, layout, order, folding.feature_bits)
+        return FrameWords(layout, np.zeros(len(layout), np.int64), words)
+    layout, codes = _input_layout(lowered, folding.kfp, folding.planes)
+    words = _input_words(lowered, layout, order)
+    if not folding.binariser_bits:
+        return FrameWords(layout, codes, words)
+    return FrameWords(layout, codes, *_binarise(lowered, layout, words, order, folding.binariser_bits))
+
+
+def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
+    """(input words of features of ``bits`` bits, rows of thresholds, one a word of a tuple).
+
+    An input that is binary already has features 0 and 1 and thresholds 1. Unused lanes stay 0.
+    """
+    if lowered.binariser is None:
+        wide = np.full((*words.shape, bits), ZERO, np.int64)
+        wide[..., 0] = words
+        return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
+    limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
+    return integer.input_words(lowered.source, layout, order, bits), limits
+
+
+def _input_layout(lowered: Lowered, kfp: int, groups: int) -> tuple[Layout, Ints]:
+    """Layout of the first map's tuples, and the code of each word."""
+    channels, planes = lowered.passes[0].weight.shape[2:]
+    if lowered.input_bits:
+        return plane_layout(channels, planes - 1, kfp, groups)
+    layout = chunks(np.arange(channels), kfp)
+    return layout, np.zeros(len(layout), np.int64)
+
+
+def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
+    """(tuples * words, kfp): number of the image bit in each lane, or ZERO, ONE.
+
+    A plane above the stored bits repeats the sign bit, or is 0 where there is none.
+    """
+    source = lowered.source
+    bits = source.encoding.bits
+    stored = list(range(bits))  # bit of the value in each plane
+    if lowered.input_bits:
+        above = ZERO if source.encoding.kind == "unsigned" else bits - 1
+        stored += [above] * (lowered.input_bits - bits) + [ONE]
+    plane, channel = np.array(stored), np.arange(source.channels)[:, None]
+    of_lane = np.where(plane >= 0, channel * bits + plane, plane).ravel()
+    lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
+    at = order[:, None, None] * (source.channels * bits)
+    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1])

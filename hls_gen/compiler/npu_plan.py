@@ -1,0 +1,72 @@
+"""What a network needs of one NPU: rows of its memories, and how many of them."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.folding import Folding
+
+from .layout import Ints
+from .passes import IntegerPass, Pass
+from .tables import Tables, rows
+
+
+@dataclass(kw_only=True)
+class NpuPlan:
+    """What a network needs of one NPU; its layers in their order, rows of a memory in theirs."""
+
+    folding: Folding
+    conv: Tables
+    pool: Tables
+    passes: list[Pass | IntegerPass] = field(default_factory=list)
+    kernels: list[Array] = field(default_factory=list)
+    """(rows, bits of all weights) of 0 and 1, an array a layer."""
+    codes: list[Ints] = field(default_factory=list)
+    """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
+    any_match: list[bool] = field(default_factory=list)
+    """Which layers accumulate by OR."""
+    window_lanes: int = 0
+    """Lanes of the beats of the longest window: bits of a register that collects its products."""
+    results: list[dict[str, int]] = field(default_factory=list)
+    """Row of the results unit by field, one a layer."""
+    thresholds: list[Ints] = field(default_factory=list)
+    """(rows, ol), an array a layer; of the integer engine (rows, 0)."""
+    scales: list[dict[str, Ints]] = field(default_factory=list)
+    """Columns by field, one dictionary a layer of the integer engine."""
+    map_words: int = 2
+    """Words of the largest map that goes back to the NPU's own input."""
+    chunks: list[int] = field(default_factory=list)
+    """Words of a chunk, for each map that comes from the NPU before."""
+    ring_words: int = 0
+    """Words of the largest map that comes from the NPU before, 0: none comes."""
+    binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    """(words of an input tuple, kfp) thresholds of the binariser; no rows where there is none."""
+
+    def depths(self) -> dict[str, int]:
+        """Rows or words that each memory of the NPU must have at least, and how far its counters must reach."""
+        pool = {"pool_taps": rows(self.pool.flags), "pool_olds": rows(self.pool.olds)}
+        reading = [*self.conv.layers, *self.pool.layers]
+        return {
+            "layers": len(self.results),
+            "windows": 1 + max((row["windows_minus_1"] for row in reading), default=0),
+            "window_taps": 1 + max((row["window_taps_minus_1"] for row in reading), default=0),
+            "groups": 1 + max((row["groups_minus_1"] for row in self.results), default=0),
+            "levels": 1 + max((row["levels_minus_1"] for row in self.results), default=0),
+            "input_words": max((row["words"] for row in (*self.conv.inputs, *self.pool.inputs)), default=1),
+            "tuple_words": self.conv.ring_words,
+            **({"pool_words": self.pool.ring_words, **pool} if self.folding.pool else {}),
+            "taps": rows(self.conv.flags),
+            "olds": rows(self.conv.olds),
+            "jumps": rows(self.conv.jumps),
+            "kernel_rows": rows(self.kernels),
+            "threshold_rows": rows(self.thresholds),
+            **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
+            **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
+        }
+
+    def acc_bits(self) -> int:
+        """Width of accumulator that holds every value, and the threshold that is never reached."""
+        low = min((p.value_range[0] for p in self.passes), default=0)
+        high = max((p.value_range[1] + 1 for p in self.passes), default=0)
+        return 1 + max(high.bit_length(), (~low).bit_length())

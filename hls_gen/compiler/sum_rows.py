@@ -1,0 +1,104 @@
+"""Rows of a pass up to its sums: of the array's sequencer, and of the kernel memory."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from . import integer_rows as integer
+from .layout import Ints, Layout
+from .npu_plan import NpuPlan
+from .passes import IntegerPass, Pass
+from .schedule import StageTables
+from .tables import rows
+
+
+@dataclass(frozen=True, eq=False)
+class MapWords:
+    """A map on its way to the NPU that reads it.
+
+    Attributes
+    ----------
+    layout
+        (words of a tuple, lanes of a word): lanes of its tuples, or UNUSED.
+    codes
+        (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
+    inlet
+        The inlet by which it comes.
+    """
+
+    layout: Layout
+    codes: Ints
+    inlet: str
+
+
+def append_sums(made: NpuPlan, p: Pass | IntegerPass, tables: StageTables, read: MapWords, inner: int) -> int:
+    """Append the rows of a pass up to its sums.
+
+    Parameters
+    ----------
+    made
+        The plan of the NPU that computes the pass.
+    p
+        The pass.
+    tables
+        The schedule of its convolution.
+    read
+        The map that it reads.
+    inner
+        Kernel groups that use a word in turn (hls_gen/compiler/dataflow.py).
+
+    Returns
+    -------
+    int
+        Its beats.
+    """
+    folding, layout = made.folding, read.layout
+    groups, places, words = -(-p.out_channels // folding.kgp), p.weight.shape[1], len(layout)
+    outer = groups // inner
+    made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
+    if len(folding.inlets) > 1:
+        made.conv.inputs[-1]["source"] = folding.inlets.index(read.inlet)
+    made.conv.layers[-1] |= {
+        "kernel_base": rows(made.kernels),
+        "group_rows": places * words if outer > 1 else 0,
+        "groups_minus_1": outer - 1,
+    }
+    if folding.accumulators > 1:
+        made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
+    if isinstance(p, Pass):
+        made.conv.layers[-1] |= {"tap_offset": p.tap_offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
+        kernels = _kernels(p, layout, folding.kgp)
+    else:
+        kernels = integer.kernels(p, layout, folding.kgp, folding.weight_bits)
+    codes = np.tile(read.codes, groups * places)
+    if inner > 1:  # from (group, place, word) to (place, word, group)
+        kernels = kernels.reshape(groups, places * words, -1).transpose(1, 0, 2).reshape(kernels.shape)
+        codes = codes.reshape(groups, -1).T.ravel()
+    made.kernels.append(kernels)
+    made.codes.append(codes)
+    made.any_match.append(isinstance(p, Pass) and p.any_match)
+    taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
+    made.window_lanes = max(made.window_lanes, taps * p.visits * words * folding.kfp)
+    return len(tables.index) * p.visits * words * groups
+
+
+def check_accumulation(p: Pass | IntegerPass, npu: str) -> None:
+    """ValueError unless an NPU that accumulates like this can do so as the layer does."""
+    layer = "or" if isinstance(p, Pass) and p.any_match else "popcount"
+    if npu not in (layer, "both"):
+        raise ValueError(f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu}")
+
+
+def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
+    """(groups * taps * visits * words, kgp * kfp) weight bits; unused lanes 1, unused kernels as kernel 0."""
+    groups = -(-p.out_channels // kgp)
+    places = p.weight.shape[1]
+    lanes = p.weight.reshape(p.out_channels, places, -1)
+    padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
+    kernel = np.zeros(groups * kgp, np.int64)
+    kernel[: p.out_channels] = np.arange(p.out_channels)
+    bits: Array = padded[kernel][:, :, layout]  # (kernels, places, words, kfp)
+    bits = bits.reshape(groups, kgp, places, *layout.shape).transpose(0, 2, 3, 1, 4)
+    return bits.reshape(groups * places * len(layout), -1)

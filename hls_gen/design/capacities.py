@@ -1,0 +1,70 @@
+"""Capacities: how large the memories of an NPU are and how far its counters reach. Sizing finds them for given networks
+(hls_gen/compiler/sizing.py)."""
+
+from dataclasses import dataclass, fields
+
+from .folding import check_least, check_power, require
+from .widths import LAYER_BITS
+
+POWERS_OF_TWO = ("tuple_words", "pool_words")
+"""Capacities that must be powers of two: of memories that are used as rings."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capacities:
+    """What an NPU has room for. Checked when it is made; ValueError ``npu: field, rule, value``.
+
+    Attributes
+    ----------
+    acc_bits
+        Width of the accumulators, 4..32.
+    binariser_rows
+        Words of an input tuple that the binariser has thresholds for, >= 2.
+    layers
+        Layers that a network may have, 2..256.
+    windows, window_taps, groups, levels
+        Windows of a layer, taps of a window without a table, passes over a window for its kernels, thresholds of an
+        activation; each >= 2.
+    input_words
+        Words of a map, >= 2.
+    tuple_words, pool_words
+        Capacity of the tuple memories, in words of kfp and pfp features, powers of two >= 2.
+    taps, olds, jumps, pool_taps, pool_olds
+        Rows of the sequencers' tables, each >= 2.
+    kernel_rows
+        Rows of kgp * kfp weights, kernel memories a and b together, >= 2.
+    threshold_rows
+        Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
+    map_words
+        Words of kfp features in the map store of outlet "loop", >= 2.
+    """
+
+    acc_bits: int = 16
+    binariser_rows: int = 2
+    layers: int = 8
+    windows: int = 1 << 20
+    window_taps: int = 1 << 16
+    groups: int = 1 << 16
+    levels: int = 64
+    input_words: int = (1 << 24) - 1
+    tuple_words: int = 256
+    pool_words: int = 256
+    taps: int = 1024
+    olds: int = 1024
+    jumps: int = 256
+    pool_taps: int = 256
+    pool_olds: int = 256
+    kernel_rows: int = 1024
+    threshold_rows: int = 256
+    map_words: int = 256
+
+    def __post_init__(self) -> None:
+        for one in fields(Capacities):
+            check_least(self, one.name, 1)
+        for name in POWERS_OF_TWO:
+            check_power(self, name)
+        for one in fields(Capacities):
+            if one.name not in ("acc_bits", *POWERS_OF_TWO):
+                require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
+        require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
+        require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

@@ -1,0 +1,92 @@
+"""Design: a chain of NPUs behind one stream, which is one piece of hardware."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .npu import Npu
+
+MOST_NPUS = 32
+"""NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
+STREAM_BITS = (32, 64)
+"""Widths that the stream between host and design may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """One piece of hardware: a chain of NPUs behind one stream. Checked when it is made.
+
+    Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2); that of the last
+    one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8). Neighbours of
+    one engine have features of the same width; between NPUs of different engines a feature is a bit: the sign of what
+    an integer NPU gives, and +1 or -1 to one that reads it.
+    """
+
+    name: str
+    stream_bits: int = 32
+    npus: tuple[Npu, ...] = (Npu(),)
+    spill_words: int = 0
+
+    def __post_init__(self) -> None:
+        if self.stream_bits not in STREAM_BITS:
+            raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
+        if not 1 <= len(self.npus) <= MOST_NPUS:
+            raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")
+        for n, npu in enumerate(self.npus):
+            before, host = self.npus[n - 1], "host" in npu.inlets
+            if host != (n == 0):
+                raise ValueError(f"{self.name}: NPU 0 and no other must have inlet host, got {npu.inlets} in NPU {n}")
+            joined = "ring" in before.outlets
+            if joined and len(self.npus) == 1:
+                raise ValueError(f"{self.name}: outlet ring needs a design of several NPUs, got {npu.outlets} in one")
+            if ("ring" in npu.inlets) != joined:
+                raise ValueError(
+                    f"{self.name}: inlet ring must lead on from outlet ring of the NPU before, got {npu.inlets} in "
+                    f"NPU {n} after {before.outlets}"
+                )
+            if joined and npu.engine == before.engine and npu.feature_bits != before.feature_bits:
+                raise ValueError(
+                    f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
+                    f"{before.feature_bits} bits, got {npu.engine} of {npu.feature_bits}"
+                )
+            if npu.stream_weights and len(self.npus) > 1:
+                raise ValueError(f"{self.name}: stream_weights needs a design of one NPU, got {len(self.npus)}")
+        if not any("host" in npu.outlets for npu in self.npus):
+            raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
+        if self.spill_words != 0 and (not self.closed or self.spill_words < 2):
+            raise ValueError(
+                f"{self.name}: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got {self.spill_words}"
+            )
+
+    @property
+    def closed(self) -> bool:
+        """Whether the last NPU leads to NPU 0."""
+        return "ring" in self.npus[0].inlets
+
+    def changes_engine(self, n: int) -> bool:
+        """Whether the NPU after NPU n has another engine, so that features are bits between them."""
+        return self.npus[n].engine != self.npus[(n + 1) % len(self.npus)].engine
+
+    def next_word_bits(self, n: int) -> int:
+        """Width of a word on the way from NPU n to the next one, which has that one's lanes."""
+        after = self.npus[(n + 1) % len(self.npus)]
+        return after.kfp if self.changes_engine(n) else after.word_bits
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON data; ``from_dict`` is its inverse."""
+        return {
+            "name": self.name,
+            "stream_bits": self.stream_bits,
+            "npus": [npu.to_dict() for npu in self.npus],
+            "spill_words": self.spill_words,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Design":
+        """Design of ``to_dict``'s data, also as bitloom 0.1 wrote it. Errors as ``Npu.from_dict``'s, and KeyError."""
+        return cls(
+            name=data["name"],
+            stream_bits=data["stream_bits"],
+            npus=tuple(Npu.from_dict(npu) for npu in data["npus"]),
+            spill_words=data["spill_words"],
+        )

@@ -1,0 +1,253 @@
+"""Folding: how parallel an NPU is, which engine it has and what leads into it and out of it. A person chooses it.
+
+A network is not in it. With capacities, which sizing finds (capacities.py), a folding becomes an NPU (npu.py).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from .lanes import lane_groups
+from .widths import COUNT_BITS, bits_for
+
+ENGINES = ("binary", "integer")
+ACCUMULATIONS = ("popcount", "or", "both")
+KERNEL_RAMS = ("auto", "block", "distributed")
+INLETS = ("host", "ring", "loop")
+OUTLETS = ("ring", "loop", "host")
+"""Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folding:
+    """How one NPU is folded. Checked when it is made; ValueError ``npu: field, rule, value``.
+
+    Attributes
+    ----------
+    engine
+        "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
+        pool).
+    feature_bits, weight_bits
+        Bits of a feature and of a weight: 1 for binary; 2..8 for integer, two's complement.
+    kfp
+        Input lanes: channels that a PE takes in a cycle, >= 1 (spec B, KFP).
+    kgp
+        PEs: kernels that work in parallel, >= 1 (KGP).
+    pfp
+        Channels that the pool unit takes in a cycle, >= 1 (PFP).
+    ol
+        Results that leave the array in a cycle, 1..kgp.
+    accumulate
+        "popcount", "or" (a PE without popcount, for networks whose layers are all ``or``) or "both", chosen by layer.
+        "or" and "both" are binary only.
+    collect
+        0, or bits of a register in each PE that takes the products of a window before they are reduced at once: a
+        multiple of kfp. Binary only, with one accumulator, no planes and no shift_bits. Sizing makes one that is not 0
+        as wide as the networks need.
+    accumulators
+        Of each PE: 1, registers, for dataflow output_stationary; or a power of two of them, at most 256, in a small
+        memory, which also allows input_stationary: at least the kernel groups of a layer, twice as many for overlap.
+    planes
+        0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary only.
+    shift_bits
+        0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary only.
+    binariser_bits
+        0, or 2..9: inputs of so many bits are made binary on line, by thresholds, in front of the NPU.
+    buffer_words
+        Words of kfp features in each of the two buffers of inlet "ring", a power of two.
+    kernel_ram
+        What synthesis makes of the kernel memory: "block" RAM, "distributed" (LUT RAM), or "auto".
+    inlets
+        Where words come from: "host" (frames), "ring" (the NPU before), "loop" (its own output).
+    outlets
+        Where results go: "ring" (the NPU after), "loop", "host". Every NPU has one of each at least.
+    pool
+        Whether there is a pool unit; without, no layer may have a pool.
+    raster
+        Whether counters run through the taps of layers in raster order, which then need no tables
+        (hls_gen/rtl/sequencer/raster.py).
+    stream_weights
+        Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
+    """
+
+    engine: str = "binary"
+    feature_bits: int = 1
+    weight_bits: int = 1
+    kfp: int = 8
+    kgp: int = 8
+    pfp: int = 8
+    ol: int = 1
+    accumulate: str = "popcount"
+    collect: int = 0
+    accumulators: int = 1
+    planes: int = 0
+    shift_bits: int = 3
+    binariser_bits: int = 0
+    buffer_words: int = 16
+    kernel_ram: str = "auto"
+    inlets: tuple[str, ...] = ("host", "loop")
+    outlets: tuple[str, ...] = ("loop", "host")
+    pool: bool = True
+    raster: bool = False
+    stream_weights: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_engine()
+        self._check_ways()
+        self._check_numbers()
+        self._check_accumulation()
+
+    def _check_engine(self) -> None:
+        """Raise ValueError unless engine, feature_bits, weight_bits, planes and shift_bits go together."""
+        require(self.engine in ENGINES, "engine must be binary or integer", repr(self.engine))
+        low, high = (1, 1) if self.engine == "binary" else (2, 8)
+        for name in ("feature_bits", "weight_bits"):
+            value = getattr(self, name)
+            ok = isinstance(value, int) and low <= value <= high
+            require(ok, f"{name} must be {low}..{high} for engine {self.engine}", repr(value))
+        require(
+            self.engine == "binary" or not (self.planes or self.shift_bits),
+            "planes and shift_bits must be 0 for engine integer", f"{self.planes} and {self.shift_bits}",
+        )  # fmt: skip
+
+    def _check_ways(self) -> None:
+        """Raise ValueError unless inlets and outlets go together, and what is yes or no is so."""
+        for name, known in (("inlets", INLETS), ("outlets", OUTLETS)):
+            ways = getattr(self, name)
+            ok = bool(ways) and tuple(w for w in known if w in ways) == tuple(ways)
+            require(ok, f"{name} must be some of {', '.join(known)}, in this order", repr(ways))
+        if ("loop" in self.inlets) != ("loop" in self.outlets):
+            raise ValueError(f"npu: loop must be inlet and outlet or neither, got {self.inlets} and {self.outlets}")
+        require(not self.binariser_bits or "host" in self.inlets, "a binariser needs inlet host", self.inlets)
+        require(
+            self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram)
+        )  # fmt: skip
+        for name in ("pool", "raster", "stream_weights"):
+            require(isinstance(getattr(self, name), bool), f"{name} must be True or False", repr(getattr(self, name)))
+
+    def _check_numbers(self) -> None:
+        """Raise ValueError unless every number is in its range."""
+        for name in ("kfp", "kgp", "pfp", "ol", "accumulators", "buffer_words"):
+            check_least(self, name, 1)
+        for name in ("collect", "planes", "shift_bits", "binariser_bits"):
+            check_least(self, name, 0)
+        check_power(self, "buffer_words")
+        require(self.ol <= self.kgp, f"ol must be <= kgp = {self.kgp}", self.ol)
+        ok = self.accumulators <= 256 and not self.accumulators & (self.accumulators - 1)
+        require(ok, "accumulators must be a power of two <= 256", self.accumulators)
+        ok = self.planes == 0 or (2 <= self.planes <= 8 and self.kfp > self.planes)
+        require(ok, f"planes must be 0 or 2..8 and below kfp = {self.kfp}", self.planes)
+        ok = not self.binariser_bits or (self.engine == "binary" and 2 <= self.binariser_bits <= 9)
+        require(ok, "binariser_bits must be 0, or 2..9 for engine binary", self.binariser_bits)
+        require(self.shift_bits <= 3, "shift_bits must be 0..3", self.shift_bits)
+
+    def _check_accumulation(self) -> None:
+        """Raise ValueError unless accumulate and collect go with the rest."""
+        require(self.accumulate in ACCUMULATIONS, "accumulate must be popcount, or or both", repr(self.accumulate))
+        ok = self.accumulate == "popcount" or self.engine == "binary"
+        require(ok, "accumulate must be popcount for engine integer", self.accumulate)
+        require(
+            self.accumulate != "or" or not (self.planes or self.shift_bits),
+            "planes and shift_bits must be 0 for accumulate or", f"{self.planes} and {self.shift_bits}",
+        )  # fmt: skip
+        require(self.collect % self.kfp == 0, f"collect must be 0 or a multiple of kfp = {self.kfp}", self.collect)
+        needs = (self.engine, self.accumulators, self.planes, self.shift_bits)
+        require(
+            not self.collect or needs == ("binary", 1, 0, 0),
+            "collect needs engine binary, accumulators 1, planes 0 and shift_bits 0",
+            "{}, {}, {} and {}".format(*needs),
+        )
+
+    @property
+    def least_acc_bits(self) -> int:
+        """Width of an accumulator that holds what one beat adds, >= 4."""
+        if self.accumulate == "or":
+            return 4
+        signed = 1 if self.engine == "binary" else self.feature_bits + self.weight_bits
+        return max(4, bits_for(self.collect or self.kfp) + signed)
+
+    @property
+    def source_bits(self) -> int:
+        """Width of an inlet's number, 0 where there is one inlet."""
+        return bits_for(len(self.inlets) - 1) if len(self.inlets) > 1 else 0
+
+    @property
+    def target_bits(self) -> int:
+        """Width of an outlet's number, 0 where there is one outlet."""
+        return bits_for(len(self.outlets) - 1) if len(self.outlets) > 1 else 0
+
+    @property
+    def pulses(self) -> tuple[str, ...]:
+        """What the counters count: every cycle is one of these."""
+        return ("beat", "wait_input", "wait_room", "wait_table", *(("wait_weights",) if self.stream_weights else ()))
+
+    @property
+    def slot_bits(self) -> int:
+        """Width of the number of an accumulator in its PE."""
+        return bits_for(self.accumulators - 1)
+
+    @property
+    def word_bits(self) -> int:
+        """Width of a word of the tuple memory."""
+        return self.kfp * self.feature_bits
+
+    @property
+    def host_word_bits(self) -> int:
+        """Width of a word of a frame: kfp features, as the binariser takes them where there is one."""
+        return self.kfp * (self.binariser_bits or self.feature_bits)
+
+    @property
+    def pool_word_bits(self) -> int:
+        """Width of a word of the pool's tuple memory."""
+        return self.pfp * self.feature_bits
+
+    @property
+    def pool_side_bits(self) -> int:
+        """Bits that go with a word of the pool unit: last of its tuple, last of its map, the map's outlet."""
+        return 2 + self.target_bits
+
+    @property
+    def pool_sum_bits(self) -> int:
+        """Width of a sum of 2^COUNT_BITS features, of which an average is made."""
+        return self.feature_bits + COUNT_BITS
+
+    @property
+    def units(self) -> int:
+        """Steps in which the results of kgp PEs leave, ol at a time."""
+        return -(-self.kgp // self.ol)
+
+    @property
+    def code_bits(self) -> int:
+        """Bits beside the weights in a kernel row: 1 for plane groups, unless all that comes is an integer input; sign
+        and shift for planes one after another; on top of these, 1 where a layer may choose OR."""
+        choice = int(self.accumulate == "both")
+        if self.planes:
+            return 0 if self.inlets == ("host",) and not choice else choice + 1
+        return choice + (1 + self.shift_bits if self.shift_bits else 0)
+
+    @property
+    def plane_lanes(self) -> int:
+        """Channels of an integer input in a word: kfp // (planes + 1) beside each other, else kfp."""
+        return self.kfp // (self.planes + 1) if self.planes else self.kfp
+
+    @property
+    def lane_groups(self) -> list[tuple[int, int]]:
+        """(first lane, lanes) of each lane group of a binary PE; one group without planes."""
+        return lane_groups(self.kfp, self.planes)
+
+
+def require(ok: bool, rule: str, value: Any) -> None:
+    """ValueError ``npu: rule, got value`` unless ``ok``."""
+    if not ok:
+        raise ValueError(f"npu: {rule}, got {value}")
+
+
+def check_least(of: object, name: str, least: int) -> None:
+    """ValueError unless the attribute ``name`` is an integer >= ``least``."""
+    value = getattr(of, name)
+    require(isinstance(value, int) and value >= least, f"{name} must be an integer >= {least}", repr(value))
+
+
+def check_power(of: object, name: str) -> None:
+    """ValueError unless the attribute ``name``, an integer, is a power of two >= 2."""
+    value = getattr(of, name)
+    require(value >= 2 and not value & (value - 1), f"{name} must be a power of two >= 2", value)

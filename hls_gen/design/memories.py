@@ -1,0 +1,252 @@
+"""Memories that the stream program fills: which of them an NPU has, how large they are, and what their rows hold.
+
+The hardware makes its memories by this map, the manifest carries it, the compiler fills rows by it, and the driver
+checks packets against it (docs/reference/device.md, "Memories").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .fields import Field, named
+from .widths import (
+    COUNT_BITS,
+    FRAME_BITS,
+    LAYER_BITS,
+    MULTIPLIER_BITS,
+    PLACE_BITS,
+    RECIPROCAL_BITS,
+    SHIFT_BITS,
+    SIDE_BITS,
+    TAIL_BITS,
+    bits_for,
+)
+
+if TYPE_CHECKING:
+    from .npu import Npu
+
+Parts = list[tuple[str, int]]
+"""Parts of a row: name and width of each, low bits first."""
+READ_AT_ONCE = frozenset(
+    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
+)
+"""Memories that are read in the cycle in which the row's number is there, so that they can't be block RAM."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory that LOAD packets fill.
+
+    Attributes
+    ----------
+    name
+        Name, used once in an NPU.
+    id
+        Number by which packets name it, 0..255.
+    depth
+        Rows, >= 1.
+    fields
+        Parts of a row, low bits first, without gaps.
+    """
+
+    name: str
+    id: int
+    depth: int
+    fields: tuple[Field, ...]
+
+    @classmethod
+    def of(cls, name: str, id: int, depth: int, parts: Sequence[tuple[str, int]]) -> "Memory":
+        """The memory whose rows have these parts, (name, width), low bits first."""
+        made, low = [], 0
+        for part, width in parts:
+            made.append(Field(part, low, width))
+            low += width
+        return cls(name, id, depth, tuple(made))
+
+    @property
+    def width(self) -> int:
+        """Bits of a row."""
+        return sum(field.width for field in self.fields)
+
+    @property
+    def widths(self) -> dict[str, int]:
+        """Width of each field by name, low bits first."""
+        return {field.name: field.width for field in self.fields}
+
+    @property
+    def words(self) -> int:
+        """32-bit words that hold a row: ceil(width / 32)."""
+        return -(-self.width // 32)
+
+    def field(self, name: str) -> Field:
+        """Look up a field.
+
+        Parameters
+        ----------
+        name
+            The field's name.
+
+        Returns
+        -------
+        Field
+            The field of that name.
+
+        Raises
+        ------
+        KeyError
+            There is none; the message lists those that there are.
+        """
+        return named(self.fields, name, f"memory {self.name}: field")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data for the manifest."""
+        fields = [[field.name, field.lsb, field.width] for field in self.fields]
+        return {"name": self.name, "id": self.id, "depth": self.depth, "width": self.width, "fields": fields}
+
+
+@lru_cache(maxsize=256)
+def memory_map(npu: "Npu") -> tuple[Memory, ...]:
+    """Every loadable memory of an NPU.
+
+    Parameters
+    ----------
+    npu
+        The NPU.
+
+    Returns
+    -------
+    tuple of Memory
+        By id, which counts from 0: which memories there are depends on engine, pool, binariser and inlets.
+    """
+    rows: list[tuple[str, int, Parts]] = [
+        ("network", 1, _network_row(npu)),
+        ("inputs", npu.layers, _input_row(npu)),
+        ("layers", npu.layers, _layer_row(npu)),
+        ("flags", npu.taps, [*TAP_FLAGS, ("jump", 1)]),
+        ("olds", npu.olds, [("word", bits_for(npu.tuple_words - 1))]),
+        ("jumps", npu.jumps, [("row", npu.row_bits)]),
+        ("kernels", npu.kernel_rows, _kernel_row(npu)),
+        ("results", npu.layers, _result_row(npu)),
+    ]
+    if npu.engine == "binary":
+        rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
+    else:
+        parts = [("bias", npu.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS)]
+        rows.append(("scales", npu.threshold_rows, [(f"{name}_{k}", w) for k in range(npu.ol) for name, w in parts]))
+    if npu.pool:
+        rows += [
+            ("pool_inputs", npu.layers, [("words", bits_for(npu.input_words))]),
+            ("pool_layers", npu.layers, _pool_row(npu)),
+            ("pool_flags", npu.pool_taps, TAP_FLAGS),
+            ("pool_olds", npu.pool_olds, [("word", npu.pool_index_bits)]),
+        ]
+    if npu.binariser_bits:
+        rows.append(("binariser", npu.binariser_rows, [("thresholds", npu.kfp * (npu.binariser_bits + 1))]))
+    if "ring" in npu.inlets:
+        rows.append(("chunks", npu.layers, [("words_minus_1", bits_for(npu.buffer_words - 1))]))
+    if npu.engine == "integer" and npu.pool:
+        rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)]))
+    return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
+
+
+TAP_FLAGS: Parts = [("last", 1), ("new", 1), ("skip", 1)]
+"""Row of a tap in a sequencer's table: last of its window; reads a tuple that arrives; only lets one come by."""
+
+
+def _network_row(npu: "Npu") -> Parts:
+    """The one row that describes the network, and the frame where it enters here, to the loader."""
+    host = "host" in npu.inlets
+    return [
+        *([("frame_words", FRAME_BITS), ("frame_beats", FRAME_BITS)] if host else []),
+        ("last_layer", LAYER_BITS),
+        *([("last_pool_layer", LAYER_BITS)] if npu.pool else []),
+        *([("frame_tail", TAIL_BITS)] if host else []),
+        *([("binariser_last", bits_for(npu.binariser_rows - 1))] if npu.binariser_bits else []),
+        *([("last_chunk", LAYER_BITS)] if "ring" in npu.inlets else []),
+    ]
+
+
+def _input_row(npu: "Npu") -> Parts:
+    """A layer to the side that writes the tuple memory: words of its map, and the inlet by which they come."""
+    return [("words", bits_for(npu.input_words)), *([("source", npu.source_bits)] if npu.source_bits else [])]
+
+
+def _reading_row(npu: "Npu", ring: int, taps: int, olds: int) -> Parts:
+    """What the array's and the pool's sequencer are both told of a layer. ring : bits of a tuple memory's address."""
+    return [
+        ("words_minus_1", ring),
+        *([] if npu.raster else [("hold_tuples", ring + 1)]),
+        ("hold_words", ring + 1),
+        ("direct", 1),
+        ("window_taps_minus_1", bits_for(npu.window_taps - 1)),
+        ("windows_minus_1", bits_for(npu.windows - 1)),
+        ("flags_base", bits_for(taps - 1)),
+        ("old_base", bits_for(olds - 1)),
+    ]
+
+
+def _layer_row(npu: "Npu") -> Parts:
+    """A layer to the array's sequencer."""
+    ring, row, binary = bits_for(npu.tuple_words - 1), npu.row_bits, npu.engine == "binary"
+    parts = [
+        *_reading_row(npu, ring, npu.taps, npu.olds),
+        ("jump_base", bits_for(npu.jumps - 1)),
+        ("start_row", row),
+        ("kernel_base", row),
+        ("group_rows", row),
+        ("groups_minus_1", bits_for(npu.groups - 1)),
+        *([("tap_offset", npu.acc_bits)] if binary else []),
+        *([("inner_groups_minus_1", npu.slot_bits), ("tap_rows_minus_1", row)] if npu.accumulators > 1 else []),
+        *([("kernel_stream", 1)] if npu.stream_weights else []),
+    ]
+    if npu.raster:
+        names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
+        parts += [*_counter_parts(ring), *([("twice", 1)] if binary else []), *((name, row) for name in names)]
+    return parts
+
+
+def _pool_row(npu: "Npu") -> Parts:
+    """A layer to the pool's sequencer, which also knows where its map goes."""
+    ring = npu.pool_index_bits
+    return [
+        *_reading_row(npu, ring, npu.pool_taps, npu.pool_olds),
+        *_target(npu),
+        *([("average", 1)] if npu.engine == "integer" else []),
+        *(_counter_parts(ring) if npu.raster else []),
+    ]
+
+
+def _counter_parts(ring: int) -> Parts:
+    """What counters run by (hls_gen/rtl/sequencer/raster.py, hls_gen/compiler/raster_rows.py)."""
+    made: Parts = [("by_counters", 1), ("x_room_end", SIDE_BITS)]
+    for axis in "xy":
+        made += [(f"{axis}_{what}", PLACE_BITS) for what in ("kernel_minus_1", "stride", "lead", "fresh")]
+        made += [(f"{axis}_room", SIDE_BITS), (f"{axis}_step", ring), (f"{axis}_cross", ring)]
+    return [*made, ("line_words", ring), ("gap_words", ring + 1)]
+
+
+def _kernel_row(npu: "Npu") -> Parts:
+    """Weights of all PEs for a word, and how the word's sums count."""
+    weights = ("weights", npu.kgp * npu.kfp * npu.weight_bits)
+    return [weights, *([("code", npu.code_bits)] if npu.code_bits else [])]
+
+
+def _result_row(npu: "Npu") -> Parts:
+    """A layer to the results unit."""
+    limits = [("double", 1)] if npu.engine == "binary" else [(name, npu.feature_bits) for name in ("low", "high")]
+    return [
+        ("groups_minus_1", bits_for(npu.groups - 1)),
+        ("last_units_minus_1", bits_for(npu.units - 1)),
+        ("windows_minus_1", bits_for(npu.windows - 1)),
+        ("levels_minus_1", bits_for(npu.levels - 1)),
+        ("threshold_base", bits_for(npu.threshold_rows - 1)),
+        *([("raw", 1)] if "host" in npu.outlets else []),
+        *([] if npu.pool else _target(npu)),
+        *limits,
+    ]
+
+
+def _target(npu: "Npu") -> Parts:
+    """The outlet of a layer's map: in the row of the unit that gives it its last form."""
+    return [("target", npu.target_bits)] if npu.target_bits else []

@@ -25,11 +25,11 @@ PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
 TESTS = (
     "driver/test_accelerator.py", "driver/test_accelerator_async.py", "driver/test_overlay.py",
-    "driver/test_frames.py", "driver/test_manifest.py", "driver/test_packets.py", "driver/test_program.py",
-    "driver/test_registers.py", "driver/test_waiting.py", "golden/test_batch_norm.py", "golden/test_conv.py",
-    "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py", "golden/test_network.py",
-    "golden/test_packed.py", "golden/test_packing.py", "golden/test_pool.py", "golden/test_threshold.py",
-    "golden/test_window.py",
+    "driver/test_frames.py", "driver/test_registers.py", "driver/test_waiting.py",
+    "hls_gen/design/test_manifest.py", "hls_gen/design/test_packets.py", "hls_gen/design/test_program.py",
+    "golden/layers/test_batch_norm.py", "golden/layers/test_conv.py", "golden/layers/test_pool.py",
+    "golden/layers/test_threshold.py", "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py",
+    "golden/test_network.py", "golden/test_packing.py", "golden/test_window.py", "golden/kernels/test_packed.py",
 )  # fmt: skip
 
 
@@ -73,7 +73,10 @@ def board(wheel, tmp_path_factory):
 
 
 def test_versions(board, tmp_path):
-    code = "import driver, numpy as n, pynq, sys; print(sys.version_info[:2], n.__version__, pynq.__version__, driver)"
+    code = (
+        "import bitloom.driver as d, numpy as n, pynq, sys; "
+        "print(sys.version_info[:2], n.__version__, pynq.__version__, d)"
+    )
     done = subprocess.run([board, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.startswith("(3, 10) 1.21.6 3.0.1 ")
     assert "site-packages" in done.stdout
@@ -83,8 +86,10 @@ def test_versions(board, tmp_path):
 
 def test_every_module_imports(board, tmp_path):
     code = (
-        "import importlib, pkgutil, golden, driver\n"
-        "for package in (golden, driver):\n"
+        "import importlib, pkgutil\n"
+        "from bitloom import driver, golden\n"
+        "from bitloom.hls_gen import compiler, design\n"
+        "for package in (golden, design, compiler, driver):\n"
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"
     )
@@ -126,7 +131,7 @@ def test_programs_frames_and_golden_give_the_same_bytes(board, tmp_path):
     model = networks.load("digits-cnn")
     made = Manifest.of(size_memories("digits", [model], DIGITS), "0" * 64)
     (tmp_path / "manifest.json").write_text(json.dumps(made.to_dict()))
-    source = ROOT / "overlay" / "networks" / "digits-cnn.npz"
+    source = ROOT / "golden" / "zoo" / "digits-cnn.npz"
     for name, python in (("here", sys.executable), ("board", board)):
         (tmp_path / name).mkdir()
         subprocess.run([python, "-c", COMPILE, str(source), "../manifest.json"], cwd=tmp_path / name, check=True)

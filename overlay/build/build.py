@@ -28,7 +28,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import clear_sources, write_sources
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
@@ -92,7 +92,7 @@ def build(
     models: Sequence[Model],
     *,
     choices: CompileChoices | None = None,
-    target: Target | None = None,
+    target: BoardTarget | None = None,
     command: Sequence[str] = (),
 ) -> Build:
     """Generate a design and compile networks for it.
@@ -124,7 +124,7 @@ def build(
     DesignError
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
-    folder, choices, target = Path(folder), choices or CompileChoices(), target or Target()
+    folder, choices, target = Path(folder), choices or CompileChoices(), target or BoardTarget()
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)

@@ -17,7 +17,7 @@ from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, Reference
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import Board, board
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.study import design_figures as benches
 
 from .old_names import Command
@@ -72,7 +72,7 @@ def build_command(
             found, design = _designed(subject, **options)
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
-            choices=found.choices, target=Target(arch=arch, board=target, clock_mhz=clock_mhz),
+            choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             command=_words(click.get_current_context()),
         )  # fmt: skip
     facts = _facts(subject, design, made, target)

@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import Board
 from .processors import PROCESSORS, Processor
-from .target import Target
+from .target import BoardTarget
 
 DMA_LENGTH_BITS = 26
 """Width of the DMA's LENGTH register: a transfer has fewer than 2^26 bytes."""
@@ -152,16 +152,16 @@ class BlockDesign:
     def from_manifest(
         cls,
         manifest: Mapping[str, Any],
-        target: Target | None = None,
+        target: BoardTarget | None = None,
     ) -> "BlockDesign":
-        """The block design of the device that a manifest describes, on ``target``, by default ``Target()``.
+        """The block design of the device that a manifest describes, on ``target``, by default ``BoardTarget()``.
 
         Raises
         ------
         ValueError
             If the target's parts contradict each other.
         """
-        target = target or Target()
+        target = target or BoardTarget()
         taken = {key: manifest[key] for key in ("name", "vlnv", "digest", "stream_bits", "registers")}
         arch = target.arch or (target.board.arch if target.board else "zynqmp")
         return cls(**taken, arch=arch, clock_mhz=target.clock_mhz, board=target.board)

@@ -6,7 +6,7 @@ from .boards import Board
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class BoardTarget:
     """A board, or a family of boards, with the clock of the device on it.
 
     Attributes

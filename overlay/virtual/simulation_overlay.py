@@ -21,7 +21,7 @@ from typing import Any
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 
 SIMULATION_ONLY = "SIMULATION ONLY"
 """By these words in its header a .bit is known as none for an FPGA."""
@@ -71,7 +71,7 @@ def write_simulation_overlay(
     directory: Path | str,
     manifest: Mapping[str, Any],
     verilog: str,
-    target: Target | None = None,
+    target: BoardTarget | None = None,
 ) -> Path:
     """Write the four files of a simulation overlay. The same content always gets the same names.
 
@@ -82,7 +82,7 @@ def write_simulation_overlay(
     manifest, verilog
         What the generator gave.
     target
-        Where the design shall run, by default ``Target()``.
+        Where the design shall run, by default ``BoardTarget()``.
 
     Returns
     -------

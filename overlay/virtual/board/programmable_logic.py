@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS, BlockDesign
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim import Simulation, SimulationTimeout
 
 from .bus import Bus, Region
@@ -57,7 +57,7 @@ class ProgrammableLogic:
 
     def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
         self.simulation, self.memory = simulation, memory
-        self.design = BlockDesign.from_manifest(manifest, Target(arch=arch))
+        self.design = BlockDesign.from_manifest(manifest, BoardTarget(arch=arch))
         self.dma = AxiDma(simulation, memory)
         self.interrupts = InterruptController(lambda: self.dma.lines | simulation.interrupt << 2)
         cores = {DMA: self.dma, DEVICE: DeviceRegisters(simulation), INTERRUPTS: self.interrupts}

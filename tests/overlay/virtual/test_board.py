@@ -13,7 +13,7 @@ import pytest
 
 pynq = pytest.importorskip("pynq")
 
-from bitloom.overlay.platform.target import Target  # noqa: E402
+from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate, dma  # noqa: E402
 from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
 from bitloom.overlay.virtual.board.memory import Ddr  # noqa: E402
@@ -40,7 +40,7 @@ def bit(tmp_path_factory):
     folder = tmp_path_factory.mktemp("overlays")
 
     def write(arch="zynqmp", stream_bits=32):
-        target = Target(arch=arch)
+        target = BoardTarget(arch=arch)
         return write_simulation_overlay(folder, loop_manifest(stream_bits), loop_verilog(stream_bits), target)
 
     return write

@@ -7,7 +7,7 @@ import pytest
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay, write_simulation_overlay
 from tests.overlay.platform.manifest import loop_manifest
 
@@ -30,7 +30,7 @@ def test_other_content_gets_another_stem(tmp_path):
         write_simulation_overlay(tmp_path, loop_manifest(), VERILOG),
         write_simulation_overlay(tmp_path, loop_manifest(), VERILOG + "// changed\n"),
         write_simulation_overlay(tmp_path, other, VERILOG),
-        write_simulation_overlay(tmp_path, loop_manifest(), VERILOG, Target(arch="zynq")),
+        write_simulation_overlay(tmp_path, loop_manifest(), VERILOG, BoardTarget(arch="zynq")),
     ]
     assert len({path.stem for path in written}) == 4
     hwhs = {path.with_suffix(".hwh").read_text() for path in written}

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import write_sources
 
 from .vivado import Vivado
@@ -71,7 +71,7 @@ def sources(tmp_path: Path) -> Callable[..., Sources]:
 
     def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0) -> Sources:
         made = generated(stream_bits)
-        design = BlockDesign.from_manifest(made.manifest, Target(board=board(name), clock_mhz=clock_mhz))
+        design = BlockDesign.from_manifest(made.manifest, BoardTarget(board=board(name), clock_mhz=clock_mhz))
         program = tmp_path / PROGRAM
         program.write_bytes(b"a compiled network")
         folder = write_sources(tmp_path / "vivado", design, made.manifest, made.modules, [program])

@@ -6,7 +6,7 @@ import pytest
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
-from bitloom.overlay.platform.target import Target
+from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import write_sources
 from bitloom.overlay.platform.vivado.tables import table, word
 from tests.errors import value_error
@@ -88,7 +88,7 @@ def test_a_board_is_needed(sources, tmp_path):
 def test_rules(sources, change, message):
     manifest = sources().manifest
     with value_error(message):
-        BlockDesign.from_manifest(manifest, Target(board=board("kv260"), **change))
+        BlockDesign.from_manifest(manifest, BoardTarget(board=board("kv260"), **change))
 
 
 NASTY = [

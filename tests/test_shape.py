@@ -23,17 +23,11 @@ LONG_FILES: dict[str, int] = {
     "hls_gen/check/scope.py": 320,
     "hls_gen/rtl/sequencer/issuer.py": 313,
 }
-LONG_FUNCTIONS: dict[str, int] = {
-    "hls_gen/rtl/pool/pool_integer.py: pool_unit_integer": 76,
-    "hls_gen/rtl/primitives/ping_pong.py: ping_pong": 61,
-    "hls_gen/rtl/results/results.py: results": 97,
-}
+LONG_FUNCTIONS: dict[str, int] = {}
 MANY_PARAMETERS: dict[str, int] = {
     "hls_gen/compiler/flow/pool.py: pool_issuer": 7,
     "hls_gen/compiler/flow/results.py: results": 7,
     "hls_gen/compiler/sizing.py: size_memories": 10,
-    "hls_gen/rtl/array/accumulator.py: accumulator": 8,
-    "hls_gen/rtl/results/requantise.py: _lane": 7,
 }
 """Exceptions and their size: each may shrink, none may grow, and what keeps to the rule is taken off the list."""
 

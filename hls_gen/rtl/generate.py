@@ -1,7 +1,6 @@
 """From a design to checked Verilog and its manifest."""
 
 import hashlib
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -36,7 +35,7 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     """Verilog and manifest of ``design``; the same text on every run.
 
     The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
-    rules of hls_gen/check.py on the text. The digest is the SHA-256 of the text for simulation with the digest
+    rules of hls_gen.check on the text. The digest is the SHA-256 of the text for simulation with the digest
     registers at 0, whatever the target is: both are the same design to the driver, with the same manifest.
     """
     if target not in BODIES:
@@ -59,7 +58,4 @@ def _check(text: str) -> None:
 @lru_cache(maxsize=8)  # a design is often built more than once: for simulation, for a board, for its area
 def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
     veriloggen.reset()
-    text = top(design, digest, BODIES[target]).m.to_verilog()
-    parts = re.findall(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S)
-    bodies = [m.group(0) for m in re.finditer(r"^module \w+\b.*?^endmodule\n", text, flags=re.M | re.S)]
-    return dict(zip(parts, bodies))
+    return top(design, digest, BODIES[target]).modules()

@@ -1,54 +1,96 @@
-"""Accumulator of a PE: merges a window's terms (spec A2, B11).
+"""Accumulator of a processing element: merges the terms of a window (spec A2, B11).
 
     term --> + or OR <--> register, or one of several in a small memory --> result
 
-One term a cycle; ``first`` begins a result, ``last`` ends it. With one accumulator the result is held in a register of
-its own, and another one may begin at once. With several (``slot`` chooses) a result stays in its place until the
-results unit has read it at ``drain_slot``; a memory with asynchronous reads has no hazard between two beats of the
-same window.
+With one accumulator the result is held in a register of its own, and the next window may begin at once. With several
+(``slot`` chooses) a result stays in its place until the results unit has read it at ``drain_slot``; a memory with
+asynchronous reads has no hazard between two beats of the same window.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, resize
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 
+FEATURES = "features of the beat, one a lane, lane 0 low"
+WEIGHTS = "weights of the beat, one a lane, lane 0 low"
+"""What the ports of every processing element mean."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Ports that say where a beat stands in its window.
+
+    Attributes
+    ----------
+    valid : Signal
+        There is a beat; its term is merged.
+    first : Signal
+        The beat is the window's first: what was accumulated before counts as 0.
+    last : Signal or None
+        The beat is the window's last: its total is the result. None with several accumulators, where a total is read
+        in its place.
+    """
+
+    valid: Signal
+    first: Signal
+    last: Signal | None
+
+    @classmethod
+    def ports(cls, b: Block, npu: Npu) -> "Window":
+        """Input ports ``valid``, ``first`` and, with one accumulator, ``last`` of the processing element ``b``."""
+        return cls(
+            b.input("valid", means="there is a beat, whose features came so many cycles ago that its term is made now"),
+            b.input("first", means="that beat is the first of its window"),
+            b.input("last", means="that beat is the last of its window") if npu.accumulators == 1 else None,
+        )
+
 
 def accumulator(
-    b: Block,
-    library: Library,
-    npu: Npu,
-    merge: Callable[[Signal], Signal],
-    valid: Signal,
-    first: Signal,
-    last: Signal | None,
-    w: int | None = None,
+    b: Block, library: Library, npu: Npu, merge: Callable[[Signal], Signal], window: Window, w: int | None = None
 ) -> None:
-    """The accumulator inside the PE ``b``; makes the port ``result``.
+    """The accumulator inside a processing element.
 
-    merge : what was accumulated (0 in the first beat) -> with the beat's term.  w : its width, acc_bits by default.
+    Parameters
+    ----------
+    b : Block
+        The processing element; it gets the port ``result``, and with several accumulators ``slot`` and
+        ``drain_slot``.
+    library : Library
+        Where memories come from.
+    npu : Npu
+        How many accumulators there are, and how wide the result is.
+    merge : function
+        What was accumulated (0 in the first beat) -> the same with the beat's term.
+    window : Window
+        Where the beat stands.
+    w : int or None
+        Bits that are accumulated; None: as many as the result has.
     """
     acc = npu.acc_bits
     w = acc if w is None else w
-    if last is not None:
-        held = b.output_reg("result", acc, init=None) if w == acc else b.reg("held", w, init=None)
+    said = "sum of the window"
+    if window.last is not None:
+        held = b.output_reg("result", acc, init=None, means=said) if w == acc else b.reg("held", w, init=None)
         total = b.reg("total", w, init=None)
-        base = b.wire("base", w, choose(first, 0, total, w))
+        base = b.wire("base", w, choose(window.first, 0, total, w))
         total_next = b.wire("total_next", w, merge(base))
-        b.on(valid, (total, total_next))
-        b.on(valid & last, (held, total_next))
+        b.on(window.valid, (total, total_next))
+        b.on(window.valid & window.last, (held, total_next))  # apart from total: the next window may begin
         if w != acc:
-            b.output("result", acc, resize(held, acc))
+            b.output("result", acc, resize(held, acc), means=said)
         return
-    slot, drain = b.input("slot", npu.slot_bits), b.input("drain_slot", npu.slot_bits)
-    total, result = b.wire("total", w), b.output("result", acc)
-    base = b.wire("base", w, choose(first, 0, total, w))
+    slot = b.input("slot", npu.slot_bits, means="accumulator of the beat")
+    drain = b.input("drain_slot", npu.slot_bits, means="accumulator that the results unit reads")
+    total, result = b.wire("total", w), b.output("result", acc, means="contents of accumulator drain_slot")
+    base = b.wire("base", w, choose(window.first, 0, total, w))
     total_next = b.wire("total_next", w, merge(base))
     store = library.get(ram, w, npu.accumulators, latency=0)
-    ports = {"write": valid, "write_row": slot, "write_data": total_next}
+    ports = {"write": window.valid, "write_row": slot, "write_data": total_next}
     held = result if w == acc else b.wire("held", w)
     b.instance(store, "sums", **ports, read_row=slot, read_data=total)
-    b.instance(store, "sums_out", **ports, read_row=drain, read_data=held)
+    b.instance(store, "sums_out", **ports, read_row=drain, read_data=held)  # two reads in a cycle: two memories
     if w != acc:
         result.assign(resize(held, acc))

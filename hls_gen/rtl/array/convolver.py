@@ -1,11 +1,10 @@
-"""Convolver: KGP PEs on the same features, each with the weights of its own kernel (spec B10, B11).
+"""Convolver: KGP processing elements on the same features, each with the weights of its own kernel (spec B10, B11).
 
     beat (first, last, kernel row) --> kernel memories a|b --> KGP x PE --> results[KGP x acc_bits]
     feature word, a cycle later -----------------------------^
 
-One beat a cycle, no stall inside. ``result_valid`` comes ``timing.array_latency`` cycles after the last beat of a
-window; the results then hold until those of the next window. Kernel memory a is the lower half of the rows, b the
-upper one.
+Nothing stalls inside. ``result_valid`` says that the results of a window are there; they hold until those of the next
+window. Kernel memory a is the lower half of the rows, b the upper one.
 """
 
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .pe import pe
 from .pe_collect import pe_collect
@@ -24,9 +24,18 @@ from .pe_or import pe_or
 
 
 def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:
-    """The PE of ``npu``, its latency from features to result, and the cycles from features to ``valid`` and ``first``.
+    """Which processing element an NPU has, and when its inputs and its result are due.
 
-    ``last`` and ``code`` come one cycle before the result.
+    Parameters
+    ----------
+    npu : Npu
+        The NPU whose array it is part of.
+
+    Returns
+    -------
+    tuple
+        The function that makes it; its latency in cycles from features to result; and the cycles from features to
+        ``valid`` and ``first``. ``last`` and ``code`` are due one cycle before the result.
     """
     latency = timing.pe_latency(npu)
     if npu.collect:
@@ -36,7 +45,28 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
 
 
 def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: int | None = None) -> list[Signal]:
-    """[signal, signal one cycle later, ...]: ``cycles`` registers."""
+    """A signal and what it was in the cycles before.
+
+    Parameters
+    ----------
+    b : Block
+        Module that the registers become part of.
+    signal : Signal
+        What is delayed, ``w`` bits wide.
+    name : str
+        The registers are called ``<name>_1``, ``<name>_2`` and so on.
+    cycles : int
+        Number of registers.
+    w : int
+        Bits of the signal.
+    init : int or None
+        What reset sets the registers to; None: no reset.
+
+    Returns
+    -------
+    list of Signal
+        The signal, then the registers: item k is k cycles late.
+    """
     line = [signal]
     for k in range(1, cycles + 1):
         step = b.reg(f"{name}_{k}", w, init=init)
@@ -46,59 +76,86 @@ def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: 
 
 
 def convolver(library: Library, npu: Npu) -> Block:
-    """The PE array of ``npu`` with its kernel memory."""
-    b = Block(library.name("convolver", npu))
+    """The array of processing elements with its kernel memory.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU whose array it is.
+
+    Returns
+    -------
+    Block
+        Module ``convolver``.
+    """
+    make, latency, begins = processing_element(npu)
+    at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
+    header = Header(
+        __doc__,
+        rate="one beat a cycle",
+        latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
+        parameters={name: getattr(npu, name) for name in ("kfp", "kgp", "acc_bits", "accumulators")},
+    )
+    b = Block(library.name("convolver", npu), header)
     memory = npu.memory("kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
-    beat, first, last = b.input("beat"), b.input("first"), b.input("last")
-    row = b.input("kernel_row", npu.row_bits)
-    binary = npu.engine == "binary"
-    offset = b.input("offset", npu.acc_bits) if binary else None
-    features = b.input("features", npu.word_bits)
-    result_valid = b.output("result_valid")
-    result_offset = b.output("result_offset", npu.acc_bits) if binary else None
-    results = b.output("results", npu.kgp * npu.acc_bits)
-    several = npu.accumulators > 1
-    slot, drain = (b.input(n, npu.slot_bits) if several else None for n in ("slot", "drain_slot"))
+    beat = b.input("beat", means="there is a beat")
+    first = b.input("first", means="the beat is the first of its window")
+    last = b.input("last", means="the beat is the last of its window")
+    row = b.input("kernel_row", npu.row_bits, means="row of the kernel memory with the beat's weights")
+    binary, several = npu.engine == "binary", npu.accumulators > 1
+    offset = b.input("offset", npu.acc_bits, means="what is taken from the window's sums later") if binary else None
+    features = b.input("features", npu.word_bits, means="features of the beat of the cycle before, lane 0 low")
+    result_valid = b.output("result_valid", means="the results of a window are there, from this cycle on")
+    result_offset = b.output("result_offset", npu.acc_bits, means="offset of that window") if binary else None
+    results = b.output("results", npu.kgp * npu.acc_bits, means="results of that window, kernel 0 low")
+    slot = b.input("slot", npu.slot_bits, means="accumulator of the beat") if several else None
+    drain = b.input("drain_slot", npu.slot_bits, means="accumulator whose results are read") if several else None
 
     # # #
 
     part = library.loadable(b, memory, bus, row, read=beat, style=npu.kernel_ram)
-    make, latency, begins = processing_element(npu)
-    at_total, at_begin = timing.ARRAY_READ + latency - 1, timing.ARRAY_READ + begins
-    valid_line = delayed(b, beat, "beat", at_begin, init=0)
-    first_line = delayed(b, first, "first", at_begin)
+    valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
+    first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
-    slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain} if several else {}
+    window = {"valid": valid_line[-1], "first": first_line[-1]}
+    slots = {}
+    if several:
+        slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain}
+    else:
+        window["last"] = last_line[at_total]
     if result_offset is not None:
         late_offset = delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]
-        if several:
-            store = library.get(ram, npu.acc_bits, npu.accumulators, latency=0)
-            ports = {"write": last_line[at_total], "write_row": slots["slot"], "write_data": late_offset}
-            b.instance(store, "offsets", **ports, read_row=drain, read_data=result_offset)
-        else:
-            held_offset = b.reg("held_offset", npu.acc_bits, init=None)
-            b.on(last_line[at_total], (held_offset, late_offset))
-            result_offset.assign(held_offset)
-    code = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1] if npu.code_bits else None
-    block = library.get(make, library, npu)
-    width = npu.kfp * npu.weight_bits
-    outputs = []
-    for k in range(npu.kgp):
-        out = b.wire(f"result_{k}", npu.acc_bits)
-        ports = {
-            "features": features,
-            "weights": bits(part["weights"], k * width, width),
-            "valid": valid_line[-1],
-            "first": first_line[-1],
-            **({} if several else {"last": last_line[at_total]}),
-            "result": out,
-            **slots,
-        }
-        if code is not None:
-            ports["code"] = code
-        b.instance(block, f"pe_{k}", **ports)
-        outputs.append(out)
-    results.assign(Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0])
+        result_offset.assign(_kept_offset(b, library, npu, last_line[at_total], late_offset, slots))
+    if npu.code_bits:
+        window["code"] = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1]
+    window |= {"features": features, **slots}
+    results.assign(_elements(b, library.get(make, library, npu), npu, part["weights"], window))
     result_valid.assign(last_line[-1])
     return b
+
+
+def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:
+    """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
+    outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
+    w = npu.kfp * npu.weight_bits
+    for k, out in enumerate(outputs):
+        b.instance(block, f"pe_{k}", weights=bits(weights, k * w, w), result=out, **shared)
+    return Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0]
+
+
+def _kept_offset(
+    b: Block, library: Library, npu: Npu, ends: Signal, offset: Signal, slots: dict[str, Signal]
+) -> Signal:
+    """The offset of a window, as long as its results are kept: in a register, or in a place for each accumulator."""
+    if not slots:
+        held_offset = b.reg("held_offset", npu.acc_bits, init=None)
+        b.on(ends, (held_offset, offset))
+        return held_offset
+    kept = b.wire("kept_offset", npu.acc_bits)
+    store = library.get(ram, npu.acc_bits, npu.accumulators, latency=0)
+    ports = {"write": ends, "write_row": slots["slot"], "write_data": offset}
+    b.instance(store, "offsets", **ports, read_row=slots["drain_slot"], read_data=kept)
+    return kept

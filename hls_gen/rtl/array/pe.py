@@ -1,23 +1,31 @@
-"""Processing element: KFP products a cycle, summed, accumulated over a window.  Golden twins: golden/layers/conv.py,
-golden/layers/accumulate.py.
+"""Processing element: KFP products a cycle, summed, accumulated over a window.
+
+Golden twins: golden/layers/conv.py, golden/layers/accumulate.py.
 
     features[kfp] -+
                    XNOR --> popcount, by lane group with planes --> register --> weigh --> accumulator --> result
     weights[kfp] --+
 
-One beat a cycle. Latency 3 cycles (4 above 64 lanes) from features to ``result``, which holds from the ``last`` beat
-of a window to that of the next. ``first`` and ``last`` come with the beat, delayed by the convolver; so does
-``code``.
+A product of two bits is their XNOR, so the sum of a beat's products is the number of lanes that match. ``result``
+holds from the last beat of a window to that of the next. The convolver delays ``valid``, ``first``, ``last`` and
+``code`` so that they come with the beat's count.
 
-Groups (``planes`` = P > 0): lane group g holds bit plane g of an integer input; where ``code`` is 1, its count has
-weight 2^g, the last one -2^(P-1); group 0 also takes the constant lanes, the last group what is left over. Where
-``code`` is 0 every lane has weight 1; an NPU that nothing but frames enter has no ``code``, it is 1 (Npu.code_bits).
-One tree adds all groups up (popcount_planes.py). Without groups ``code`` is (shift, sign): the count of the whole word
-is shifted and, with sign 1, subtracted.
+With bit planes (P = planes > 0) lane group g holds bit plane g of an integer input. Where ``code`` is 1, the matches
+of group g have weight 2^g, those of the last group -2^(P-1); group 0 also takes the constant lanes, the last group
+what is left over. Where ``code`` is 0 every lane has weight 1. An NPU that nothing but frames enter has no ``code``
+and weighs always.
 
-Where the NPU accumulates ``both`` ways, the top bit of ``code`` chooses OR: a beat with any match makes the total 1;
-the other bits of ``code`` are 0. One adder serves both. (An NPU that knows only OR has pe_or.py; one that collects a
-window's products first, pe_collect.py.)
+Without bit planes the low bits of ``code`` are a shift and, above it, a sign: the count of the whole word is shifted
+left and, with sign 1, subtracted.
+
+In an NPU that accumulates in both ways the top bit of ``code`` chooses OR: a beat with any match makes the total 1,
+and the other bits of ``code`` are 0. One adder serves both ways.
+
+See Also
+--------
+popcount_planes.py : the one tree that adds all lane groups up.
+pe_or.py : for an NPU that knows only OR.
+pe_collect.py : for an NPU that collects a window's products first.
 """
 
 from collections.abc import Callable
@@ -40,20 +48,39 @@ from bitloom.hls_gen.rtl.primitives.block import (
     width,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import accumulator
+from .accumulator import FEATURES, WEIGHTS, Window, accumulator
 from .popcount import popcount
 from .popcount_planes import popcount_planes, times, weighted_bits
 
 
 def pe(library: Library, npu: Npu) -> Block:
-    """Processing element of ``npu``."""
+    """Processing element of a binary NPU.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU whose array it is part of.
+
+    Returns
+    -------
+    Block
+        Module ``pe_<kfp>`` or ``pe_both_<kfp>``.
+    """
     both = npu.accumulate == "both"
-    b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), reset=False)
-    features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
-    valid, first = b.input("valid"), b.input("first")
-    last = b.input("last") if npu.accumulators == 1 else None
-    code = b.input("code", npu.code_bits) if npu.code_bits else None
+    header = Header(
+        __doc__,
+        rate="one beat a cycle",
+        latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
+        parameters={name: getattr(npu, name) for name in ("kfp", "planes", "shift_bits", "acc_bits", "accumulators")},
+    )
+    b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), header, reset=False)
+    features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
+    window = Window.ports(b, npu)
+    code = b.input("code", npu.code_bits, means="how the beat's matches are weighed") if npu.code_bits else None
 
     # # #
 
@@ -70,7 +97,7 @@ def pe(library: Library, npu: Npu) -> Block:
         merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
     else:
         merge = lambda base: _sum(b, npu, term, base, carry)  # noqa: E731
-    accumulator(b, library, npu, merge, valid, first, last)
+    accumulator(b, library, npu, merge, window)
     return b
 
 

@@ -1,11 +1,12 @@
-"""Integer processing element: KFP products a cycle, summed, accumulated over a window (spec B11).  Golden twin:
-golden/layers/conv.py.
+"""Integer processing element: KFP products a cycle, summed, accumulated over a window (spec B11).
+
+Golden twin: golden/layers/conv.py.
 
     features[kfp x feature_bits] --> operands --> products --> sums of 4, in stages --> accumulator --> result
     weights[kfp x weight_bits]  ---^
 
-One beat a cycle. Latency 3 cycles and one for each stage of sums (operands and products are registers, as DSP blocks
-have them); ``result`` holds from the ``last`` beat of a window to that of the next.
+Features and weights are two's complement. Operands and products are registers, as DSP blocks have them, and so is each
+stage of sums. ``result`` holds from the last beat of a window to that of the next.
 """
 
 from functools import reduce
@@ -14,25 +15,44 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, product, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import accumulator
+from .accumulator import FEATURES, WEIGHTS, Window, accumulator
 
 
 def pe_integer(library: Library, npu: Npu) -> Block:
-    """Integer processing element of ``npu``."""
-    b = Block(library.name(f"pe_integer_{npu.kfp}", npu), reset=False)
-    features, weights = b.input("features", npu.word_bits), b.input("weights", npu.kfp * npu.weight_bits)
-    valid, first = b.input("valid"), b.input("first")
-    last = b.input("last") if npu.accumulators == 1 else None
+    """Integer processing element.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU whose array it is part of.
+
+    Returns
+    -------
+    Block
+        Module ``pe_integer_<kfp>``.
+    """
+    sizes = ("kfp", "feature_bits", "weight_bits", "acc_bits", "accumulators")
+    header = Header(
+        __doc__,
+        rate="one beat a cycle",
+        latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
+        parameters={name: getattr(npu, name) for name in sizes},
+    )
+    b = Block(library.name(f"pe_integer_{npu.kfp}", npu), header, reset=False)
+    features = b.input("features", npu.word_bits, means=FEATURES)
+    weights = b.input("weights", npu.kfp * npu.weight_bits, means=WEIGHTS)
+    window = Window.ports(b, npu)
 
     # # #
 
     terms: list[Signal] = []
     for k in range(npu.kfp):
-        feature, weight = (
-            b.reg(f"feature_{k}", npu.feature_bits, init=None),
-            b.reg(f"weight_{k}", npu.weight_bits, init=None),
-        )
+        feature = b.reg(f"feature_{k}", npu.feature_bits, init=None)
+        weight = b.reg(f"weight_{k}", npu.weight_bits, init=None)
         b.on(
             None,
             (feature, bits(features, k * npu.feature_bits, npu.feature_bits)),
@@ -49,5 +69,5 @@ def pe_integer(library: Library, npu: Npu) -> Block:
             b.on(None, (part, reduce(lambda a, c: a + c, wide)))
             sums.append(part)
         terms = sums
-    accumulator(b, library, npu, lambda base: terms[0] + base, valid, first, last)
+    accumulator(b, library, npu, lambda base: terms[0] + base, window)
     return b

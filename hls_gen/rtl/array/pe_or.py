@@ -1,31 +1,51 @@
-"""Processing element that knows only OR: one bit says whether any product of the window is 1 (spec A2).  Golden twin:
-golden/layers/accumulate.py, kind "or".
+"""Processing element that knows only OR: one bit says whether any product of the window is 1 (spec A2).
+
+Golden twin: golden/layers/accumulate.py, "or".
 
     features[kfp] -+
                    XNOR, OR of each three lanes --> register --> OR --> OR <--> register --> result
     weights[kfp] --+
 
-One beat a cycle. Latency 2 cycles from features to ``result``, which holds from the ``last`` beat of a window to that
-of the next. ``first`` and ``last`` come with the beat, delayed by the convolver. Three products and their OR are one
-LUT of six inputs.
+``result`` holds from the last beat of a window to that of the next. The convolver delays ``valid``, ``first`` and
+``last`` so that they come with the beat's term. Three products and their OR are one LUT of six inputs.
 """
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import accumulator
+from .accumulator import FEATURES, WEIGHTS, Window, accumulator
 
 LANES = 3
 """Lanes of one register."""
 
 
 def pe_or(library: Library, npu: Npu) -> Block:
-    """Processing element of ``npu``."""
-    b = Block(library.name(f"pe_or_{npu.kfp}", npu), reset=False)
-    features, weights = b.input("features", npu.kfp), b.input("weights", npu.kfp)
-    valid, first = b.input("valid"), b.input("first")
-    last = b.input("last") if npu.accumulators == 1 else None
+    """Processing element that ORs the products of a window.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU whose array it is part of.
+
+    Returns
+    -------
+    Block
+        Module ``pe_or_<kfp>``.
+    """
+    header = Header(
+        __doc__,
+        rate="one beat a cycle",
+        latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
+        parameters={"kfp": npu.kfp, "accumulators": npu.accumulators},
+    )
+    b = Block(library.name(f"pe_or_{npu.kfp}", npu), header, reset=False)
+    features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
+    window = Window.ports(b, npu)
 
     # # #
 
@@ -36,5 +56,5 @@ def pe_or(library: Library, npu: Npu) -> Block:
         some = nonzero(bits(match, start, min(LANES, npu.kfp - start)))
         b.on(None, (found if len(starts) == 1 else found[k], some))
     term = b.wire("any", 1, nonzero(found))
-    accumulator(b, library, npu, lambda base: term | base, valid, first, last, w=1)
+    accumulator(b, library, npu, lambda base: term | base, window, w=1)
     return b

@@ -4,8 +4,9 @@
                      XNOR --> register --> count[bits_for(lanes)]
     weights[lanes] --+
 
-One word a cycle, latency 1 cycle. Two bodies behind the same ports and the same module name, so that one file stands
-for the other:
+Notes
+-----
+Two bodies behind the same ports and the same module name, so that one file stands for the other:
 
 ``countones``   for simulation: a register of ``lanes`` matches, then ``$countones``, the fastest under Verilator
                 (docs/decisions/0002).
@@ -36,6 +37,7 @@ from veriloggen import SystemTask
 
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .carry_save import Columns, add, compress, matches_by_threes
 
@@ -43,10 +45,31 @@ Body = Literal["countones", "carry_save"]
 
 
 def popcount(lanes: int, body: Body = "countones") -> Block:
-    """Number of lanes in which ``features`` and ``weights`` are equal, a cycle later."""
-    b = Block(f"popcount_{lanes}", reset=False)
-    features, weights = b.input("features", lanes), b.input("weights", lanes)
-    count = b.output("count", bits_for(lanes))
+    """Number of lanes in which ``features`` and ``weights`` are equal, a cycle later.
+
+    Parameters
+    ----------
+    lanes : int
+        Bits of a word.
+    body : str
+        "countones" for simulation, "carry_save" for synthesis.
+
+    Returns
+    -------
+    Block
+        Module ``popcount_<lanes>``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such body.
+    """
+    latency = "1 cycle from features and weights to count"
+    header = Header(__doc__, rate="one word a cycle", latency=latency, parameters={"lanes": lanes})
+    b = Block(f"popcount_{lanes}", header, reset=False)
+    features = b.input("features", lanes, means="one bit a lane, lane 0 low")
+    weights = b.input("weights", lanes, means="one bit a lane, lane 0 low")
+    count = b.output("count", bits_for(lanes), means="lanes in which the two were equal, a cycle ago")
 
     # # #
 

@@ -4,8 +4,11 @@
                      XNOR --> register +--> plain: all lanes alike, where there is such a port
     weights[lanes] --+                 +--> rest: whether lane 0 matches, which neither sum has
 
-One word a cycle, latency 1 cycle, ``stages`` with wide groups. ``rest`` is for the accumulator's carry in, where a
-bit costs nothing. Lane groups: ``lane_groups``. Two bodies behind the same ports and the same module name, as in
+``rest`` is for the accumulator's carry in, where a bit costs nothing.
+
+Notes
+-----
+``lane_groups`` says which lanes a group has. Two bodies behind the same ports and the same module name, as in
 popcount.py:
 
 ``countones``   for simulation: a register of ``lanes`` matches, ``$countones`` of each group, shifted and added.
@@ -34,6 +37,7 @@ from bitloom.hls_gen.design.lanes import lane_groups
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, resize
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .carry_save import Bit, Columns, add, compress, matches_by_threes
 from .popcount import Body
@@ -52,13 +56,41 @@ def weighted_bits(lanes: int, planes: int) -> int:
 
 
 def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body = "countones") -> Block:
-    """Weighted number of matches in ``width`` bits, at most weighted_bits, and with ``plain`` their plain number."""
-    b = Block(f"popcount_planes_{lanes}_{planes}_{width}{'_plain' * plain}", reset=False)
-    features, weights = b.input("features", lanes), b.input("weights", lanes)
-    out = {"weighted": b.output("weighted", width)}
+    """Weighted number of matches, and their plain number.
+
+    Parameters
+    ----------
+    lanes : int
+        Bits of a word.
+    planes : int
+        Lane groups, one a bit plane.
+    width : int
+        Bits of ``weighted``, at most `weighted_bits`.
+    plain : bool
+        Whether there is a port ``plain``.
+    body : str
+        "countones" for simulation, "carry_save" for synthesis.
+
+    Returns
+    -------
+    Block
+        Module ``popcount_planes_<lanes>_<planes>_<width>``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such body.
+    """
+    late = stages(lanes, planes)
+    latency = f"{late} cycle{'s' * (late > 1)} from features and weights to the sums"
+    header = Header(__doc__, rate="one word a cycle", latency=latency, parameters={"lanes": lanes, "planes": planes})
+    b = Block(f"popcount_planes_{lanes}_{planes}_{width}{'_plain' * plain}", header, reset=False)
+    features = b.input("features", lanes, means="one bit a lane, lane 0 low")
+    weights = b.input("weights", lanes, means="one bit a lane, lane 0 low")
+    out = {"weighted": b.output("weighted", width, means="matches, each with the weight of its plane; without lane 0")}
     if plain:
-        out["plain"] = b.output("plain", bits_for(lanes - 1))
-    rest = b.output("rest")
+        out["plain"] = b.output("plain", bits_for(lanes - 1), means="matches, each with weight 1; without lane 0")
+    rest = b.output("rest", means="lane 0 matches")
 
     # # #
 

@@ -4,27 +4,49 @@
 
 quotient = floor((2 |sum| + count) / (2 count)) with the sign of the sum. The reciprocal is ceil(2^23 / (2 count)),
 from a memory that the program fills; exact, since the numerator n and divisor d = 2 count obey n (d - 1) < 2^23 for
-counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). One quotient a cycle, latency 4 cycles, no stall
-inside.
+counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). Nothing stalls inside.
 """
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, const, product, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, product, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 POWER = RECIPROCAL_BITS
+"""The reciprocal is that of the divisor times 2^POWER."""
 
 
 def divide(library: Library, npu: Npu) -> Block:
-    """Divider of one lane; with ``average`` 0 the sum's low bits come out as they are."""
-    b = Block(library.name("divide", npu), reset=False)
+    """Divider of one lane.
+
+    Parameters
+    ----------
+    library : Library
+        Gives the module its name.
+    npu : Npu
+        The NPU whose pool unit it is part of.
+
+    Returns
+    -------
+    Block
+        Module ``divide``.
+    """
     w, out = npu.pool_sum_bits, npu.feature_bits
-    inputs = (("sum", w), ("count", COUNT_BITS), ("average", 1), ("reciprocal", RECIPROCAL_BITS))
-    given = {name: (b.input(name, bit_count), bit_count) for name, bit_count in inputs}
-    quotient = b.output_reg("quotient", out, init=None)
+    latency = f"{timing.DIVIDE_LATENCY} cycles from sum to quotient"
+    header = Header(__doc__, rate="one quotient a cycle", latency=latency, parameters={"feature_bits": out})
+    b = Block(library.name("divide", npu), header, reset=False)
+    inputs = (
+        ("sum", w, "sum of the features, two's complement"),
+        ("count", COUNT_BITS, "number of features"),
+        ("average", 1, "1: divide; 0: quotient is the low bits of sum"),
+        ("reciprocal", RECIPROCAL_BITS, "what belongs to count"),
+    )
+    given = {name: (b.input(name, bit_count, means), bit_count) for name, bit_count, means in inputs}
+    quotient = b.output_reg("quotient", out, init=None, means="sum divided by count, two's complement")
 
     # # #
 
@@ -46,18 +68,18 @@ def divide(library: Library, npu: Npu) -> Block:
     )
     wide = w + 1 + RECIPROCAL_BITS
     made = b.reg("made", wide + 2, init=None)
-    late_negative, late_plain = b.reg("late_negative", init=None), b.reg("late_plain", out, init=None)
-    late_divided = b.reg("late_divided", init=None)
-    b.on(
-        None,
-        (made, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))),
-        (late_negative, negative),
-        (late_plain, plain),
-        (late_divided, divided),
-    )
+    b.on(None, (made, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))))  # both are positive
+    late_negative, late_plain, late_divided = (_late(b, signal) for signal in (negative, plain, divided))
     magnitude = b.wire("magnitude", out, bits(made, POWER, out))
     b.wire("fraction_unused", POWER, bits(made, 0, POWER))
     b.wire("above_unused", wide + 2 - POWER - out, bits(made, POWER + out, wide + 2 - POWER - out))
     signed = b.wire("signed_quotient", out, choose(late_negative, ~magnitude + const(1, out), magnitude, out))
     b.on(None, (quotient, choose(late_divided, signed, late_plain, out)))
     return b
+
+
+def _late(b: Block, signal: Signal) -> Signal:
+    """A register that is a cycle behind ``signal``."""
+    late = b.reg(f"late_{signal.name}", width(signal), init=None)
+    b.on(None, (late, signal))
+    return late

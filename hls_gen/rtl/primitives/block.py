@@ -4,14 +4,21 @@ Verilator's -Wall wants every operand as wide as its result; the helpers below s
 modules say what they mean. Numbers are unsigned or two's complement by use; no signal is declared signed.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
 from veriloggen.core import vtypes as vt
 
-Signal = Any  # a Veriloggen expression
+from .port_names import meaning_of
+from .text import Header, broken_lines, header_lines
 
+Signal = Any  # a Veriloggen expression
+_ONE_BIT = (
+    *(vt.LessThan, vt.GreaterThan, vt.LessEq, vt.GreaterEq, vt.Eq, vt.NotEq),
+    *(vt.Land, vt.Lor, vt.Ulnot, vt.Uand, vt.Uor, vt.Uxor),
+)
 
 
 def const(value: int, width: int) -> Signal:
@@ -35,23 +42,7 @@ def width(e: Signal) -> int:
         return width(e.var) * int(e.times)
     if isinstance(e, vt.Cond):
         return max(width(e.true_value), width(e.false_value))
-    if isinstance(
-        e,
-        (
-            vt.LessThan,
-            vt.GreaterThan,
-            vt.LessEq,
-            vt.GreaterEq,
-            vt.Eq,
-            vt.NotEq,
-            vt.Land,
-            vt.Lor,
-            vt.Ulnot,
-            vt.Uand,
-            vt.Uor,
-            vt.Uxor,
-        ),
-    ):
+    if isinstance(e, _ONE_BIT):
         return 1
     if isinstance(e, vt._UnaryOperator):
         return width(e.right)
@@ -153,29 +144,70 @@ def signed_at_least(a: Signal, b: Signal, flip: Callable[[Signal], Signal] | Non
 
 
 class Block:
-    """One Verilog module under construction, with ``clk``, synchronous ``rst`` and one group of registers.
+    """One Verilog module under construction, with ``clk``, synchronous ``rst`` and its registers.
 
-    Registers made with an ``init`` are reset to it; those made with ``init=None`` carry data that is never looked at
-    before it is written, and have no reset. ``clocked=False`` makes a combinational block without clk and rst,
-    ``reset=False`` one without rst.
+    Registers made with an ``init`` are control registers: reset sets them to it. Registers made with ``init=None``
+    carry data that nobody looks at before it is written; they stand in an always block of their own, without reset, so
+    that reset is no part of their clock enable.
+
+    Parameters
+    ----------
+    name
+        Name of the module.
+    header
+        What the comment at the module's beginning says; without it there is none (modules of test benches).
+    clocked
+        False: a combinational module without ``clk`` and ``rst``.
+    reset
+        False: a module without ``rst``, all of whose registers are made with ``init=None``.
+
+    Attributes
+    ----------
+    m
+        The Veriloggen module.
+    clk, rst
+        Clock and reset, None where the module has none.
     """
 
-    def __init__(self, name: str, *, clocked: bool = True, reset: bool = True):
-        self.m = Module(name)
-        self.clk = self.m.Input("clk") if clocked else None
-        self.rst = self.m.Input("rst") if clocked and reset else None
-        self._seq = Seq(self.m, "registers", self.clk, self.rst) if clocked else None
+    def __init__(self, name: str, header: Header | None = None, *, clocked: bool = True, reset: bool = True):
+        self.m, self.header = Module(name), header
+        self.meanings: dict[str, str] = {}
+        self.clk = self.input("clk") if clocked else None
+        self.rst = self.input("rst") if clocked and reset else None
+        self._control = Seq(self.m, "control", self.clk, self.rst, nohook=True) if clocked else None
+        self._data = Seq(self.m, "data", self.clk, nohook=True) if clocked else None
+        self._localparams: dict[str, Signal] = {}
+        self.m.block = self
+        self.m.add_hook(self._make_registers)
 
-    def input(self, name: str, w: int = 1) -> Signal:
-        """Input port."""
+    def _make_registers(self) -> None:
+        """The two always blocks, once everything else is in the module."""
+        for title, group in (("Control registers, with reset.", self._control), ("Data registers.", self._data)):
+            if group is not None and group.body:
+                self.comment(title)
+                group.make_always()
+
+    def input(self, name: str, w: int = 1, means: str = "") -> Signal:
+        """Input port of ``w`` bits; ``means`` says in the header what it is."""
+        self._explain(name, means)
         return self.m.Input(name, None if w == 1 else w)
 
-    def output(self, name: str, w: int = 1, value: Signal | None = None) -> Signal:
-        """Output port, a wire."""
+    def output(self, name: str, w: int = 1, value: Signal | None = None, means: str = "") -> Signal:
+        """Output port of ``w`` bits, a wire; ``means`` says in the header what it is."""
+        self._explain(name, means)
         port = self.m.Output(name, None if w == 1 else w)
         if value is not None:
             port.assign(value)
         return port
+
+    def output_reg(self, name: str, w: int = 1, init: int | None = 0, means: str = "") -> Signal:
+        """Output port that is a register, see ``reg``; ``means`` says in the header what it is."""
+        self._explain(name, means)
+        return self.m.OutputReg(name, None if w == 1 else w, initval=self._initial(name, w, init))
+
+    def _explain(self, port: str, means: str) -> None:
+        """Keep what ``port`` means."""
+        self.meanings[port] = means or meaning_of(port)
 
     def wire(self, name: str, w: int = 1, value: Signal | int | None = None) -> Signal:
         """Named wire; ``value`` of at most w bits."""
@@ -185,24 +217,49 @@ class Block:
         return wire
 
     def reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
-        """Register."""
-        if init is None:
-            return self.m.Reg(name, None if w == 1 else w)
-        return self.m.Reg(name, None if w == 1 else w, initval=const(init, w))
+        """Register that reset sets to ``init``; None: one for data, without reset."""
+        return self.m.Reg(name, None if w == 1 else w, initval=self._initial(name, w, init))
 
-    def output_reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
-        """Output port that is a register."""
+    def _initial(self, name: str, w: int, init: int | None) -> Signal | None:
+        """The constant that reset gives to a register, None for data."""
         if init is None:
-            return self.m.OutputReg(name, None if w == 1 else w)
-        return self.m.OutputReg(name, None if w == 1 else w, initval=const(init, w))
+            return None
+        if self.rst is None:
+            raise ValueError(f"{self.m.name}.{name}: a register with a first value needs a module with reset")
+        return const(init, w)
+
+    def localparam(self, name: str, value: int, w: int, *, base: int = 10) -> Signal:
+        """Named constant of ``w`` bits; the same name again gives the same one.
+
+        Parameters
+        ----------
+        name
+            In capitals.
+        value
+            From 0 to 2^w - 1.
+        w
+            Width in bits.
+        base
+            16 where people expect hexadecimal digits: addresses, masks, magic numbers, digests.
+        """
+        if name not in self._localparams:
+            number = Int(value & ((1 << w) - 1), width=w, base=base)
+            self._localparams[name] = self.m.Localparam(name, number, None if w == 1 else w)
+            self.m.items.insert(len(self._localparams) - 1, self.m.items.pop())  # before all that may use them
+        return self._localparams[name]
+
+    def comment(self, text: str) -> None:
+        """A line of comment at this place of the module."""
+        self.m.EmbeddedCode(f"\n// {text}")
 
     def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
         """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""
-        statements = [target(resize(value, width(target))) for target, value in targets]
-        if condition is None:
-            self._seq(*statements)
-        else:
-            self._seq.If(condition)(*statements)
+        for group, data in ((self._control, False), (self._data, True)):
+            statements = [target(resize(value, width(target))) for target, value in targets if _is_data(target) == data]
+            if statements and condition is None:
+                group(*statements)
+            elif statements:
+                group.If(condition)(*statements)
 
     def memory(self, name: str, w: int, depth: int) -> Signal:
         """Array of registers; no reset."""
@@ -217,3 +274,27 @@ class Block:
         ports = {"clk": self.clk, "rst": self.rst, **ports}
         known = block.m.io_variable
         return self.m.Instance(block.m, name, ports=[(p, ports[p]) for p in known])
+
+    def modules(self) -> dict[str, str]:
+        """The Verilog of this module and of all that it instantiates.
+
+        Returns
+        -------
+        dict
+            Module name -> text with its header, this module first.
+        """
+        blocks = {name: module.block for name, module in self.m.get_modules().items()}
+        text = broken_lines(self.m.to_verilog())
+        made = {}
+        for found in re.finditer(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S):
+            block = blocks[found[1]]
+            lines = [] if block.header is None else header_lines(found[1], block.header, block.meanings.items())
+            made[found[1]] = "\n".join([*lines, found[0]])
+        return made
+
+
+def _is_data(target: Signal) -> bool:
+    """Whether a register, or the register of which this is a part, has no reset."""
+    while isinstance(target, (vt.Pointer, vt.Slice)):
+        target = target.var
+    return target.initval is None

@@ -2,11 +2,14 @@
 
     pulses --> a small counter each --in turn, one a cycle--> memory[counter] += small counter
 
-A small counter holds what comes in one round. A read waits until its counter's turn, so that what is read has all
-pulses up to then in it; ``clear`` takes effect at once.
+A register and an adder of 32 bits for each pulse would be dear. Instead each pulse has a small counter, which holds
+what comes in one round; the counters' turns come one a cycle, and what the small counter has is added to its row of
+the memory. A read waits until its counter's turn, so that what is read has all pulses up to then in it. ``clear``
+takes effect at once.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from bitloom.hls_gen.design.registers import COUNTER_BITS as WIDTH
 from bitloom.hls_gen.design.widths import bits_for
@@ -15,49 +18,88 @@ from .block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero,
 from .memory import Library, ram
 
 
+@dataclass(frozen=True)
+class _Turn:
+    """The small counter whose turn it was in the cycle before: registers.
+
+    Attributes
+    ----------
+    row : Signal
+        Number of the counter.
+    value : Signal
+        What it had.
+    owner : Signal
+        Register address of its count.
+    """
+
+    row: Signal
+    value: Signal
+    owner: Signal
+
+
 def counters(
     b: Block, library: Library, pulses: Mapping[int, Signal], clear: Signal, read_address: Signal, reading: Signal
 ) -> Signal:
-    """Inside ``b``: counters of ``pulses`` (register offset -> pulse). Returns ``done``.
+    """Counters of pulses, inside ``b``.
 
-    reading : somebody wants the register at ``read_address``, which is one of the offsets, and holds both until
-        ``done``, a pulse; then the wire ``counter_value`` has the count.
+    Parameters
+    ----------
+    b : Block
+        Module that the counters become part of; it gets a wire ``counter_value``.
+    library : Library
+        Where the memory comes from.
+    pulses : mapping of int to Signal
+        Address of the register that shows the count -> pulse that is counted.
+    clear : Signal
+        All counts become 0.
+    read_address : Signal
+        One of the addresses of ``pulses``, held while ``reading``.
+    reading : Signal
+        Somebody wants that count, until the pulse that is returned.
+
+    Returns
+    -------
+    Signal
+        A pulse: ``counter_value`` is the count.
     """
     count = 1 << max(2, (len(pulses) - 1).bit_length())
+    turn = _turn(b, pulses, count, clear)
+    old, new = b.wire("count_old", WIDTH), b.wire("counter_value", WIDTH)
+    turn_bits = width(turn.row)
+    rows = b.localparam("COUNTERS", count, turn_bits + 1)
+    fresh = b.reg("fresh_turns", turn_bits + 1, init=count + 1)  # turns whose row is not yet cleared: begin at 0
+    b.on(nonzero(fresh), (fresh, sub(fresh, 1, turn_bits + 1)))
+    b.on(clear, (fresh, rows))
+    new.assign(add(choose(nonzero(fresh), 0, old, WIDTH), turn.value, WIDTH))
+    store = library.get(ram, WIDTH, count, latency=0)
+    places = {"write_row": turn.row, "read_row": turn.row}
+    b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=old, **places)
+    waited = b.reg("waited")  # the pick was made after the read had begun
+    b.on(None, (waited, reading))
+    return b.wire("counter_done", 1, all_of(reading, waited, eq(turn.owner, read_address)))
+
+
+def _turn(b: Block, pulses: Mapping[int, Signal], count: int, clear: Signal) -> _Turn:
+    """The small counters, and the one whose turn it was a cycle ago."""
     turn_bits, small_bits = bits_for(count - 1), bits_for(count + 1)
+    address_bits = max(address.bit_length() for address in pulses)
     turn = b.reg("turn", turn_bits)
     b.on(None, (turn, add(turn, 1, turn_bits)))
-    offset_bits = max(offset.bit_length() for offset in pulses)
-
-    # first: the small counter whose turn it is, and the register that it belongs to
-    picked, owner = b.reg("picked", small_bits), b.reg("owner", offset_bits)
+    picked, owner = b.reg("picked", small_bits), b.reg("owner", address_bits)
     row = b.reg("count_row", turn_bits)
-    parts, offsets = [], []
-    for k, (place, pulse) in enumerate(pulses.items()):
+    values, addresses = [], []
+    for k, (address, pulse) in enumerate(pulses.items()):
         mine = b.wire(f"turn_of_{k}", 1, eq(turn, k))
         value = b.reg(f"small_{k}", small_bits)
         one = b.wire(f"pulse_{k}", 1, pulse)
         b.on(None, (value, choose(mine, 0, value, small_bits) + resize(one, small_bits)))
         b.on(clear, (value, 0))
-        parts.append(value)
-        offsets.append(place)
-    chosen = _select(turn, parts, small_bits)
-    offset = _select(turn, [const(place, offset_bits) for place in offsets], offset_bits)
-    b.on(None, (picked, chosen), (owner, offset), (row, turn))
+        values.append(value)
+        addresses.append(b.localparam(f"COUNTER_{k}_ADDRESS", address, address_bits, base=16))
+    b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))
+    b.on(None, (owner, _select(turn, addresses, address_bits)))
     b.on(clear, (picked, 0))
-
-    # then: add it to its count
-    old, new = b.wire("count_old", WIDTH), b.wire("counter_value", WIDTH)
-    fresh = b.reg("fresh_turns", turn_bits + 1, init=count + 1)  # turns that begin at 0
-    b.on(nonzero(fresh), (fresh, sub(fresh, 1, turn_bits + 1)))
-    b.on(clear, (fresh, count))
-    new.assign(add(choose(nonzero(fresh), 0, old, WIDTH), picked, WIDTH))
-    store = library.get(ram, WIDTH, count, latency=0)
-    rows = {"write_row": row, "read_row": row}
-    b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=old, **rows)
-    waited = b.reg("waited")  # the pick was made after the read had begun
-    b.on(None, (waited, reading))
-    return b.wire("counter_done", 1, all_of(reading, waited, eq(owner, read_address)))
+    return _Turn(row, picked, owner)
 
 
 def _select(index: Signal, values: list[Signal], w: int) -> Signal:

@@ -1,54 +1,105 @@
 """First-in first-out store of a ready/valid stream.
 
-    in[width] --> depth words --> out[width]
+    in[width] --> memory[depth] --> output register --> out[width]
 
-One word a cycle each way; ``out`` is a register. Small ones are LUT RAM. From 65 words on it is block RAM, and
-``in_ready`` a register, which may stop one word early. Latency 2 cycles.
-``room``: at least ``margin`` words can be taken.
+A word that is taken at ``in`` leaves at ``out`` in its turn. Stores of up to 64 words are LUT RAM; larger ones are
+block RAM, with a register behind ``in_ready``, which may stop the input one word early. ``room`` tells a pipeline
+that cannot stop whether the words that are still on their way in it will be taken.
 """
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, add, all_of, any_of, choose, const, eq, nonzero, sub
+from .block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub
+from .block import width as width_of
 from .memory import Library, ram
+from .text import Header
 
 
 def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MARGIN) -> Block:
-    """FIFO of at least ``depth`` words (stored: depth, and one in the output register)."""
-    b = Block(f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != timing.FIFO_MARGIN else ""))
+    """FIFO of ``depth`` words in memory and one more in the output register.
+
+    Parameters
+    ----------
+    library : Library
+        Where its memory comes from.
+    width : int
+        Bits of a word.
+    depth : int
+        Words of the memory, at least 1.
+    margin : int
+        Words that can still be taken when ``room`` is 1.
+
+    Returns
+    -------
+    Block
+        Module ``fifo_<width>x<depth>``.
+    """
     block_ram = depth > timing.LUT_RAM_WORDS
+    b = Block(
+        f"fifo_{width}x{depth}" + (f"_margin_{margin}" if margin != timing.FIFO_MARGIN else ""),
+        Header(
+            __doc__,
+            rate="one word a cycle in, and one out",
+            latency="2 cycles from in to out",
+            parameters={"width": width, "depth": depth, "margin": margin},
+        ),
+    )
     in_valid, in_data = b.input("in_valid"), b.input("in_data", width)
     in_ready = b.output_reg("in_ready", init=1) if block_ram else b.output("in_ready")
     out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
-    room = b.output_reg("room", init=1)
+    room = b.output_reg("room", init=1, means=f"at least {margin} more words will be taken")
 
     # # #
 
     address, count_width = bits_for(depth - 1), bits_for(depth)
     level = b.reg("level", count_width)  # words in the memory, not counting the output register
     write_row, read_row = b.reg("write_row", address), b.reg("read_row", address)
-    if block_ram:
-        b.on(None, (in_ready, level < const(depth - 1, count_width)))  # a word may still come in this cycle
+    if block_ram:  # a register cuts the path from level to the source; one word may still come in this cycle
+        b.on(None, (in_ready, level < b.localparam("DEPTH_MINUS_1", depth - 1, count_width)))
     else:
-        in_ready.assign(~eq(level, depth))
+        in_ready.assign(~eq(level, b.localparam("DEPTH", depth, count_width)))
     put = b.wire("put", 1, in_valid & in_ready)
     get = b.wire("get", 1, all_of(nonzero(level), any_of(~out_valid, out_ready)))
-    step = lambda row: choose(eq(row, depth - 1), 0, add(row, 1, address), address)  # noqa: E731
-    b.on(put, (write_row, step(write_row)))
-    b.on(get, (read_row, step(read_row)))
+    last_row = b.localparam("LAST_ROW", depth - 1, address)
+
+    def following(row: Signal) -> Signal:
+        return choose(eq(row, last_row), 0, add(row, 1, address), address)
+
+    b.on(put, (write_row, following(write_row)))
+    b.on(get, (read_row, following(read_row)))
     b.on(put & ~get, (level, add(level, 1, count_width)))
     b.on(~put & get, (level, sub(level, 1, count_width)))
-    b.on(None, (room, level < const(timing.room_words(depth, margin), count_width)))
+    b.on(None, (room, level < b.localparam("ROOM_BELOW", timing.room_words(depth, margin), count_width)))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))
-    ports = {"write": put, "write_row": write_row, "write_data": in_data, "read_row": read_row}
-    if block_ram:
-        b.instance(library.get(ram, width, depth, latency=1), "store", **ports, read=get, read_data=out_data)
-    else:
-        word = b.wire("word", width)
-        held = b.reg("held", width, init=None)
-        b.instance(library.get(ram, width, depth, latency=0), "store", **ports, read_data=word)
-        b.on(get, (held, word))
-        out_data.assign(held)
+    ports = {"write": put, "write_row": write_row, "write_data": in_data, "read": get, "read_row": read_row}
+    registered_read(b, library, "store", depth, **ports, read_data=out_data)
     return b
+
+
+def registered_read(b: Block, library: Library, name: str, depth: int, **ports: Signal) -> None:
+    """A memory whose read data is a register, be it LUT RAM or block RAM.
+
+    Parameters
+    ----------
+    b : Block
+        Module that the memory becomes part of.
+    library : Library
+        Where the memory comes from.
+    name : str
+        Name of the instance.
+    depth : int
+        Rows; up to ``timing.LUT_RAM_WORDS`` are LUT RAM.
+    **ports : Signal
+        Ports of `ram` with latency 1; ``read_data`` is a wire or an output, which is assigned.
+    """
+    w = width_of(ports["read_data"])
+    if depth > timing.LUT_RAM_WORDS:  # block RAM has the register inside
+        b.instance(library.get(ram, w, depth, latency=1), name, **ports)
+        return
+    data, read = ports.pop("read_data"), ports.pop("read")
+    word, held = b.wire("word", w), b.reg("held", w, init=None)
+    b.instance(library.get(ram, w, depth, latency=0), name, **ports, read_data=word)
+    b.on(read, (held, word))
+    data.assign(held)

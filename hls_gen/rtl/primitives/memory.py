@@ -18,11 +18,26 @@ from bitloom.hls_gen.rtl.array.popcount import Body
 
 from .block import Block, Signal, all_of, bits, eq, resize
 from .block import width as width_of
+from .text import Header
 
 
 @dataclass(frozen=True)
 class LoadBus:
-    """The load bus as ports of a block: which memory, bank and row take ``data``. No wider than its memories need."""
+    """The load bus as ports of a block, no wider than the block's memories need.
+
+    Attributes
+    ----------
+    valid : Signal
+        1 where ``data`` is to be written in this cycle.
+    memory : Signal
+        Id of the memory, MEMORY_BITS wide.
+    bank : Signal or None
+        Which stream word of the row; None where every row is one bank.
+    row : Signal
+        Number of the row.
+    data : Signal
+        Contents of the bank.
+    """
 
     valid: Signal
     memory: Signal
@@ -34,12 +49,15 @@ class LoadBus:
     def ports(cls, b: Block, stream_bits: int, memories: Sequence[Memory]) -> "LoadBus":
         """Input ports ``load_*`` of ``b``, which holds ``memories``."""
         banks = max(-(-m.width // stream_bits) for m in memories)
+        row_bits, data_bits = max(bits_for(m.depth - 1) for m in memories), max(m.width for m in memories)
         return cls(
-            b.input("load_valid"),
-            b.input("load_memory", MEMORY_BITS),
-            b.input("load_bank", bits_for(banks - 1)) if banks > 1 else None,
-            b.input("load_row", max(bits_for(m.depth - 1) for m in memories)),
-            b.input("load_data", min(stream_bits, max(m.width for m in memories))),
+            b.input("load_valid", means="load bus: load_data is to be written in this cycle"),
+            b.input("load_memory", MEMORY_BITS, means="load bus: id of the memory"),
+            b.input("load_bank", bits_for(banks - 1), means="load bus: which stream word of the row")
+            if banks > 1
+            else None,
+            b.input("load_row", row_bits, means="load bus: number of the row"),
+            b.input("load_data", min(stream_bits, data_bits), means="load bus: contents of the bank"),
         )
 
     def to(self, block: Block) -> dict[str, Signal]:
@@ -56,14 +74,42 @@ class LoadBus:
 
 
 def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
-    """Simple dual-port memory. latency 1: ``read_data`` follows ``read`` by a cycle and holds; latency 0:
-    asynchronous. style : what synthesis makes of it, "block" or "distributed" (LUT RAM), "auto": as it likes."""
-    kind = "" if style == "auto" else f"_{style}"
-    b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}{kind}", reset=False)
+    """Simple dual-port memory: one write port, one read port.
+
+        write, write_row, write_data --> rows[depth] --> read_row (and read) --> read_data
+
+    A row that is written and read in the same cycle is read as it was before. There is no reset: what was never
+    written means nothing.
+
+    Parameters
+    ----------
+    width : int
+        Bits of a row.
+    depth : int
+        Rows.
+    latency : int
+        1: ``read_data`` is a register that follows ``read`` by a cycle and holds (block RAM). 0: ``read_data`` follows
+        ``read_row`` at once (LUT RAM).
+    style : str
+        What synthesis makes of it: "block", "distributed" (LUT RAM), or "auto", as it likes.
+
+    Returns
+    -------
+    Block
+        Module ``block_ram_<width>x<depth>`` or ``lut_ram_<width>x<depth>``.
+    """
+    suffix = "" if style == "auto" else f"_{style}"
+    late = "1 cycle from read and read_row to read_data" if latency else "0 cycles from read_row to read_data"
+    sizes = {"width": width, "depth": depth}
+    header = Header(ram.__doc__ or "", rate="one write and one read a cycle", latency=late, parameters=sizes)
+    b = Block(f"{'block' if latency else 'lut'}_ram_{width}x{depth}{suffix}", header, reset=False)
     address = bits_for(depth - 1)
-    write, row, data = b.input("write"), b.input("write_row", address), b.input("write_data", width)
-    read = b.input("read") if latency else None
-    read_row = b.input("read_row", address)
+    write = b.input("write", means="write_data goes into row write_row at this clock edge")
+    row = b.input("write_row", address, means="row that is written")
+    data = b.input("write_data", width, means="what is written")
+    read = b.input("read", means="read_data is to take row read_row; else it holds") if latency else None
+    read_row = b.input("read_row", address, means="row that is read")
+    what = "the row read" + (", a register" if latency else "")
 
     # # #
 
@@ -72,15 +118,25 @@ def ram(width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
     mem = b.memory("mem", width, depth)
     b.clocked(If(write)(mem[row](data)))
     if latency:
-        out = b.output_reg("read_data", width, init=None)
+        out = b.output_reg("read_data", width, init=None, means=what)
         b.clocked(If(read)(out(mem[read_row])))
     else:
-        b.output("read_data", width, mem[read_row])
+        b.output("read_data", width, mem[read_row], means=what)
     return b
 
 
 class Library:
-    """The modules of one design, each made once. ``popcount_body``: what popcount.py puts into its modules."""
+    """The modules of one design, each made once.
+
+    Parameters
+    ----------
+    stream_bits : int
+        Width of the stream, and so of a bank.
+    popcount_body : str
+        What the popcount modules hold: "countones" or "carry_save" (array/popcount.py).
+    npus : sequence of Npu
+        The design's NPUs, in order.
+    """
 
     def __init__(self, stream_bits: int, popcount_body: Body = "countones", npus: Sequence[Npu] = ()):
         self.stream_bits = stream_bits
@@ -110,13 +166,32 @@ class Library:
     def loadable(
         self, b: Block, memory: Memory, bus: LoadBus, row: Signal, read: Signal | None = None, style: str = "auto"
     ) -> dict[str, Signal]:
-        """``memory`` inside ``b``, written by the load bus; the fields of the row read at ``row``, as named wires.
+        """A memory of the network inside ``b``, written by the load bus.
 
-        With ``read`` (enable) it is block RAM, or what ``style`` says, and the row comes a cycle later, else LUT RAM
-        and it comes at once.
+        Parameters
+        ----------
+        b : Block
+            Module that the memory becomes part of.
+        memory : Memory
+            Its name, id, depth and fields.
+        bus : LoadBus
+            Who writes it.
+        row : Signal
+            Number of the row that is read.
+        read : Signal or None
+            Read enable of a block RAM (or what ``style`` says), whose row comes a cycle later; None for LUT RAM, whose
+            row comes at once.
+        style : str
+            What synthesis makes of it, as in `ram`.
+
+        Returns
+        -------
+        dict
+            Name -> wire of each field of the row.
         """
         name, address = memory.name, bits_for(memory.depth - 1)
-        selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, memory.id)))
+        own_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
+        selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, own_id)))
         banks = self.banks(memory.width)
         parts = []
         for i, bank_width in enumerate(banks):

@@ -4,79 +4,134 @@
 
 The producer writes one buffer while the consumer reads the other. A chunk ends after as many words as the arriving
 map's row of memory ``chunks`` says, or with its map; then the producer goes to the other buffer, if that one is free,
-else it waits. The consumer likewise goes on to the next chunk as soon as that is complete. One word a cycle each way
-inside a chunk; ``out`` is a register. Latency: 2 cycles from a chunk's last word to the first word out.
+else it waits. The consumer likewise goes on to the next chunk as soon as that is complete.
 """
+
+from dataclasses import dataclass
 
 from veriloggen import Cat
 
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, add, all_of, any_of, choose, eq, resize
-from .layer_counter import layer_counter
-from .memory import Library, LoadBus, ram
+from .block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
+from .fifo import registered_read
+from .layer_counter import LAYER_BITS, layer_counter
+from .memory import Library, LoadBus
+from .stream import Stream
+from .text import Header
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What one side does in this cycle: the producer puts words, the consumer gets them.
+
+    Attributes
+    ----------
+    moves : Signal
+        A word moves.
+    ends : Signal
+        It is the chunk's last one.
+    buffer : Signal
+        Register: number of the buffer that the side is at.
+    word : Signal
+        Register: place of the word in the buffer.
+    """
+
+    moves: Signal
+    ends: Signal
+    buffer: Signal
+    word: Signal
+
+    @classmethod
+    def of(cls, b: Block, name: str, place: int, moves: Signal) -> "_Side":
+        """Registers ``<name>s_buffer`` and ``<name>_word``, which step with ``moves`` and a wire that says "ends"."""
+        side = cls(moves, b.wire(f"{name}_end"), b.reg(f"{name}s_buffer"), b.reg(f"{name}_word", place))
+        b.on(moves, (side.word, choose(side.ends, 0, add(side.word, 1, place), place)))
+        b.on(side.ends, (side.buffer, ~side.buffer))
+        return side
 
 
 def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
-    """The pair in front of ``npu``, for words of ``word_bits``."""
+    """The pair of buffers in front of an NPU.
+
+    Parameters
+    ----------
+    library : Library
+        Where the memories come from.
+    npu : Npu
+        The consumer: its ``buffer_words`` is the size of a buffer.
+    word_bits : int
+        Bits of a word that the producer sends.
+
+    Returns
+    -------
+    Block
+        Module ``ping_pong``.
+    """
     name = library.name("ping_pong", npu)
-    b = Block(name if word_bits == npu.word_bits else f"{name}_of_{word_bits}")
-    memory = npu.memory("chunks")
-    bus = LoadBus.ports(b, library.stream_bits, [memory])
-    last_chunk = b.input("last_chunk", 8)
-    in_valid, in_ready, in_data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", word_bits)
-    in_last = b.input("in_last")
-    out_valid, out_ready = b.output_reg("out_valid"), b.input("out_ready")
-    out_data = b.output("out_data", word_bits)
+    header = Header(
+        __doc__,
+        rate="one word a cycle in and one out, inside a chunk",
+        latency="2 cycles from a chunk's last word to its first word out",
+        parameters={"word_bits": word_bits, "buffer_words": npu.buffer_words},
+    )
+    b = Block(name if word_bits == npu.word_bits else f"{name}_of_{word_bits}", header)
+    bus = LoadBus.ports(b, library.stream_bits, [npu.memory("chunks")])
+    last_layer = b.input("last_chunk", LAYER_BITS, means="number of the last row of memory chunks in use")
+    source = Stream.input(b, "in", word_bits, last=True)
+    out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", word_bits))
 
     # # #
 
     place = bits_for(npu.buffer_words - 1)
-    full, words = [b.reg(f"full_{k}") for k in (0, 1)], [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
-    writes, reads = b.reg("writes_buffer"), b.reg("reads_buffer")
-    write_word, read_word = b.reg("write_word", place), b.reg("read_word", place)
+    full = [b.reg(f"full_{k}") for k in (0, 1)]
+    last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
+    put = b.wire("put", 1, source.taken)
+    writer = _Side.of(b, "write", place, put)
+    loaded, chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
+    source.ready.assign(all_of(loaded, ~choose(writer.buffer, full[1], full[0], 1)))
+    writer.ends.assign(put & any_of(source.last, eq(writer.word, chunk_last_word)))
 
-    # the chunk size of the map that arrives
-    loaded, map_end = b.reg("loaded"), b.wire("map_end")
-    begin = b.wire("begin_map", 1, any_of(~loaded, map_end))
-    upcoming = layer_counter(b, "map_upcoming", last_chunk, begin)
-    row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
-    chunk_last_word = b.reg("chunk_last_word", place, init=None)
-    b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
-
-    in_ready.assign(all_of(loaded, ~choose(writes, full[1], full[0], 1)))
-    put = b.wire("put", 1, in_valid & in_ready)
-    map_end.assign(put & in_last)
-    put_end = b.wire("put_end", 1, put & any_of(in_last, eq(write_word, chunk_last_word)))
-    b.on(put, (write_word, choose(put_end, 0, add(write_word, 1, place), place)))
-    b.on(put_end, (writes, ~writes))
-
-    get = b.wire("get", 1, choose(reads, full[1], full[0], 1) & any_of(~out_valid, out_ready))
-    get_end = b.wire("get_end", 1, get & eq(read_word, b.wire("read_last", place, choose(reads, *words[::-1], place))))
-    b.on(get, (read_word, choose(get_end, 0, add(read_word, 1, place), place)))
-    b.on(get_end, (reads, ~reads))
+    reads_buffer = b.wire("reads_full")
+    get = b.wire("get", 1, reads_buffer & any_of(~out.valid, out.ready))
+    reader = _Side.of(b, "read", place, get)
+    reads_buffer.assign(choose(reader.buffer, full[1], full[0], 1))
+    read_last = b.wire("read_last", place, choose(reader.buffer, last_words[1], last_words[0], place))
+    reader.ends.assign(get & eq(reader.word, read_last))
     for k in (0, 1):
-        mine = b.wire(f"write_ends_{k}", 1, put_end & eq(writes, k))
-        b.on(mine, (full[k], 1), (words[k], write_word))
-        b.on(get_end & eq(reads, k), (full[k], 0))
-    b.on(out_ready, (out_valid, 0))
-    b.on(get, (out_valid, 1))
-
-    # both buffers in one memory, buffer 1 in its upper half
-    ports = {
-        "write": put,
-        "write_row": b.wire("write_row", place + 1, Cat(writes, write_word)),
-        "write_data": in_data,
-        "read_row": b.wire("read_row", place + 1, Cat(reads, read_word)),
-    }
-    depth = 2 << place
-    if depth > timing.LUT_RAM_WORDS:
-        b.instance(library.get(ram, word_bits, depth, latency=1), "buffers", **ports, read=get, read_data=out_data)
-    else:
-        word, held = b.wire("word", word_bits), b.reg("held", word_bits, init=None)
-        b.instance(library.get(ram, word_bits, depth, latency=0), "buffers", **ports, read_data=word)
-        b.on(get, (held, word))
-        out_data.assign(held)
+        mine = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
+        b.on(mine, (full[k], 1), (last_words[k], writer.word))
+        b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
+    b.on(out.ready, (out.valid, 0))
+    b.on(get, (out.valid, 1))
+    _buffers(b, library, (writer, reader), source.data, out.data)
     return b
+
+
+def _chunk_size(
+    b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, map_ends: Signal
+) -> tuple[Signal, Signal]:
+    """Registers: whether the arriving map's row of memory ``chunks`` is there, and the place of a chunk's last word."""
+    memory = npu.memory("chunks")
+    loaded = b.reg("loaded")
+    map_end = b.wire("map_end", 1, map_ends)
+    begin = b.wire("begin_map", 1, any_of(~loaded, map_end))  # the first map after reset, or the one after this
+    upcoming = layer_counter(b, "map_upcoming", last_layer, begin)
+    row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
+    chunk_last_word = b.reg("chunk_last_word", bits_for(npu.buffer_words - 1), init=None)
+    b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
+    return loaded, chunk_last_word
+
+
+def _buffers(b: Block, library: Library, sides: tuple[_Side, _Side], word_in: Signal, word_out: Signal) -> None:
+    """Both buffers in one memory, buffer 1 in its upper half; what is read goes into a register."""
+    writer, reader = sides
+    place = width(writer.word)
+    ports = {
+        "write": writer.moves,
+        "write_row": b.wire("write_row", place + 1, Cat(writer.buffer, writer.word)),
+        "write_data": word_in,
+        "read_row": b.wire("read_row", place + 1, Cat(reader.buffer, reader.word)),
+    }
+    registered_read(b, library, "buffers", 2 << place, **ports, read=reader.moves, read_data=word_out)

@@ -3,12 +3,13 @@
     sums[OL] --> + bias --> x multiplier --> half --> + half --> >> shift --> clip to low..high --> features[OL]
                    `--> raw[OL] (the sum itself)
 
-Rounds to nearest, halves away from zero. One step a cycle, latency 6 cycles; operands and product are registers, as DSP
-blocks have them, and each other step is a register stage, so that none is deeper than 8 LUT levels. All stages move
-together, when the last one is free. Shifts are at most acc_bits + 16, where every result is 0: half of 2^shift and the
-product then fit their register.
+Rounds to nearest, halves away from zero. One step a cycle, a cycle for each of STAGES. Operands and product are
+registers, as DSP blocks have them, and each other step is a register stage, so that none is deeper than 8 LUT levels.
+All stages move together, when the last one is free. Shifts are at most acc_bits + 16, where every result is 0: half of
+2^shift and the product then fit their register.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from veriloggen import Repeat
@@ -39,8 +40,38 @@ from .step import Step, join, values_of
 STAGES = timing.REQUANTISE_STAGES
 
 
+@dataclass(frozen=True)
+class _Pipe:
+    """What all lanes share.
+
+    Attributes
+    ----------
+    step : Step
+        The step that enters the first stage.
+    move : Signal
+        The stages from the product on take what the stage before has.
+    low, high : Signal
+        Limits of the value in stage "shifted".
+    """
+
+    step: Step
+    move: Signal
+    low: Signal
+    high: Signal
+
+
 def requantise(b: Block, npu: Npu, step: Step) -> None:
-    """The integer activation inside the results unit ``b``; makes the ports ``raw_*`` and ``features_*``."""
+    """The integer activation; makes the ports ``raw_*`` and ``features_*``.
+
+    Parameters
+    ----------
+    b : Block
+        The results unit that it becomes part of.
+    npu : Npu
+        Its widths and lanes.
+    step : Step
+        The step at hand, whose ``go`` is assigned.
+    """
     features_ready = b.input("features_ready")
     valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
     move = b.wire("move_on", 1, any_of(~valid["feature"], features_ready))
@@ -51,7 +82,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
     b.on(step.go, (valid["value"], 1))
     b.on(
         move,
-        (valid["product"], featured if side.raw is None else featured & ~side.raw),
+        (valid["product"], featured if side.raw is None else featured & ~side.raw),  # a raw value has left already
         *[(valid[after], valid[before]) for before, after in pairwise(STAGES[1:])],
     )
     goes = join([side.tuple_last] + ([] if side.side is None else [side.side]))
@@ -59,12 +90,9 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         late = b.reg(f"{stage}_side", width(goes), init=None)
         b.on(move, (late, goes))
         goes = late
-    limits = _limits(b, npu, step, move)
-    values, features = [], []
-    for k, one in enumerate(step.sums):
-        value, feature = _lane(b, npu, step, k, one, move, limits)
-        values.append(value)
-        features.append(feature)
+    pipe = _Pipe(step, move, *_limits(b, npu, step, move))
+    lanes = [_lane(b, npu, pipe, k) for k in range(npu.ol)]
+    values, features = [value for value, _ in lanes], [feature for _, feature in lanes]
     raw_ready = side.leave(b, npu, valid["value"], values)
     value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
     b.output("features_valid", 1, valid["feature"])
@@ -88,19 +116,34 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
     return out[0], out[1]
 
 
-def _lane(
-    b: Block, npu: Npu, step: Step, k: int, one: Signal, move: Signal, limits: tuple[Signal, Signal]
-) -> tuple[Signal, Signal]:
+def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     """(value register, feature register) of lane ``k``."""
-    acc, wide = npu.acc_bits, npu.acc_bits + MULTIPLIER_BITS + 1
+    acc, step = npu.acc_bits, pipe.step
     value, multiplier = b.reg(f"value_{k}", acc, init=None), b.reg(f"multiplier_{k}", MULTIPLIER_BITS + 1, init=None)
     shift = b.reg(f"shift_{k}", SHIFT_BITS, init=None)
     given = step.row[f"bias_{k}"]
-    bias = b.wire(f"bias_{k}", acc, choose(step.layer["raw"], 0, given, acc) if "raw" in step.layer else given)
-    b.on(step.go, (value, one + bias), (multiplier, step.row[f"multiplier_{k}"]), (shift, step.row[f"shift_{k}"]))
+    raw = step.layer.get("raw")
+    bias = b.wire(f"bias_{k}", acc, given if raw is None else choose(raw, 0, given, acc))
+    b.on(step.go, (value, step.sums[k] + bias), (shift, step.row[f"shift_{k}"]))
+    b.on(step.go, (multiplier, step.row[f"multiplier_{k}"]))
 
+    shifted = _shifted(b, pipe.move, k, (value, multiplier), shift)
+    wide, w = width(shifted), npu.feature_bits
+    low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
+    high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
+    feature = b.reg(f"feature_{k}", w, init=None)
+    above = b.wire(f"above_{k}", 1, signed_at_least(shifted, high))
+    below = b.wire(f"below_{k}", 1, signed_at_least(low, shifted))
+    clipped = choose(above, pipe.high, choose(below, pipe.low, bits(shifted, 0, w), w), w)
+    b.on(pipe.move, (feature, clipped))
+    return value, feature
+
+
+def _shifted(b: Block, move: Signal, k: int, operands: tuple[Signal, Signal], shift: Signal) -> Signal:
+    """The product of lane ``k``, rounded and shifted: four register stages."""
+    wide = width(operands[0]) + width(operands[1])
     made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", SHIFT_BITS, init=None)
-    b.on(move, (made, product(value, multiplier)), (made_shift, shift))
+    b.on(move, (made, product(*operands)), (made_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers, nothing without a shift
     half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)
@@ -114,13 +157,6 @@ def _lane(
     b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
 
     shifted, sign = b.reg(f"shifted_{k}", wide, init=None), bits(rounded, wide - 1, 1)
-    turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s)
+    turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
     b.on(move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
-
-    low, high = (b.wire(f"{name}_{k}", wide, sign_extend(v, wide)) for name, v in zip(("low", "high"), limits))
-    feature = b.reg(f"feature_{k}", npu.feature_bits, init=None)
-    above = b.wire(f"above_{k}", 1, signed_at_least(shifted, high))
-    below = b.wire(f"below_{k}", 1, signed_at_least(low, shifted))
-    w = npu.feature_bits
-    b.on(move, (feature, choose(above, limits[1], choose(below, limits[0], bits(shifted, 0, w), w), w)))
-    return value, feature
+    return shifted

@@ -1,13 +1,15 @@
-"""Results unit: accumulators leave one after another, through the activation or as they are (design, "Results
-leave").
+"""Results unit: accumulators leave one after another, through the activation or as they are.
 
     results[KGP] --> held --> shift register --> activation (threshold.py, requantise.py) --> features[OL] --> pool
                                                        `--------------------------------> raw values[OL] --> host
 
-A step takes OL results of a window; with k levels each step is repeated k times, against k thresholds. One step a
-cycle. Two windows' results fit (credits): ``room`` says whether another window may end. With several accumulators a
-PE a result waits in its place, at ``drain_slot``, and ``room`` says whether another one is free.
+A step takes OL results of a window. Where a feature has several levels (k thresholds) each step is repeated k times,
+against one threshold after the other. ``room`` says whether another window may end: with one accumulator a processing
+element two windows' results fit, one in the shift register and one in the array; with several a result waits in its
+place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
+
+from dataclasses import dataclass
 
 from veriloggen import Cat
 
@@ -16,6 +18,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
+    Signal,
     add,
     all_of,
     any_of,
@@ -28,108 +31,210 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
+from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS, layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .requantise import requantise
 from .step import Step
 from .threshold import threshold
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """The layer at work.
+
+    Attributes
+    ----------
+    loaded : Signal
+        Register: there is one.
+    begin : Signal
+        The next layer is taken up at this clock edge.
+    now, next : dict
+        Fields of its row of memory ``results``, as registers, and of the next layer's.
+    """
+
+    loaded: Signal
+    begin: Signal
+    now: dict[str, Signal]
+    next: dict[str, Signal]
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Where the step at hand stands.
+
+    Attributes
+    ----------
+    go : Signal
+        The step leaves in this cycle; the activation says so.
+    level_last : Signal
+        It is the last one against the same OL results.
+    finish : Signal
+        It is the window's last one, and leaves.
+    tuple_last, map_last : Signal
+        The tuple, the map ends with it.
+    """
+
+    go: Signal
+    level_last: Signal
+    finish: Signal
+    tuple_last: Signal
+    map_last: Signal
+
+
 def results(library: Library, npu: Npu) -> Block:
-    """The results unit of ``npu``."""
-    b = Block(library.name("results_unit", npu))
-    rows, factors = npu.memory("results"), npu.memory("thresholds" if npu.engine == "binary" else "scales")
+    """The results unit of an NPU, with its activation.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU that it is part of; its engine chooses thresholds or requantisation.
+
+    Returns
+    -------
+    Block
+        Module ``results_unit``.
+    """
+    activation = timing.activation_latency(npu)
+    header = Header(
+        __doc__,
+        rate="one step of OL results a cycle",
+        latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
+        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", "feature_bits", "accumulators")},
+    )
+    b = Block(library.name("results_unit", npu), header)
+    binary, acc = npu.engine == "binary", npu.acc_bits
+    rows, factors = npu.memory("results"), npu.memory("thresholds" if binary else "scales")
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
-    last_layer = b.input("last_layer", 8)
-    taken = b.input("taken")  # a window's last beat was issued
-    room = b.output("room")
-    arrived = b.input("result_valid")
-    sums = b.input("results", npu.kgp * npu.acc_bits)
-    sums_offset = b.input("result_offset", npu.acc_bits) if npu.engine == "binary" else None
-    acc, lanes, units = npu.acc_bits, npu.ol, bits_for(npu.units - 1)
+    last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
+    taken = b.input("taken", means="the last beat of a window was issued: its results will come")
+    room = b.output("room", means="the last beat of another window may be issued")
+    arrived = b.input("result_valid", means="results of a window are there, from this cycle on")
+    sums = b.input("results", npu.kgp * acc, means="results of the window, kernel 0 low")
+    sums_offset = b.input("result_offset", acc, means="what is taken from each of them") if binary else None
 
     # # #
 
-    several = npu.accumulators > 1
     finish, load = b.wire("finish"), b.wire("load")
-    count = npu.slot_bits + 1 if several else 2
-    credits, given_back = (
-        b.reg("credits", count, init=npu.accumulators if several else timing.CREDITS),
-        load if several else finish,
-    )
-    b.on(taken & ~given_back, (credits, sub(credits, 1, count)))
-    b.on(~taken & given_back, (credits, add(credits, 1, count)))
-    room.assign(nonzero(credits))
-
-    # the layer at work
-    loaded = b.reg("loaded")
+    room.assign(nonzero(_credits(b, npu, taken, load if npu.accumulators > 1 else finish)))
     layer_end = b.wire("layer_end")
+    layer = _layer(b, library, npu, bus, last_layer, layer_end)
+
+    b.comment("The window at work: its results move down by OL a step.")
+    busy = b.reg("busy")
+    full = _waiting(b, npu, arrived, load)
+    load.assign(all_of(layer.loaded, any_of(nonzero(full), arrived), any_of(~busy, finish)))
+    b.on(finish, (busy, 0))
+    b.on(load, (busy, 1))
+    walk = _walk(b, npu, layer.now, finish)
+    layer_end.assign(walk.go & walk.map_last)
+    queue = _queue(b, npu, walk, load, sums)
+    step = Step(
+        go=walk.go,
+        busy=busy,
+        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.ol)],
+        row=_factors(b, library, npu, bus, layer, walk),
+        layer=layer.now,
+        tuple_last=walk.tuple_last,
+        map_last=walk.map_last,
+    )
+    _activation(b, npu, step, load, sums_offset)
+    return b
+
+
+def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None) -> None:
+    """Thresholds, with the offset of the window in the shift register, or requantisation."""
+    if sums_offset is None:
+        requantise(b, npu, step)
+        return
+    offset = b.reg("offset", npu.acc_bits, init=None)
+    b.on(load, (offset, sums_offset))
+    threshold(b, npu, step, offset)
+
+
+def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
+    """Register: how many windows may still end. One credit a window, from its last beat until its place is free."""
+    several = npu.accumulators > 1
+    w = npu.slot_bits + 1 if several else 2
+    credits = b.reg("credits", w, init=npu.accumulators if several else timing.CREDITS)
+    b.on(taken & ~given_back, (credits, sub(credits, 1, w)))
+    b.on(~taken & given_back, (credits, add(credits, 1, w)))
+    return credits
+
+
+def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, layer_end: Signal) -> _Layer:
+    """Take up layer after layer, round and round."""
+    rows = npu.memory("results")
+    b.comment("The layer at work.")
+    loaded = b.reg("loaded")
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
-    nxt = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
+    following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
     now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
-    b.on(begin, (loaded, 1), *[(now[name], nxt[name]) for name in now])
+    b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
+    return _Layer(loaded, begin, now, following)
 
-    # shift register
-    full, busy = b.reg("full", count if several else 1), b.reg("busy")
-    load.assign(all_of(loaded, any_of(nonzero(full), arrived), any_of(~busy, finish)))
-    total = npu.units * lanes * acc
-    queue = b.reg("queue", total, init=None)
-    unit, level, group, window = (
-        b.reg("unit", units),
-        b.reg("level", width(now["levels_minus_1"])),
-        b.reg("group", width(now["groups_minus_1"])),
-        b.reg("window", width(now["windows_minus_1"])),
-    )
-    go = b.wire("go")  # a step leaves
+
+def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
+    """Register: windows whose results are there and not yet in the shift register; makes the port ``drain_slot``."""
+    if npu.accumulators == 1:
+        full = b.reg("full")
+        b.on(arrived, (full, 1))
+        b.on(load, (full, 0))
+        return full
+    w = npu.slot_bits + 1
+    full = b.reg("full", w)
+    b.on(arrived & ~load, (full, add(full, 1, w)))
+    b.on(~arrived & load, (full, sub(full, 1, w)))
+    drain = b.output_reg("drain_slot", npu.slot_bits, means="accumulator whose results are looked at")
+    b.on(load, (drain, add(drain, 1, npu.slot_bits)))  # windows end in the order of their accumulators
+    return full
+
+
+def _walk(b: Block, npu: Npu, now: dict[str, Signal], finish: Signal) -> _Walk:
+    """Count levels, units of OL results, kernel groups and windows of the layer."""
+    units = bits_for(npu.units - 1)
+    unit, level = b.reg("unit", units), b.reg("level", width(now["levels_minus_1"]))
+    group, window = b.reg("group", width(now["groups_minus_1"])), b.reg("window", width(now["windows_minus_1"]))
+    go = b.wire("go")
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
     group_last = b.wire("group_last", 1, eq(group, now["groups_minus_1"]))
-    last_unit = choose(group_last, now["last_units_minus_1"], npu.units - 1, units)
+    units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
+    last_unit = choose(group_last, now["last_units_minus_1"], units_minus_1, units)  # the last group may be smaller
     unit_last = b.wire("unit_last", 1, eq(unit, b.wire("last_unit", units, last_unit)))
     finish.assign(all_of(go, level_last, unit_last))
     tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, group_last))
     map_last = b.wire("map_last", 1, tuple_last & eq(window, now["windows_minus_1"]))
-    layer_end.assign(go & map_last)
-    if several:
-        b.on(arrived & ~load, (full, add(full, 1, count)))
-        b.on(~arrived & load, (full, sub(full, 1, count)))
-        drain = b.output_reg("drain_slot", npu.slot_bits)
-        b.on(load, (drain, add(drain, 1, npu.slot_bits)))
-    else:
-        b.on(arrived, (full, 1))
-        b.on(load, (full, 0))
-    b.on(finish, (busy, 0))
-    b.on(go, (level, choose(level_last, 0, add(level, 1, width(level)), width(level))))
-    b.on(go & level_last, (unit, choose(unit_last, 0, add(unit, 1, units), units)))
+    for condition, value, last in (
+        (go, level, level_last),
+        (go & level_last, unit, unit_last),
+        (finish, group, group_last),
+        (finish & group_last, window, map_last),
+    ):
+        b.on(condition, (value, choose(last, 0, add(value, 1, width(value)), width(value))))
+    return _Walk(go, level_last, finish, tuple_last, map_last)
+
+
+def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:
+    """The shift register: a window's results, those of the step at hand in its low bits."""
+    step, total = npu.ol * npu.acc_bits, npu.units * npu.ol * npu.acc_bits
+    queue = b.reg("queue", total, init=None)
     if npu.units > 1:
-        b.on(go & level_last, (queue, Cat(const(0, lanes * acc), bits(queue, lanes * acc, total - lanes * acc))))
-    b.on(finish, (group, choose(group_last, 0, add(group, 1, width(group)), width(group))))
-    b.on(finish & group_last, (window, choose(map_last, 0, add(window, 1, width(window)), width(window))))
-    b.on(load, (busy, 1), (queue, sums))
+        b.on(walk.go & walk.level_last, (queue, Cat(const(0, step), bits(queue, step, total - step))))
+    b.on(load, (queue, sums))
+    return queue
 
-    # factors: a row of thresholds or scales a step, from the start for each window
-    pointer_bits = bits_for(factors.depth - 1)
-    pointer, base = b.reg("pointer", pointer_bits), now["threshold_base"]
-    onward = choose(tuple_last, base, add(pointer, 1, pointer_bits), pointer_bits)
-    pointer_next = b.wire("pointer_next", pointer_bits, choose(begin, nxt["threshold_base"], onward, pointer_bits))
-    move = b.wire("move", 1, begin | go)
+
+def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, walk: _Walk) -> dict[str, Signal]:
+    """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
+    factors = npu.memory("thresholds" if npu.engine == "binary" else "scales")
+    w = bits_for(factors.depth - 1)
+    pointer, base = b.reg("pointer", w), layer.now["threshold_base"]
+    onward = choose(walk.tuple_last, base, add(pointer, 1, w), w)
+    pointer_next = b.wire("pointer_next", w, choose(layer.begin, layer.next["threshold_base"], onward, w))
+    move = b.wire("move", 1, layer.begin | walk.go)
     b.on(move, (pointer, pointer_next))
-    row = library.loadable(b, factors, bus, pointer_next, read=move)
-
-    step = Step(
-        go=go,
-        busy=busy,
-        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(lanes)],
-        row=row,
-        layer=now,
-        tuple_last=tuple_last,
-        map_last=map_last,
-    )
-    if sums_offset is not None:
-        offset = b.reg("offset", acc, init=None)
-        b.on(load, (offset, sums_offset))
-        threshold(b, npu, step, offset)
-    else:
-        requantise(b, npu, step)
-    return b
+    return library.loadable(b, factors, bus, pointer_next, read=move)

@@ -10,10 +10,22 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 
 @dataclass(frozen=True)
 class Step:
-    """The step at hand; the activation assigns ``go`` (it takes the step now), at most while ``busy``.
+    """The step at hand.
 
-    sums : OL accumulators.  row : fields of the row of thresholds or scales that belongs to them.
-    layer : fields of the layer's row of memory ``results``.  tuple_last, map_last : the tuple, the map ends with it.
+    Attributes
+    ----------
+    go : Signal
+        The activation takes the step in this cycle; it assigns this wire, 1 at most while ``busy``.
+    busy : Signal
+        There is a step.
+    sums : list of Signal
+        OL accumulators.
+    row : dict
+        Fields of the row of thresholds or scales that belongs to them.
+    layer : dict
+        Fields of the layer's row of memory ``results``.
+    tuple_last, map_last : Signal
+        The tuple, the map ends with the step.
     """
 
     go: Signal
@@ -29,8 +41,16 @@ class Step:
 class Values:
     """What goes with the values of a step, a register each.
 
-    tuple_last : the tuple ends.  side : where there is no pool unit, map_last and outlet, else None.
-    raw : the values leave as they are, None in an NPU without outlet host.  map_last : of raw values.
+    Attributes
+    ----------
+    tuple_last : Signal
+        The tuple ends with the step.
+    side : Signal or None
+        Where there is no pool unit, ``map_last`` and the map's outlet.
+    raw : Signal or None
+        The values leave as they are; None in an NPU without outlet "host".
+    map_last : Signal or None
+        The map ends with the raw values.
     """
 
     tuple_last: Signal
@@ -39,7 +59,7 @@ class Values:
     map_last: Signal | None
 
     def leave(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
-        """Ports ``raw_*`` for the values, where they may leave; returns ``raw_ready``."""
+        """Make the ports ``raw_*`` for the values where they may leave; the result is ``raw_ready``, None without."""
         if self.raw is None:
             return None
         b.output("raw_valid", 1, valid & self.raw)

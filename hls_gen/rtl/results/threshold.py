@@ -25,7 +25,19 @@ from .step import Step, join, values_of
 
 
 def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
-    """The binary activation inside the results unit ``b``; makes the ports ``raw_*`` and ``features_*``."""
+    """The binary activation; makes the ports ``raw_*`` and ``features_*``.
+
+    Parameters
+    ----------
+    b : Block
+        The results unit that it becomes part of.
+    npu : Npu
+        Its widths and lanes.
+    step : Step
+        The step at hand, whose ``go`` is assigned.
+    offset : Signal
+        What is taken from each sum.
+    """
     acc = npu.acc_bits
     valid, ready = b.reg("value_valid"), b.wire("value_ready")
     step.go.assign(all_of(step.busy, any_of(~valid, ready)))

@@ -174,7 +174,6 @@ def issuer(b: Block, library: Library, spec: SequencerSpec, tap: Tap, source: Wr
         _pool_beat(b, spec, tap, issue)
         return
     _array_beat(b, spec.npu, tap, issue)
-
     # where cycles go: every cycle is one of beat and these
     waiting = b.wire("waiting", 1, busy & ~at.skip)
     b.output("wait_input", 1, waiting & ~there)
@@ -193,7 +192,7 @@ def _issue(
     sign = spec.count_bits - 1
     first_tap = b.reg("first_tap", init=None)
     inner = None if spec.pool or spec.npu.accumulators == 1 else InnerGroups.registers(b, spec.npu)
-    word_last = b.wire("word_last", 1, eq(left, 0))
+    word_last = b.reg("word_last", init=None)  # left is 0: a register, since the longest path begins here
     # a tap that claims uses a word that is not claimed yet; any other needs all claimed words to be there
     missing = choose(at.claim, bits(counts.arrived_minus_1, sign, 1), bits(counts.arrived, sign, 1), 1)
     there = b.wire("there", 1, ~missing)
@@ -205,13 +204,13 @@ def _issue(
     else:
         needs_room = first_tap & word_first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
-    beat = b.output("beat", 1)
-    beat.assign(all_of(busy, ~at.skip, there, clear))
+    beat = b.output("beat", 1, all_of(busy, ~at.skip, there, clear))
     used = beat if inner is None else b.wire("word_used", 1, beat & inner.last)
     done = b.wire("tap_done", 1, all_of(busy, any_of(at.skip, used & word_last)))
     may_step = tap.valid & any_of(~busy, done)
     tap.step.assign(may_step if tap.held is None else may_step & ~tap.held)
-    b.on(used, (left, sub(left, 1, width(left))), (at.address, add(at.address, 1, width(at.address))))
+    b.on(used, (left, sub(left, 1, width(left))), (word_last, eq(left, 1)))
+    b.on(used, (at.address, add(at.address, 1, width(at.address))))
     b.on(done, (busy, 0))
     starting = b.reg("starting", init=1)
     return Issue(busy, at, first_tap, word_first, word_last, starting, beat, used, done, inner), there, clear
@@ -221,7 +220,7 @@ def _take(b: Block, tap: Tap, issue: Issue, left: Signal) -> None:
     """What the registers become as the tap at hand is taken to work."""
     at = issue.at
     kept = [(getattr(at, f.name), getattr(tap, f.name)) for f in fields(at)]
-    b.on(tap.step, (issue.busy, 1), (left, tap.words_minus_1), *kept)
+    b.on(tap.step, (issue.busy, 1), (left, tap.words_minus_1), (issue.word_last, eq(tap.words_minus_1, 0)), *kept)
     starting = choose(tap.last, 1, issue.starting & tap.skip, 1)
     b.on(tap.step, (issue.starting, starting), (issue.first_tap, issue.starting))
 

@@ -19,6 +19,7 @@ Parts: hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/tap_source.py, hls
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .issuer import issuer
 from .spec import SequencerSpec
@@ -30,7 +31,13 @@ __all__ = ["SequencerSpec", "sequencer"]
 
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
     """The sequencer module that ``spec`` describes."""
-    b = Block(library.name(spec.module, spec.npu))
+    header = Header(
+        __doc__ or "",
+        rate="one beat a cycle",
+        latency="1 cycle from a beat to its word",
+        parameters={"word_bits": spec.word_bits, "words": spec.ring_words},
+    )
+    b = Block(library.name(spec.module, spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, spec.memories)
     last_layer = b.input("last_layer", LAYER_BITS)
     room = b.input("room")

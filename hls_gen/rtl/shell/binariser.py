@@ -21,12 +21,15 @@ from bitloom.hls_gen.rtl.primitives.block import (
     signed_at_least,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.step import join
 
 
 def binariser(library: Library, npu: Npu) -> Block:
     """The binariser of ``npu``."""
-    b = Block(library.name("binariser", npu))
+    sizes = {"kfp": npu.kfp, "binariser_bits": npu.binariser_bits}
+    header = Header(__doc__ or "", rate="one word a cycle", latency="1 cycle from in to out", parameters=sizes)
+    b = Block(library.name("binariser", npu), header)
     memory = npu.memory("binariser")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     valid, ready, data = b.input("in_valid"), b.output("in_ready"), b.input("in_data", npu.host_word_bits)

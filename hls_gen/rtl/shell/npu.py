@@ -20,6 +20,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .context import NpuContext, RingWords
 from .engine import engine
@@ -47,7 +48,14 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and outlets;
         a pulse for each counter; ``state`` for register STATE.
     """
-    b = Block(_name(library, params, ring))
+    sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
+    header = Header(
+        __doc__ or "",
+        rate="one beat of kfp x kgp products a cycle",
+        latency="that of the layers, which are data",
+        parameters={size: getattr(params, size) for size in sizes},
+    )
+    b = Block(_name(library, params, ring), header)
     bus = LoadBus.ports(b, library.stream_bits, [m for m in params.memories() if m.name != "network"])
     run = b.input("run")
     settings = {name: b.input(name, w) for name, w in params.settings.items()}

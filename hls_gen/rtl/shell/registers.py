@@ -17,6 +17,7 @@ from veriloggen import Repeat
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.registers import (
+    ADDRESS_BITS,
     DIGEST_REGISTERS,
     IDENT,
     NPU_BASE,
@@ -26,9 +27,10 @@ from bitloom.hls_gen.design.registers import (
     counter_name,
     register_map,
 )
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, eq, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .axi_lite import DATA_BITS, AxiLite, axi_lite
 from .register_word import field_of, word_of
@@ -69,9 +71,13 @@ class RegisterContext:
     map: Mapping[str, Register]
     inputs: Mapping[str, Signal]
 
+    def address(self, name: str) -> Signal:
+        """A register's address, as a named constant."""
+        return self.b.localparam(f"{name}_ADDRESS", self.map[name].offset, ADDRESS_BITS, base=16)
+
     def write(self, name: str) -> Signal:
         """Pulse: a register is written."""
-        mine = eq(self.bus.write_address, self.map[name].offset)
+        mine = eq(self.bus.write_address, self.address(name))
         return self.b.wire(f"write_{name.lower()}", 1, self.bus.write & mine)
 
     def written(self, name: str, field: str) -> Signal:
@@ -84,7 +90,8 @@ class RegisterContext:
 
     def constant(self, name: str, **values: int) -> Signal:
         """The word of a register whose fields never change."""
-        return const(sum(self.map[name].field(field).at(value) for field, value in values.items()), DATA_BITS)
+        word = sum(self.map[name].field(field).at(value) for field, value in values.items())
+        return self.b.localparam(name, word, DATA_BITS, base=16)
 
 
 def registers(library: Library, design: Design, digest: str) -> Block:
@@ -105,7 +112,8 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         Module ``registers_block``: slave ``s_axi``, interrupt ``irq``, outputs ``start`` and ``soft_reset``; inputs
         called like what is shown or counted.
     """
-    b = Block("registers_block")
+    latency = "2 cycles a write, 3 a read, of a counter a round of counters more"
+    b = Block("registers_block", Header(__doc__ or "", rate="one write and one read at a time", latency=latency))
     bus = axi_lite(b)
     inputs = {"error": b.input("error")}
     irq = b.output("irq")
@@ -173,12 +181,12 @@ def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Sig
     """Registers that say what design this is."""
     major, minor, patch = VERSION
     values = {
-        "IDENT": const(IDENT, DATA_BITS),
-        "VERSION": const(major << 16 | minor << 8 | patch, DATA_BITS),
+        "IDENT": c.b.localparam("IDENT", IDENT, DATA_BITS, base=16),
+        "VERSION": c.b.localparam("VERSION", major << 16 | minor << 8 | patch, DATA_BITS, base=16),
         "GEOMETRY": c.constant("GEOMETRY", NPUS=len(design.npus), STREAM_BITS=design.stream_bits),
     }
     for k in range(DIGEST_REGISTERS):
-        values[f"DIGEST_{k}"] = const(int(digest[8 * k : 8 * k + 8], 16), DATA_BITS)
+        values[f"DIGEST_{k}"] = c.b.localparam(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16), DATA_BITS, base=16)
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = c.constant(f"NPU{n}_LANES", KFP=npu.kfp, KGP=npu.kgp)
         values[f"NPU{n}_WIDTHS"] = c.constant(f"NPU{n}_WIDTHS", PFP=npu.pfp, OL=npu.ol)
@@ -197,7 +205,7 @@ def _status(c: RegisterContext) -> dict[str, Signal]:
 
 def _shown(c: RegisterContext, name: str, value: Signal) -> Signal:
     """``value`` while its register is read, else 0."""
-    mine = _decoded(c.b, f"reads_{name.lower()}", eq(c.bus.read_address, c.map[name].offset))
+    mine = _decoded(c.b, f"reads_{name.lower()}", eq(c.bus.read_address, c.address(name)))
     return Repeat(mine, DATA_BITS) & value
 
 
@@ -207,11 +215,14 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
     address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
     of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
     n = bits(address, 6, 6)  # NPU_STRIDE is 64 bytes
-    exists = (n >= const(least, 6)) & (n < const(least + count, 6))
-    place = eq(bits(address, 4, 2), of_npu >> 4)
+    first, end = c.b.localparam("FIRST_NPU", least, 6, base=16), c.b.localparam("NPUS_END", least + count, 6, base=16)
+    exists = (n >= first) & (n < end)
+    place = eq(bits(address, 4, 2), c.b.localparam("NPU_COUNTERS", of_npu >> 4, 2, base=16))
     if design.npus[0].stream_weights:
-        place = place | eq(bits(address, 2, 4), (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2)
-    return _decoded(c.b, "reads_counter", eq(bits(address, 4, 8), of_design >> 4) | (exists & place))
+        waits = (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2
+        place = place | eq(bits(address, 2, 4), c.b.localparam("NPU_WAIT_WEIGHTS", waits, 4, base=16))
+    counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, 8, base=16)
+    return _decoded(c.b, "reads_counter", eq(bits(address, 4, 8), counters_of_design) | (exists & place))
 
 
 def _decoded(b: Block, name: str, hit: Signal) -> Signal:

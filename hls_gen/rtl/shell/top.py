@@ -14,6 +14,7 @@ from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .context import RingWords, place
 from .loader import loader
@@ -62,7 +63,13 @@ def top(design: Design, digest: str, popcount_body: Body = "countones") -> Block
         Ports: AXI4-Stream slave ``s_axis`` and master ``m_axis``, AXI4-Lite slave ``s_axi``, interrupt ``irq``.
     """
     library = Library(design.stream_bits, popcount_body, design.npus)
-    b = Block(TOP)
+    header = Header(
+        __doc__ or "",
+        rate="one stream word a cycle each way at most; frames as fast as the slowest NPU",
+        latency="that of the network: see register CYCLES",
+        parameters={"design": design.name, "npus": len(design.npus), "stream_bits": design.stream_bits},
+    )
+    b = Block(TOP, header)
     s_axis = Stream(
         data=b.input("s_axis_tdata", design.stream_bits),
         valid=b.input("s_axis_tvalid"),

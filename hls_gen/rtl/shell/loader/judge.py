@@ -67,30 +67,30 @@ def judge(
     b.on(
         None,
         (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, 33))),
-        (whole, eq(header.magic, headers.MAGIC) & eq(header.check, ~parity)),
+        (whole, eq(header.magic, b.localparam("MAGIC", headers.MAGIC, 8, base=16)) & eq(header.check, ~parity)),
         (frame_ok, eq(header.length, network.fields["frame_words"])),
     )
     is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
     other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
     b.on(
         None,
-        (is_load, eq(header.kind, headers.LOAD)),
-        (is_frame, eq(header.kind, headers.FRAME)),
-        (other_npu, header.npu > const(len(c.design.npus) - 1, 8)),
+        (is_load, eq(header.kind, b.localparam("KIND_LOAD", headers.LOAD, 4))),
+        (is_frame, eq(header.kind, b.localparam("KIND_FRAME", headers.FRAME, 4))),
+        (other_npu, header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, 8)),
         (no_memory, eq(target.depth, 0)),
     )
     weights = [] if target.is_weights is None else [target.is_weights]
     rules = [  # the first that is broken is told: a later one may mean nothing where an earlier one is broken
-        (~whole, headers.BAD_HEADER),
-        (~any_of(is_load, is_frame, *weights), headers.BAD_KIND),
-        (other_npu, headers.BAD_NPU),
-        (is_load & no_memory, headers.BAD_MEMORY),
-        (any_of(is_load, *weights) & ~end_ok, headers.BAD_RANGE),
-        (any_of(is_frame, *weights) & ~loaded, headers.NOT_LOADED),
-        (is_frame & ~frame_ok, headers.BAD_FRAME),
+        (~whole, "BAD_HEADER"),
+        (~any_of(is_load, is_frame, *weights), "BAD_KIND"),
+        (other_npu, "BAD_NPU"),
+        (is_load & no_memory, "BAD_MEMORY"),
+        (any_of(is_load, *weights) & ~end_ok, "BAD_RANGE"),
+        (any_of(is_frame, *weights) & ~loaded, "NOT_LOADED"),
+        (is_frame & ~frame_ok, "BAD_FRAME"),
     ]
     verdict: Signal = const(0, CODE_BITS)
-    for broken, code in reversed(rules):
-        verdict = choose(broken, code, verdict, CODE_BITS)
+    for broken, name in reversed(rules):
+        verdict = choose(broken, b.localparam(name, getattr(headers, name), CODE_BITS), verdict, CODE_BITS)
     verdict = b.wire("verdict", CODE_BITS, verdict)
     return Judgement(is_load, is_frame, verdict, b.wire("passed", 1, eq(verdict, 0)))

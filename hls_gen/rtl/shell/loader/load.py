@@ -75,15 +75,17 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
     """Looks the addressed memory up among those of all NPUs."""
     b, memory, is_weights = c.b, header.memory, None
     if c.design.npus[0].stream_weights:
-        is_weights = b.wire("is_weights", 1, eq(header.kind, headers.WEIGHTS))
-        kernels = c.design.npus[0].memory("kernels").id
+        is_weights = b.wire("is_weights", 1, eq(header.kind, b.localparam("KIND_WEIGHTS", headers.WEIGHTS, 4)))
+        kernels = b.localparam("NPU0_KERNELS_MEMORY", c.design.npus[0].memory("kernels").id, 8)
         memory = b.wire("target_memory", 8, choose(is_weights, kernels, memory, 8))
     depth_bits = port.row_bits + 1
     depths, last_banks = [], []  # a term each memory, of which at most one is not 0
     for n, npu in enumerate(c.design.npus):
         for m in npu.memories():
-            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, m.id) & eq(header.npu, n))
-            depths.append(choose(hit, m.depth, 0, depth_bits))
+            tag = f"NPU{n}_{m.name.upper()}"
+            own_id = b.localparam(f"{tag}_MEMORY", m.id, 8)
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, own_id) & eq(header.npu, n))
+            depths.append(choose(hit, b.localparam(f"{tag}_DEPTH", m.depth, depth_bits), 0, depth_bits))
             last_banks.append(choose(hit, -(-m.width // c.design.stream_bits) - 1, 0, port.bank_bits))
     every_depth, every_last_bank = any_of(*depths), any_of(*last_banks)
     # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete

@@ -14,18 +14,19 @@ Parts: state.py, header.py, load.py, network_row.py, judge.py, frames.py, weight
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design import headers, timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .frames import FramesInFlight, frame_words, frames_in_flight
 from .header import HeaderWords, header_words
 from .judge import CODE_BITS, Judgement, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
-from .state import STATE_BITS, STATES, LoaderContext
+from .state import STATE_BITS, STATES, LoaderContext, state_number
 from .weights import accept_weights, last_row_of_layer
 
 
@@ -94,14 +95,16 @@ def loader(library: Library, design: Design) -> Block:
         Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
         it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
     """
-    b, port = Block("loader"), LoadPort.of(design)
+    judging = f"{timing.JUDGING} cycles from a header's last word to its acceptance, a wait apart"
+    header_text = Header(__doc__ or "", rate="one stream word a cycle, inside a packet", latency=judging)
+    b, port = Block("loader", header_text), LoadPort.of(design)
     words = _program(b, design.stream_bits)
     start, frame_left = b.input("start"), b.input("frame_left")
 
     # # #
 
     state = b.reg("state", STATE_BITS)
-    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, k)) for k, name in enumerate(STATES)}
+    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, state_number(b, name))) for name in STATES}
     taken, early = b.wire("take", 1, words.taken), b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
     header = header_words(c)
@@ -132,7 +135,7 @@ def loader(library: Library, design: Design) -> Block:
     _take_words(c, progress, words)
     _move(c, progress, header, begins)
     # after all other moves, so that a fault wins
-    b.on(fault.now, (state, STATES.index("DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
+    b.on(fault.now, (state, state_number(b, "DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
     _show(c, progress, fault, header, frames)
     return b
 
@@ -148,7 +151,8 @@ def _find_faults(c: LoaderContext, progress: Progress, fault: Fault, judgement: 
     state DRAIN, whose fault has been told. Nothing is taken while judging, so there are never two faults at once."""
     not_its_end = all_of(progress.taken, tlast, ~progress.payload_ends, ~c.at["DRAIN"])
     c.b.on(None, (progress.early_last, not_its_end))
-    truncated = choose(progress.early_last, headers.TRUNCATED, 0, CODE_BITS)
+    code = c.b.localparam("TRUNCATED", headers.TRUNCATED, CODE_BITS)
+    truncated = choose(progress.early_last, code, 0, CODE_BITS)
     fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, CODE_BITS))
     fault.now.assign(nonzero(fault.code_now))
 
@@ -162,13 +166,13 @@ def _take_words(c: LoaderContext, progress: Progress, words: Stream) -> None:
 
 def _move(c: LoaderContext, progress: Progress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
     """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
-    b, state, number = c.b, progress.state, {name: k for k, name in enumerate(STATES)}
-    b.on(header.complete, (state, number["RANGE"]))
-    b.on(c.at["RANGE"], (state, number["JUDGE"]))
+    b, state = c.b, progress.state
+    b.on(header.complete, (state, state_number(b, "RANGE")))
+    b.on(c.at["RANGE"], (state, state_number(b, "JUDGE")))
     for name, pulses in begins.items():
         for pulse in pulses:
-            b.on(pulse, (state, number[name]))
-    b.on(progress.taken & progress.payload_ends, (state, number["HEADER"]))
+            b.on(pulse, (state, state_number(b, name)))
+    b.on(progress.taken & progress.payload_ends, (state, state_number(b, "HEADER")))
 
 
 def _show(c: LoaderContext, progress: Progress, fault: Fault, header: HeaderWords, frames: FramesInFlight) -> None:

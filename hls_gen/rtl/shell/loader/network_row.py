@@ -37,7 +37,8 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     """The row of NPU ``n``. The loader gets an output ``npu<n>_<field>`` for each setting that the NPU looks at."""
     b, npu, width = c.b, c.design.npus[n], c.design.stream_bits
     m = npu.memory("network")
-    mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, eq(target.memory, m.id), eq(target.npu, n)))
+    own_id = b.localparam(f"NPU{n}_NETWORK_MEMORY", m.id, 8)
+    mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, eq(target.memory, own_id), eq(target.npu, n)))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):
         w = min(width, m.width - low)

@@ -26,6 +26,11 @@ DRAIN
 STATE_BITS = 3
 
 
+def state_number(b: Block, name: str) -> Signal:
+    """The number of a state, as a named constant of the loader ``b``."""
+    return b.localparam(f"STATE_{name}", STATES.index(name), STATE_BITS)
+
+
 @dataclass(frozen=True)
 class LoaderContext:
     """The loader's block under construction, and the signals that all of its parts need.

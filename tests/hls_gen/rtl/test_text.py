@@ -1,0 +1,242 @@
+"""Generated Verilog explains itself: headers, ports, named constants, short lines, data registers without reset."""
+
+import re
+from functools import lru_cache
+
+import pytest
+
+from bitloom.hls_gen.rtl.array.popcount import Body
+from bitloom.hls_gen.rtl.generate import BODIES, Target, generate
+from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.port_names import meaning_of
+from bitloom.hls_gen.rtl.primitives.text import LINE, Header, broken_lines, contract_lines, header_lines
+from bitloom.hls_gen.rtl.shell.top import top
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+
+CASES: tuple[tuple[str, Target], ...] = (
+    ("digits-cnn", "simulation"),
+    ("digits-cnn", "synthesis"),
+    ("digits-cnn-pipeline", "simulation"),
+    ("cifar-quick-int8", "synthesis"),
+    ("bnn-int8-ends", "synthesis"),
+)
+"""Between them all modules but processing elements that collect or know only OR."""
+FIRST_LINE = re.compile(r"// (\w+)\n//\n")
+PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[\d+-1:0\])? (\w+),?$", re.M)
+
+
+@lru_cache
+def generated(name: str, target: Target) -> dict[str, str]:
+    reference = REFERENCE_DESIGNS[name]
+    return generate(reference.design(name, reference.models()), target=target, checked=False).modules
+
+
+@pytest.fixture(params=CASES, ids="-".join)
+def modules(request) -> dict[str, str]:
+    return generated(*request.param)
+
+
+def header_of(text: str) -> str:
+    """The comment before the module."""
+    return text[: text.index("\nmodule ") + 1]
+
+
+def test_headers(modules):
+    """Name, contract of a sentence at least, rate and latency; nothing but comments."""
+    for name, text in modules.items():
+        header = header_of(text)
+        assert all(line.startswith("//") for line in header.splitlines()), name
+        assert FIRST_LINE.match(header)[1] == name
+        contract = FIRST_LINE.sub("", header).split("\n//\n")[0]
+        assert re.search(r"^// \w+(\W+\w+){4,}[.):]$", contract, re.S), name
+        assert re.search(r"^// Rate: .+\.$", header, re.M), name
+        latency = r"that of the \w+" if name.startswith(("bitloom_top", "npu")) else r".*\d cycle"
+        assert re.search(rf"^// Latency: {latency}", header, re.M), name
+        assert re.search(r"^// Ports:$", header, re.M), name
+
+
+def test_every_port_has_a_meaning(modules):
+    for name, text in modules.items():
+        ports = PORT.findall(text)
+        assert ports, name
+        said = re.findall(r"^//   (\w+)  +(\S.+)$", header_of(text).partition("// Ports:\n")[2], re.M)
+        assert [port for port, _ in said] == ports, name
+
+
+def test_lines_fit(modules):
+    for name, text in modules.items():
+        assert [line for line in text.splitlines() if len(line) > LINE] == [], name
+        assert text.isascii(), name
+        assert not re.search(r"\t| $", text, re.M), name
+
+
+def test_says_nothing_of_the_machine(modules):
+    """No paths, no dates."""
+    assert not re.search(r"(^|\s)/\w|[A-Z]:\\|\b20\d\d\b", "\n".join(map(header_of, modules.values())))
+
+
+def always_blocks(text: str) -> list[str]:
+    """Bodies of ``always @(posedge clk)``."""
+    return re.findall(r"^  always @\(posedge clk\) begin\n(.*?)^  end$", text, re.M | re.S)
+
+
+def test_data_registers_stand_outside_of_reset(modules):
+    """What stands in the branch of no reset is what reset sets, register for register."""
+    found = 0
+    for name, text in modules.items():
+        for body in always_blocks(text):
+            match = re.match(r"    if\(rst\) begin\n(.*?)^    end else begin\n(.*)^    end$", body, re.M | re.S)
+            assert match or "if(rst)" not in body, name
+            if match:
+                reset, rest = (set(re.findall(r"^\s+(\w+)(?:\[.*?\])? <= ", part, re.M)) for part in match.groups())
+                assert rest <= reset, (name, rest - reset)
+                found += 1
+    assert found > 3
+
+
+BARE = re.compile(r"\b(\w*(?:memory|state|kind|address)|header_0)(?:\[(?!23:16)[\d:]+\])? (?:==|!=) (\d+'[dh]\w+)")
+"""Bits 23:16 of a packet's header are an NPU's number, which is one."""
+
+
+def test_ids_are_named(modules):
+    """An id, a state, a kind or an address is compared with a named constant, and a state becomes one."""
+    for name, text in modules.items():
+        assert BARE.findall(text) == [], name
+        assert re.findall(r"\bstate <= (?!STATE_)(?!3'd0;)\S+", text) == [], name
+
+
+def test_localparams_are_used_and_stand_first(modules):
+    for name, text in modules.items():
+        body = text[text.index(");\n") :]
+        names = re.findall(r"^  localparam (?:\[\d+-1:0\] )?(\w+) = \d+'[dh]\w+;$", body, re.M)
+        assert len(names) == len(set(names)) == body.count("localparam"), name
+        assert all(n.isupper() and len(re.findall(rf"\b{n}\b", body)) > 1 for n in names), name
+        after = body.split("localparam")[-1]
+        assert not names or body.index("localparam") < re.search(r"^  (wire|reg|assign|always)", body, re.M).start()
+        assert "localparam" not in after, name
+
+
+@pytest.mark.parametrize("body", BODIES.values())
+def test_printing_changes_no_token(body: Body):
+    """Without comments the text is what Veriloggen writes, word for word."""
+    reference = REFERENCE_DESIGNS["digits-cnn"]
+    block = top(reference.design("digits-cnn", reference.models()), "0" * 64, body)
+    plain = re.sub(r"//.*", "", block.m.to_verilog()).split()
+    assert re.sub(r"//.*", "", "\n".join(block.modules().values())).split() == plain
+
+
+def test_header_of_a_module():
+    """A whole one: the contract without its sections and code marks, numbers, ports in order."""
+    text = fifo(Library(32), 8, 16).modules()["fifo_8x16"]
+    assert header_of(text) == """\
+// fifo_8x16
+//
+// First-in first-out store of a ready/valid stream.
+//
+//     in[width] --> memory[depth] --> output register --> out[width]
+//
+// A word that is taken at in leaves at out in its turn. Stores of up to 64 words are LUT RAM; larger ones are block
+// RAM, with a register behind in_ready, which may stop the input one word early. room tells a pipeline that cannot stop
+// whether the words that are still on their way in it will be taken.
+//
+// Rate: one word a cycle in, and one out.
+// Latency: 2 cycles from in to out.
+// Parameters: width = 8, depth = 16, margin = 4.
+//
+// Ports:
+//   clk        clock, rising edge
+//   rst        synchronous reset, active high
+//   in_valid   a word of stream in is there
+//   in_data    the word of stream in
+//   in_ready   the word of stream in is taken at this clock edge, if it is there
+//   out_valid  a word of stream out is there
+//   out_ready  the word of stream out is taken at this clock edge, if it is there
+//   out_data   the word of stream out
+//   room       at least 4 more words will be taken
+"""
+
+
+def test_contract_ends_at_the_first_section():
+    text = """Summary with ``code``.
+
+        picture --> stays
+          as it is
+
+    Words are filled
+    anew.
+
+    Parameters
+    ----------
+    x : int
+        Not part of it.
+    """
+    assert contract_lines(text) == [
+        "Summary with code.", "", "    picture --> stays", "      as it is", "", "Words are filled anew.",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", ["verilator lint_off", "synthesis translate_off", "caf\xe9"])
+def test_a_comment_gives_no_orders_to_tools(first):
+    message = f"m: a comment must be ASCII and begin with no tool's name, got {'// ' + first!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        header_lines("m", Header(first, "one", "1 cycle"), [])
+
+
+def test_long_lines_are_broken_outside_of_brackets():
+    """After commas and before operators, at the least depth; strings stay whole."""
+    terms = " | ".join(f"(first_{k} & second_{k})" for k in range(12))
+    broken = broken_lines(f"  assign y = {terms};").split("\n")
+    assert [len(line) <= LINE for line in broken] == [True] * 3
+    assert all(line.startswith("      | (first_") for line in broken[1:])
+    names = ", ".join(f"word_{k}" for k in range(30))
+    assert all(line.endswith((",", "};")) for line in broken_lines(f"  assign y = {{ {names} }};").split("\n"))
+    text = '(* ram_style = "' + "x " * 80 + '" *)'
+    assert broken_lines(text) == text
+
+
+def test_registers_are_sorted_by_reset():
+    """Also where one condition writes both kinds, and parts of a register."""
+    b = Block("both")
+    take, d = b.input("take"), b.input("d", 2)
+    control, data, parts = b.reg("control", 2), b.reg("data", 2, init=None), b.reg("parts", 2, init=None)
+    b.on(take, (control, d), (data, d))
+    b.on(None, (parts[0], d[1]))
+    b.output("y", 6, None).assign(d)
+    first, second = always_blocks(broken_lines(b.m.to_verilog()))
+    assert "control" in first
+    assert "data" not in first
+    assert "parts" not in first
+    assert "rst" not in second
+    assert "control" not in second
+    assert "parts[0] <= d[1];" in second
+
+
+def test_a_module_without_reset_has_no_first_values():
+    message = "plain.x: a register with a first value needs a module with reset"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        Block("plain", reset=False).reg("x")
+
+
+def test_localparam():
+    """Named once, in the base that was asked for."""
+    b = Block("constants", clocked=False)
+    address = b.localparam("STATUS_ADDRESS", 0x24, 12, base=16)
+    assert b.localparam("STATUS_ADDRESS", 0x24, 12, base=16) is address
+    b.output("hit", 1, b.input("address", 12) == address)
+    text = b.m.to_verilog()
+    assert text.count("localparam [12-1:0] STATUS_ADDRESS = 12'h24;") == 1
+    assert "assign hit = address == STATUS_ADDRESS;" in text
+
+
+@pytest.mark.parametrize(("port", "meaning"), [
+    ("in_valid", "a word of stream in is there"),
+    ("s_axis_tdata", "the word of stream s_axis"),
+    ("s_axi_wstrb", "bytes that are written: all four, or the write is refused"),
+    ("npu3_wait_room", "NPU 3: no beat, since there is no room for its results"),
+    ("valid", ""),
+    ("something", ""),
+])  # fmt: skip
+def test_meanings_by_name(port, meaning):
+    assert meaning_of(port) == meaning

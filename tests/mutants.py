@@ -242,7 +242,7 @@ MUTANTS = [
     *of("overlay/show/report/roofline.py", "overlay/show/report/test_numbers.py",
         ("stream = design.stream_bits / 8", "stream = design.stream_bits / 4")),
     *of("overlay/show/report/measure.py", "overlay/show/report/test_numbers.py",
-        ("half = self.frames // 2", "half = 1")),
+        ("/ (self.frames - half)", "/ self.frames")),
     *of("overlay/cli/show.py", "overlay/cli/test_show.py",
         ("return sum(widths) + 3 * len(widths) + 1", "return sum(widths) + 3 * len(widths)"),
         ("if columns.isdigit() and int(columns):", "if False:")),

@@ -136,7 +136,7 @@ MUTANTS = [
         ("codes = [*range(planes - 1), -planes, 0]", "codes = [*range(planes - 1), planes, 0]"),
         ("order = [0, planes, *range(1, planes)]", "order = [0, *range(1, planes), planes]")),
     *of("hls_gen/compiler/mapping.py", "hls_gen/compiler/test_mapping.py",
-        ("there == (here + 1) % len(geometries)", "there == here + 1"),
+        ("there == (here + 1) % len(npus)", "there == here + 1"),
         ("work = max(busiest, sum(", "work = max(0, sum(")),
     *of("hls_gen/compiler/streamed_weights.py", "hls_gen/compiler/test_streamed_weights.py",
         ("base=(0, *ends[:-1])", "base=(0, *ends[1:])")),

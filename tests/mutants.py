@@ -203,7 +203,7 @@ MUTANTS = [
     *of("hls_gen/rtl/sequencer/writer.py", "hls_gen/rtl/test_sequencer.py",
         ("write & eq(left, 1)", "write & eq(left, 2)")),
     *of("hls_gen/rtl/sequencer/raster.py", "hls_gen/rtl/test_raster.py",
-        ("lead > row.stride", "lead >= row.stride")),
+        ("lead > row.stride", "lead < row.stride")),
     # driver
     *of("driver/waiting.py", "driver/test_waiting.py",
         ('found[n] = ((n - 1) % count, "words of")', 'found[n] = ((n + 1) % count, "words of")')),
@@ -270,7 +270,7 @@ def verdict(mutant: Mutant, tree: Path) -> int:
     tests = [word if "-k" in (word, before) else f"tests/{word}" for word, before in words]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    path.write_text(mutant.broken(), encoding="utf-8")
+    path.write_bytes(text.replace(mutant.old.encode(), mutant.new.encode()))
     try:
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, timeout=LIMIT_SECONDS)
         return done.returncode

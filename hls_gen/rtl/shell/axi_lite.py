@@ -11,7 +11,7 @@ A read takes 3 cycles at least.
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq
 
 DATA_BITS = 32
 OKAY, SLVERR = 0, 2
@@ -59,32 +59,35 @@ def axi_lite(b: Block) -> AxiLite:
     )
     wdata, wstrb = b.input("s_axi_wdata", DATA_BITS), b.input("s_axi_wstrb", DATA_BITS // 8)
     wvalid, wready = b.input("s_axi_wvalid"), b.output("s_axi_wready")
-    bresp, bvalid = b.output_reg("s_axi_bresp", RESPONSE_BITS), b.output_reg("s_axi_bvalid")
+    bresp, bvalid = b.output_reg("s_axi_bresp", RESPONSE_BITS, init=None), b.output_reg("s_axi_bvalid")
     bready = b.input("s_axi_bready")
     araddr, arvalid, arready = (
         b.input("s_axi_araddr", ADDRESS_BITS),
         b.input("s_axi_arvalid"),
         b.output("s_axi_arready"),
     )
-    rdata = b.output_reg("s_axi_rdata", DATA_BITS)
-    b.output("s_axi_rresp", RESPONSE_BITS, const(OKAY, RESPONSE_BITS))  # a read of an unused address gives 0
+    rdata = b.output_reg("s_axi_rdata", DATA_BITS, init=None)
+    okay = b.localparam("OKAY", OKAY, RESPONSE_BITS)
+    b.output("s_axi_rresp", RESPONSE_BITS, okay)  # a read of an unused address gives 0
     rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
 
+    b.comment("Writes: address and data wait for each other.")
     have_address, have_data = b.reg("have_address"), b.reg("have_data")
-    write_address, write_data = b.reg("write_address", ADDRESS_BITS), b.reg("write_data", DATA_BITS)
-    strobe = b.reg("write_strobe", DATA_BITS // 8)
+    write_address = b.reg("write_address", ADDRESS_BITS, init=None)
+    write_data, strobe = b.reg("write_data", DATA_BITS, init=None), b.reg("write_strobe", DATA_BITS // 8, init=None)
     awready.assign(~have_address)
     wready.assign(~have_data)
     b.on(awvalid & awready, (have_address, 1), (write_address, awaddr))
     b.on(wvalid & wready, (have_data, 1), (write_data, wdata), (strobe, wstrb))
     go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))  # the answer before has been taken
-    whole = b.wire("write_whole", 1, eq(strobe, ALL_BYTES))
+    whole = b.wire("write_whole", 1, eq(strobe, b.localparam("ALL_BYTES", ALL_BYTES, DATA_BITS // 8, base=16)))
     write = b.wire("write", 1, go & whole)
     b.on(bready, (bvalid, 0))
-    answer = choose(whole, OKAY, SLVERR, RESPONSE_BITS)
+    answer = choose(whole, okay, b.localparam("SLVERR", SLVERR, RESPONSE_BITS), RESPONSE_BITS)
     b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, answer))
 
-    read_address = b.reg("read_address", ADDRESS_BITS)
+    b.comment("Reads: the address stands for a cycle before it is looked at.")
+    read_address = b.reg("read_address", ADDRESS_BITS, init=None)
     decoding, reading = b.reg("decoding"), b.reg("reading")  # a cycle for the registers that compare the address
     arready.assign(~any_of(decoding, reading, rvalid))
     b.on(rready, (rvalid, 0))

@@ -49,6 +49,7 @@ def engine(c: NpuContext, words: dict[str, Stream]) -> EngineOutputs:
         The features; the raw values leave by stream ``raw``.
     """
     b, npu = c.b, c.npu
+    b.comment("Engine: from words to features and raw values.")
     # with several accumulators in a PE, the results unit says which of them it reads
     drain_slot = b.wire("drain_slot", npu.slot_bits) if npu.accumulators > 1 else None
     room = b.wire("conv_room")  # the results unit can take the results of another window

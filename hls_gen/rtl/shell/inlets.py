@@ -33,6 +33,7 @@ def inlets(c: NpuContext, loop: Stream | None) -> dict[str, Stream]:
     dict of str to Stream
         A stream for each inlet that the NPU has, in the order of ``Npu.inlets``.
     """
+    c.b.comment("Inlets: where the words come from that the convolution takes.")
     found: dict[str, Stream] = {}
     for name in c.npu.inlets:
         if name == "host":

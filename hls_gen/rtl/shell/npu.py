@@ -1,9 +1,9 @@
 """NPU: one subsystem of the specification (spec B, blocks), which computes its layers of a network one by one.
 
-    host words -(binariser)-+
-    ring words --ping-pong--+-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring words
-    loop words --map store--+                                `-> raw values to host              +-> loop words
-         ^-----------------------------------------------------------------------------------<---+-> map words to host
+    host -(binariser)-+
+    ring --ping-pong--+-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring
+    loop --map store--+                                `-> raw values to host              +-> loop
+      ^------------------------------------------------------------------------------------+-> map words to host
 
 The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
 Without a pool unit what leaves the results goes straight to the last gearbox.
@@ -69,6 +69,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, 8))
     waiting = outlets(c, maps, loop)
     conv = made.ports
+    b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
         b.output(name, 1, conv[name])
     there = [words[name].valid if name in words else const(0, 1) for name in ("host", "ring", "loop")]

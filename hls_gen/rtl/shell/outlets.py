@@ -82,6 +82,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> list[Signal]:
     list of Signal
         Where a word waits that is not taken, 1 bit each: at outlet ring, loop, host.
     """
+    c.b.comment("Outlets: where the words of maps go.")
     signs = _signs(c, maps.data) if c.ring.to_bits else None
     assert maps.side is not None  # made by the pool unit, or by the results unit where there is none
     target_bits = c.npu.target_bits

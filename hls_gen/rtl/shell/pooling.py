@@ -34,6 +34,7 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     Signal
         Number of the layer after the one being pooled, 8 bits.
     """
+    c.b.comment("Pool: from features to pooled words.")
     npu, room = c.npu, c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``
     packer = c.library.get(gearbox, npu.ol * npu.feature_bits, npu.pool_word_bits)

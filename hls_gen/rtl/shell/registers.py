@@ -72,7 +72,7 @@ class RegisterContext:
     inputs: Mapping[str, Signal]
 
     def address(self, name: str) -> Signal:
-        """A register's address, as a named constant."""
+        """The byte offset of a register, as a constant ``<name>_ADDRESS`` of the module."""
         return self.b.localparam(f"{name}_ADDRESS", self.map[name].offset, ADDRESS_BITS, base=16)
 
     def write(self, name: str) -> Signal:
@@ -90,8 +90,11 @@ class RegisterContext:
 
     def constant(self, name: str, **values: int) -> Signal:
         """The word of a register whose fields never change."""
-        word = sum(self.map[name].field(field).at(value) for field, value in values.items())
-        return self.b.localparam(name, word, DATA_BITS, base=16)
+        return self.number(name, sum(self.map[name].field(field).at(value) for field, value in values.items()))
+
+    def number(self, name: str, value: int) -> Signal:
+        """The word of a register that never changes, as a constant ``<name>`` of the module."""
+        return self.b.localparam(name, value, DATA_BITS, base=16)
 
 
 def registers(library: Library, design: Design, digest: str) -> Block:
@@ -112,8 +115,13 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         Module ``registers_block``: slave ``s_axi``, interrupt ``irq``, outputs ``start`` and ``soft_reset``; inputs
         called like what is shown or counted.
     """
-    latency = "2 cycles a write, 3 a read, of a counter a round of counters more"
-    b = Block("registers_block", Header(__doc__ or "", rate="one write and one read at a time", latency=latency))
+    header = Header(
+        __doc__,
+        rate="one write and one read at a time",
+        latency="2 cycles a write, 3 a read, of a counter a round of counters more",
+        parameters={"npus": len(design.npus)},
+    )
+    b = Block("registers_block", header)
     bus = axi_lite(b)
     inputs = {"error": b.input("error")}
     irq = b.output("irq")
@@ -138,9 +146,11 @@ def registers(library: Library, design: Design, digest: str) -> Block:
         for name in npu.pulses:  # between frames an NPU waits for its input, which says nothing
             counted[counter_name(n, name)] = inputs["computing"] & b.input(f"npu{n}_{name}")
         values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), DATA_BITS)
+    b.comment("The register that is read: compared in one cycle, chosen in the next.")
     shown = [_shown(c, name, values[name]) for name in c.map if name in values]  # at most one is not 0
     is_counter = _is_counter(c, design)
     by_offset = {c.map[name].offset: pulse for name, pulse in counted.items()}
+    b.comment("Counters.")
     done = counters(b, library, by_offset, clear, bus.read_address, bus.reading & is_counter)
     bus.can_show.assign(done | ~is_counter)
     value = b.wire("register_value", DATA_BITS, any_of(*shown))
@@ -150,7 +160,9 @@ def registers(library: Library, design: Design, digest: str) -> Block:
 
 def _control(c: RegisterContext, start: Signal, soft_reset: Signal, clear: Signal) -> dict[str, Signal]:
     """CONTROL and SCRATCH; what a read of them gives."""
-    b, control = c.b, c.write("CONTROL")
+    b = c.b
+    b.comment("CONTROL and SCRATCH.")
+    control = c.write("CONTROL")
     b.on(None, (soft_reset, control & c.written("CONTROL", "SOFT_RESET")))  # a pulse: it clears itself
     b.on(control, (start, c.written("CONTROL", "START")))
     clear.assign(control & c.written("CONTROL", "CLEAR_COUNTERS"))
@@ -162,6 +174,7 @@ def _control(c: RegisterContext, start: Signal, soft_reset: Signal, clear: Signa
 def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str, Signal]:
     """IRQ_ENABLE and IRQ_STATUS, and the interrupt; what a read of them gives."""
     b, fields = c.b, c.map["IRQ_STATUS"].fields
+    b.comment("Interrupts.")
     count = len(fields)
     enable, pending = b.reg("irq_enable", count), b.reg("irq_status", count)
     b.on(c.write("IRQ_ENABLE"), (enable, bits(c.bus.write_data, 0, count)))
@@ -181,12 +194,12 @@ def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Sig
     """Registers that say what design this is."""
     major, minor, patch = VERSION
     values = {
-        "IDENT": c.b.localparam("IDENT", IDENT, DATA_BITS, base=16),
-        "VERSION": c.b.localparam("VERSION", major << 16 | minor << 8 | patch, DATA_BITS, base=16),
+        "IDENT": c.number("IDENT", IDENT),
+        "VERSION": c.number("VERSION", major << 16 | minor << 8 | patch),
         "GEOMETRY": c.constant("GEOMETRY", NPUS=len(design.npus), STREAM_BITS=design.stream_bits),
     }
     for k in range(DIGEST_REGISTERS):
-        values[f"DIGEST_{k}"] = c.b.localparam(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16), DATA_BITS, base=16)
+        values[f"DIGEST_{k}"] = c.number(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16))
     for n, npu in enumerate(design.npus):
         values[f"NPU{n}_LANES"] = c.constant(f"NPU{n}_LANES", KFP=npu.kfp, KGP=npu.kgp)
         values[f"NPU{n}_WIDTHS"] = c.constant(f"NPU{n}_WIDTHS", PFP=npu.pfp, OL=npu.ol)

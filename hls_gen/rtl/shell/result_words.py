@@ -47,6 +47,7 @@ def result_words(
     list of Stream
         Two for each such NPU: of its raw values, and of its map words. ``last`` is 1 with a frame's last word.
     """
+    b.comment("Results: raw values and map words become stream words.")
     found = []
     for n, params in enumerate(design.npus):
         if "host" in params.outlets:
@@ -106,6 +107,7 @@ def output_register(
         Pulses for the registers and the loader: ``word_given``, ``result_left`` (that word has tlast) and
         ``frame_left`` (it is a frame's last).
     """
+    b.comment("Output register: a frame's last word takes its flag, which says whether it has tlast.")
     ready = b.wire("result_ready")
     # nothing leaves before the frame's flag is there, for it decides tlast
     gate = b.wire("result_gate", 1, ready & flags.valid)

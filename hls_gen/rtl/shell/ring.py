@@ -33,6 +33,8 @@ def ring(b: Block, library: Library, design: Design, npus: Sequence[Mapping[str,
     restart : Signal
         Empties the spill store.
     """
+    if len(design.npus) > 1 or design.spill_words:
+        b.comment("Ring: what leaves an NPU enters the next one.")
     for n, params in enumerate(design.npus):
         if "ring" not in params.outlets:
             continue

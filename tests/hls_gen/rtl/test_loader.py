@@ -1,6 +1,7 @@
 """Loader: packets of all kinds, well-formed and not, on both stream widths."""
 
 import random
+import re
 from collections import Counter
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import ERRORS, MAGIC, Header
+from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, Header
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet, pack_fields
@@ -514,3 +515,17 @@ def test_every_npu_has_memories_of_its_own(several, parts, error):
     assert (several.bench["error"], NAMES[several.bench["error_code"]]) == (1, error)
     assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
     assert bus.words == []
+
+
+def test_numbers_have_names():
+    """States, kinds, error codes and memories are constants of the module, with the numbers of the specification."""
+    design = DESIGNS["32_kfp_7"]
+    text = loader(Library(32), design).modules()["loader"]
+    constant = re.compile(r"localparam (?:\[\S+\] )?(\w+) = \d+'([dh])(\w+);")
+    found = {name: int(digits, 16 if base == "h" else 10) for name, base, digits in constant.findall(text)}
+    expected = {f"STATE_{name}": number for number, name in enumerate(STATES)}
+    expected |= {f"ERROR_{error.name}": error.code for error in ERRORS}
+    for m in design.npus[0].memories():
+        expected |= {f"NPU0_{m.name.upper()}_MEMORY": m.id, f"NPU0_{m.name.upper()}_DEPTH": m.depth}
+    expected |= {"KIND_LOAD": LOAD, "KIND_FRAME": FRAME, "MAGIC": MAGIC, "LAST_NPU": 0}
+    assert found == expected

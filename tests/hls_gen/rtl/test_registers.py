@@ -1,6 +1,7 @@
 """Register block: AXI4-Lite, every register of the map, interrupts, counters."""
 
 import random
+import re
 
 import pytest
 
@@ -8,7 +9,9 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import IDENT, VERSION, register_map
 from bitloom.hls_gen.design.topology import ring
+from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.register_word import field_of, word_of
 from bitloom.hls_gen.rtl.shell.registers import registers
 
 from .bench import Agent, Bench, Sink, Source, run
@@ -404,3 +407,25 @@ def test_several_npus():
                 "LANES": 3 + n | 5 * n + 1 << 16, "WIDTHS": 7 - n | 1 << 16, "STATE": 0x5A5A5A0 + n,
                 **{name.upper() if name != "beat" else "BEATS": total for name, total in counts.items()},
             }  # fmt: skip
+
+
+def test_addresses_have_names():
+    """The byte offset of each register that is no counter is a constant of the module, in hexadecimal digits."""
+    text = registers(Library(64), DESIGN, DIGEST).modules()["registers_block"]
+    found = dict(re.findall(r"localparam \[12-1:0\] (\w+)_ADDRESS = 12'h(\w+);", text))
+    assert found == {name: f"{r.offset:x}" for name, r in MAP.items() if name not in COUNTERS}
+
+
+def test_word_of_fields():
+    """Fields side by side, low bits first; gaps are 0, and so are fields that are not given."""
+    b = Block("word")
+    fields = MAP["STATUS"].fields
+    idle, state = b.input("idle"), b.input("loader_state", 3)
+    b.output("whole", 7, word_of(fields, {"LOADER_STATE": state, "IDLE": idle}))
+    b.output("one", 1, word_of(fields, {"IDLE": idle}))
+    b.output("taken", 3, field_of(b.input("given", 7), MAP["STATUS"].field("LOADER_STATE")))
+    with Bench(b) as bench:
+        bench.set(idle=1, loader_state=5, given=0b0110111)
+        assert bench["whole"] == 1 | 5 << 4
+        assert bench["one"] == 1
+        assert bench["taken"] == 3

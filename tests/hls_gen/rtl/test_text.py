@@ -50,7 +50,7 @@ def test_headers(modules):
         assert all(line.startswith("//") for line in header.splitlines()), name
         assert FIRST_LINE.match(header)[1] == name
         contract = FIRST_LINE.sub("", header).split("\n//\n")[0]
-        assert re.search(r"^// \w+(\W+\w+){4,}[.):]$", contract, re.S), name
+        assert re.search(r"^// \w+(\W+\w+){4,}[\x22.):]+$", contract, re.S), name
         assert re.search(r"^// Rate: .+\.$", header, re.M), name
         latency = r"that of the \w+" if name.startswith(("bitloom_top", "npu")) else r".*\d cycle"
         assert re.search(rf"^// Latency: {latency}", header, re.M), name

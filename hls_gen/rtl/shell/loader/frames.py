@@ -59,6 +59,7 @@ def frames_in_flight(
         Pulse: the last word of a frame's results has left.
     """
     b, count = c.b, bits_for(timing.FRAMES_IN_FLIGHT + 2)  # the FIFO holds one more in its output register
+    b.comment("Frames in flight, and the flag of each: whether its results end a transfer.")
     in_flight = b.reg("in_flight", count)
     none = b.wire("no_frame", 1, eq(in_flight, 0))
     flag_ready = b.wire("flag_ready")
@@ -75,9 +76,9 @@ def frames_in_flight(
         in_valid=accept_frame,
         in_ready=flag_ready,
         in_data=header.last,
-        out_valid=b.output("flag_valid"),
-        out_ready=b.input("flag_ready_out"),
-        out_data=b.output("flag_data"),
+        out_valid=b.output("flag_valid", means="there is the flag of a frame"),
+        out_ready=b.input("flag_ready_out", means="the flag is taken, with its frame's last word"),
+        out_data=b.output("flag_data", means="the frame's results end with tlast"),
         room=room,
     )
     return FramesInFlight(none, accept_load, accept_frame)
@@ -98,6 +99,7 @@ def frame_words(c: LoaderContext, network: NetworkRow, beats_left: Signal, room:
         Wire, driven here: the gearbox takes a stream word.
     """
     b, width_in, word = c.b, c.design.stream_bits, c.design.npus[0].host_word_bits
+    b.comment("Input words of a frame.")
     taken = b.wire("frame_take", 1, all_of(c.at["FRAME"], c.given, room))
     b.on(taken, (beats_left, sub(beats_left, 1, width(beats_left))))
     last = b.wire("beat_last", 1, eq(beats_left, 1))

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, bits, eq
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, eq
 
 from .state import LoaderContext
+
+KIND_BITS = 4
+"""Width of a packet's kind."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class HeaderWords:
 
     @property
     def kind(self) -> Signal:
-        """Kind of the packet, 4 bits."""
-        return bits(self.words[0], 0, 4)
+        """Kind of the packet, KIND_BITS wide."""
+        return bits(self.words[0], 0, KIND_BITS)
 
     @property
     def last(self) -> Signal:
@@ -69,15 +72,21 @@ class HeaderWords:
         return self.words[3]
 
 
+def kind_number(b: Block, name: str, number: int) -> Signal:
+    """The number of a kind of packet, as a constant ``KIND_<name>`` of the module."""
+    return b.localparam(f"KIND_{name}", number, KIND_BITS)
+
+
 def header_words(c: LoaderContext) -> HeaderWords:
     """Takes the header's words in state HEADER, one or two a stream word."""
     b, per_beat = c.b, c.design.stream_bits // 32
+    b.comment("Header: four words, kept until the next packet begins.")
     beats = headers.HEADER_WORDS // per_beat
     place = b.reg("header_place", bits_for(beats - 1))
     here = b.wire("header_take", 1, c.at["HEADER"] & c.given)
     words = []
     for k in range(headers.HEADER_WORDS):
-        word = b.reg(f"header_{k}", 32)
+        word = b.reg(f"header_{k}", 32, init=None)
         b.on(here & eq(place, k // per_beat), (word, bits(c.data, 32 * (k % per_beat), 32)))
         words.append(word)
     b.on(here, (place, add(place, 1, bits_for(beats - 1))))  # beats is a power of two: wraps

@@ -8,15 +8,20 @@ Two cycles, since the sum of two 32-bit words, its comparison and the choice of 
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
-from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, any_of, choose, const, eq, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq, nonzero, resize
 
-from .header import HeaderWords
+from .header import HeaderWords, kind_number
 from .load import AddressedMemory
 from .network_row import NetworkRow
 from .state import LoaderContext
 
 CODE_BITS = 4
 """Width of an error code."""
+
+
+def error_code(b: Block, name: str) -> Signal:
+    """The code of an error, as a constant ``ERROR_<name>`` of the module."""
+    return b.localparam(f"ERROR_{name}", getattr(headers, name), CODE_BITS)
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,9 @@ def judge(
         Every NPU has a network row.
     """
     b = c.b
+    b.comment("Judge: sums and comparisons (state RANGE), then the verdict (state JUDGE).")
+    magic = b.localparam("MAGIC", headers.MAGIC, 8, base=16)
+    codes = {error.name: error_code(b, error.name) for error in headers.ERRORS}
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
     frame_ok = b.reg("frame_ok", init=None)
     end = b.wire("end_row", 33, resize(header.address, 33) + resize(header.length, 33))  # 33 bits: it can't wrap
@@ -67,15 +75,15 @@ def judge(
     b.on(
         None,
         (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, 33))),
-        (whole, eq(header.magic, b.localparam("MAGIC", headers.MAGIC, 8, base=16)) & eq(header.check, ~parity)),
+        (whole, eq(header.magic, magic) & eq(header.check, ~parity)),
         (frame_ok, eq(header.length, network.fields["frame_words"])),
     )
     is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
     other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
     b.on(
         None,
-        (is_load, eq(header.kind, b.localparam("KIND_LOAD", headers.LOAD, 4))),
-        (is_frame, eq(header.kind, b.localparam("KIND_FRAME", headers.FRAME, 4))),
+        (is_load, eq(header.kind, kind_number(b, "LOAD", headers.LOAD))),
+        (is_frame, eq(header.kind, kind_number(b, "FRAME", headers.FRAME))),
         (other_npu, header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, 8)),
         (no_memory, eq(target.depth, 0)),
     )
@@ -91,6 +99,6 @@ def judge(
     ]
     verdict: Signal = const(0, CODE_BITS)
     for broken, name in reversed(rules):
-        verdict = choose(broken, b.localparam(name, getattr(headers, name), CODE_BITS), verdict, CODE_BITS)
+        verdict = choose(broken, codes[name], verdict, CODE_BITS)
     verdict = b.wire("verdict", CODE_BITS, verdict)
     return Judgement(is_load, is_frame, verdict, b.wire("passed", 1, eq(verdict, 0)))

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, sub
 
-from .header import HeaderWords
+from .header import HeaderWords, kind_number
 from .state import LoaderContext
 
 
@@ -71,26 +72,31 @@ class AddressedMemory:
     last_bank: Signal
 
 
+def memory_id(b: Block, n: int, memory: Memory) -> Signal:
+    """The id of a memory of NPU ``n``, as a constant of the module."""
+    return b.localparam(f"NPU{n}_{memory.name.upper()}_MEMORY", memory.id, MEMORY_BITS)
+
+
 def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> AddressedMemory:
     """Looks the addressed memory up among those of all NPUs."""
     b, memory, is_weights = c.b, header.memory, None
+    b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
     if c.design.npus[0].stream_weights:
-        is_weights = b.wire("is_weights", 1, eq(header.kind, b.localparam("KIND_WEIGHTS", headers.WEIGHTS, 4)))
-        kernels = b.localparam("NPU0_KERNELS_MEMORY", c.design.npus[0].memory("kernels").id, 8)
-        memory = b.wire("target_memory", 8, choose(is_weights, kernels, memory, 8))
+        is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
+        kernels = memory_id(b, 0, c.design.npus[0].memory("kernels"))
+        memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))
     depth_bits = port.row_bits + 1
     depths, last_banks = [], []  # a term each memory, of which at most one is not 0
     for n, npu in enumerate(c.design.npus):
         for m in npu.memories():
-            tag = f"NPU{n}_{m.name.upper()}"
-            own_id = b.localparam(f"{tag}_MEMORY", m.id, 8)
-            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, own_id) & eq(header.npu, n))
-            depths.append(choose(hit, b.localparam(f"{tag}_DEPTH", m.depth, depth_bits), 0, depth_bits))
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, memory_id(b, n, m)) & eq(header.npu, n))
+            rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)
+            depths.append(choose(hit, rows, 0, depth_bits))
             last_banks.append(choose(hit, -(-m.width // c.design.stream_bits) - 1, 0, port.bank_bits))
     every_depth, every_last_bank = any_of(*depths), any_of(*last_banks)
     # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
     depth = b.reg("memory_depth", depth_bits, init=None)
-    last_bank = b.reg("memory_banks", port.bank_bits, init=None)
+    last_bank = b.reg("memory_last_bank", port.bank_bits, init=None)
     b.on(None, (depth, every_depth), (last_bank, every_last_bank))
     return AddressedMemory(header.npu, memory, is_weights, depth, last_bank)
 
@@ -116,7 +122,11 @@ class RowCursor:
     @classmethod
     def make(cls, b: Block, port: LoadPort) -> "RowCursor":
         """Registers in ``b``."""
-        return cls(b.reg("bank", port.bank_bits), b.reg("row", port.row_bits), b.reg("rows_left", port.row_bits + 1))
+        return cls(
+            b.reg("bank", port.bank_bits, init=None),
+            b.reg("row", port.row_bits, init=None),
+            b.reg("rows_left", port.row_bits + 1, init=None),
+        )
 
     def first(self, header: HeaderWords, port: LoadPort) -> list[tuple[Signal, Signal | int]]:
         """What the registers take when a packet begins. The header was found to fit the memory, so it may be cut."""
@@ -147,6 +157,7 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
     ``load_row`` and ``load_data``.
     """
     b = c.b
+    b.comment("Load bus: a register, which cuts the long way to memories all over the chip.")
     row_ends = b.wire("bank_last", 1, eq(cursor.bank, target.last_bank))
     taken = b.wire("load", 1, c.at["LOAD"] & c.given)
     next_bank = choose(row_ends, 0, add(cursor.bank, 1, port.bank_bits), port.bank_bits)

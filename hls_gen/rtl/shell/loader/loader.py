@@ -14,7 +14,7 @@ Parts: state.py, header.py, load.py, network_row.py, judge.py, frames.py, weight
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design import headers, timing
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -23,7 +23,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .frames import FramesInFlight, frame_words, frames_in_flight
 from .header import HeaderWords, header_words
-from .judge import CODE_BITS, Judgement, judge
+from .judge import CODE_BITS, Judgement, error_code, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
 from .state import STATE_BITS, STATES, LoaderContext, state_number
@@ -31,7 +31,7 @@ from .weights import accept_weights, last_row_of_layer
 
 
 @dataclass(frozen=True)
-class Progress:
+class PacketProgress:
     """What moves the loader from state to state, and where it stands.
 
     Attributes
@@ -95,9 +95,7 @@ def loader(library: Library, design: Design) -> Block:
         Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether
         it ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
     """
-    judging = f"{timing.JUDGING} cycles from a header's last word to its acceptance, a wait apart"
-    header_text = Header(__doc__ or "", rate="one stream word a cycle, inside a packet", latency=judging)
-    b, port = Block("loader", header_text), LoadPort.of(design)
+    b, port = Block("loader", _module_header(design)), LoadPort.of(design)
     words = _program(b, design.stream_bits)
     start, frame_left = b.input("start"), b.input("frame_left")
 
@@ -108,12 +106,12 @@ def loader(library: Library, design: Design) -> Block:
     taken, early = b.wire("take", 1, words.taken), b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
     header = header_words(c)
-    progress = Progress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
+    progress = PacketProgress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
     fault = Fault.make(b)
 
     target = addressed_memory(c, header, port)
     cursor = RowCursor.make(b, port)
-    beats_left = b.reg("beats_left", design.npus[0].memory("network").widths["frame_beats"])
+    beats_left = b.reg("beats_left", design.npus[0].memory("network").widths["frame_beats"], init=None)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
@@ -140,31 +138,42 @@ def loader(library: Library, design: Design) -> Block:
     return b
 
 
+def _module_header(design: Design) -> Header:
+    """What the module's first comment says."""
+    judging = f"{timing.JUDGING} cycles from a header's last word until the packet may begin"
+    return Header(
+        __doc__,
+        rate=f"one stream word a cycle inside a packet, none for {timing.JUDGING} cycles behind a header",
+        latency=f"{judging}; 1 cycle from a word of rows to the load bus, and from a frame's word to stream words",
+        parameters={"stream_bits": design.stream_bits, "npus": len(design.npus)},
+    )
+
+
 def _program(b: Block, stream_bits: int) -> Stream:
     """The ports by which the stream program comes in, AXI4-Stream."""
     valid, ready = b.input("s_axis_tvalid"), b.output("s_axis_tready")
     return Stream(valid, ready, b.input("s_axis_tdata", stream_bits), b.input("s_axis_tlast"))
 
 
-def _find_faults(c: LoaderContext, progress: Progress, fault: Fault, judgement: Judgement, tlast: Signal) -> None:
+def _find_faults(c: LoaderContext, progress: PacketProgress, fault: Fault, judgement: Judgement, tlast: Signal) -> None:
     """Drives ``fault.now`` and ``fault.code_now``. A packet's tlast is looked at wherever a word is taken, but not in
     state DRAIN, whose fault has been told. Nothing is taken while judging, so there are never two faults at once."""
+    c.b.comment("Faults.")
     not_its_end = all_of(progress.taken, tlast, ~progress.payload_ends, ~c.at["DRAIN"])
     c.b.on(None, (progress.early_last, not_its_end))
-    code = c.b.localparam("TRUNCATED", headers.TRUNCATED, CODE_BITS)
-    truncated = choose(progress.early_last, code, 0, CODE_BITS)
+    truncated = choose(progress.early_last, error_code(c.b, "TRUNCATED"), 0, CODE_BITS)
     fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, CODE_BITS))
     fault.now.assign(nonzero(fault.code_now))
 
 
-def _take_words(c: LoaderContext, progress: Progress, words: Stream) -> None:
+def _take_words(c: LoaderContext, progress: PacketProgress, words: Stream) -> None:
     """Drives the stream's ready: all states but those of the judge take words, FRAME as far as the gearbox does."""
     at = c.at
     takes = any_of(at["HEADER"], at["LOAD"], at["FRAME"] & progress.frame_room, at["DRAIN"])
     words.ready.assign(c.b.wire("can_take", 1, takes) & ~progress.early_last)
 
 
-def _move(c: LoaderContext, progress: Progress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
+def _move(c: LoaderContext, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
     """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
     b, state = c.b, progress.state
     b.on(header.complete, (state, state_number(b, "RANGE")))
@@ -175,8 +184,11 @@ def _move(c: LoaderContext, progress: Progress, header: HeaderWords, begins: dic
     b.on(progress.taken & progress.payload_ends, (state, state_number(b, "HEADER")))
 
 
-def _show(c: LoaderContext, progress: Progress, fault: Fault, header: HeaderWords, frames: FramesInFlight) -> None:
+def _show(
+    c: LoaderContext, progress: PacketProgress, fault: Fault, header: HeaderWords, frames: FramesInFlight
+) -> None:
     """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy."""
+    c.b.comment("What the registers show and count.")
     for k, name in enumerate(("header", "address", "length")):
         c.b.output(f"error_{name}", 32, choose(fault.error, header.words[k], 0, 32))
     c.b.output("idle", 1, all_of(frames.none, c.at["HEADER"]))

@@ -13,7 +13,7 @@ from veriloggen import Cat
 from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, bits, eq
 from bitloom.hls_gen.rtl.primitives.memory import split
 
-from .load import AddressedMemory, LoadedWord, RowCursor
+from .load import AddressedMemory, LoadedWord, RowCursor, memory_id
 from .state import LoaderContext
 
 
@@ -37,12 +37,13 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     """The row of NPU ``n``. The loader gets an output ``npu<n>_<field>`` for each setting that the NPU looks at."""
     b, npu, width = c.b, c.design.npus[n], c.design.stream_bits
     m = npu.memory("network")
-    own_id = b.localparam(f"NPU{n}_NETWORK_MEMORY", m.id, 8)
-    mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, eq(target.memory, own_id), eq(target.npu, n)))
+    b.comment(f"Network row of NPU {n}.")
+    addressed = eq(target.memory, memory_id(b, n, m)), eq(target.npu, n)
+    mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, *addressed))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):
         w = min(width, m.width - low)
-        part = b.reg(f"npu{n}_network_{i}", w)
+        part = b.reg(f"npu{n}_network_{i}", w, init=None)
         b.on(mine & eq(cursor.bank, i), (part, bits(c.data, 0, w)))
         parts.append(part)
     loaded = b.reg(f"npu{n}_is_loaded")

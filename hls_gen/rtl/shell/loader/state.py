@@ -24,10 +24,11 @@ DRAIN
     A packet was malformed: everything is taken and dropped until reset.
 """
 STATE_BITS = 3
+"""Width of a state's number."""
 
 
 def state_number(b: Block, name: str) -> Signal:
-    """The number of a state, as a named constant of the loader ``b``."""
+    """The number of a state, as a constant ``STATE_<name>`` of the module."""
     return b.localparam(f"STATE_{name}", STATES.index(name), STATE_BITS)
 
 

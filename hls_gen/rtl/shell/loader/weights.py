@@ -57,6 +57,7 @@ def accept_weights(
         Pulse: the packet at hand is WEIGHTS and begins.
     """
     b = c.b
+    b.comment("Streamed layers: not yet done, and of these not yet begun.")
     begun, done = b.input("weights_begun"), b.input("weights_done")
     layer_whole = b.reg("layer_whole")  # a cycle later, when the row is on its way to the memory
     b.on(None, (layer_whole, whole))

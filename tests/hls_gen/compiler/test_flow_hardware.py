@@ -97,13 +97,13 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     """Whether the network that is drawn fits the design and was compared."""
     bit, manifest = overlay(DESIGNS[design], folder)
     npus = manifest.npus
-    integer = npus[0]["engine"] == "integer"
-    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0]["planes"] or 8))
+    integer = npus[0].engine == "integer"
+    network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0].planes or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    order = "raster" if npus[0]["raster"] else data.draw(st.sampled_from(["pull", "raster"]))
-    dataflow = data.draw(DATAFLOWS) if npus[0]["accumulators"] > 1 else "output_stationary"
+    order = "raster" if npus[0].raster else data.draw(st.sampled_from(["pull", "raster"]))
+    dataflow = data.draw(DATAFLOWS) if npus[0].accumulators > 1 else "output_stationary"
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
-    model = random_integer_model(network, seed, npus[0]["acc_bits"]) if integer else random_model(network, seed)
+    model = random_integer_model(network, seed, npus[0].acc_bits) if integer else random_model(network, seed)
     try:
         program = compile_model(model, manifest, order, dataflow, chunk=chunk)
     except ValueError:  # does not fit this design

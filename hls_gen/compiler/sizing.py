@@ -1,7 +1,7 @@
 """Folding to design: memories as large as the given networks need."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
-from .dataflow import Dataflow
+from .choices import CompileChoices
 from .flow import smooth
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
@@ -20,18 +20,35 @@ FLOW_FRAMES = 4
 """Frames for which a ring is simulated to size its spill store."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sizing:
+    """By which rules memories get their sizes.
+
+    Attributes
+    ----------
+    spill_words
+        Words of the spill store on the closing edge of a ring; None: as many as are ever in use
+        (hls_gen/compiler/flow).
+    stream_weights
+        Whether weights are streamed: kernel rows for two layers, and what doesn't fit comes down the stream with every
+        frame.
+    equal
+        Whether every NPU gets the largest of all NPUs' memories.
+    """
+
+    spill_words: int | None = None
+    stream_weights: bool = False
+    equal: bool = False
+
+
 def size_memories(
     name: str,
     models: Sequence[Model],
     foldings: Folding | Sequence[Folding],
+    choices: CompileChoices | None = None,
     *,
     stream_bits: int = 32,
-    map_order: str = "auto",
-    dataflow: Dataflow = "output_stationary",
-    mapping: Sequence[int] | None = None,
-    spill_words: int | None = None,
-    stream_weights: bool = False,
-    equal: bool = False,
+    sizing: Sizing | None = None,
 ) -> Design:
     """Find capacities with which NPUs run all of the given networks.
 
@@ -44,19 +61,12 @@ def size_memories(
     foldings
         Of the NPUs, in their order. Capacities, where an NPU is given, count for nothing; ``collect``, where it is not
         0, is made as wide as the networks need.
+    choices
+        How the networks will be compiled; by default as ``CompileChoices()``.
     stream_bits
         Width of the stream, 32 or 64.
-    map_order, dataflow
-        As hls_gen.compiler.plan.plan has them.
-    mapping
-        NPU of each weighted layer; by default hls_gen.compiler.mapping.assign's.
-    spill_words
-        Words of the spill store on the closing edge of a ring; by default as many as are ever in use
-        (hls_gen/compiler/flow).
-    stream_weights
-        Kernel rows for two layers; what doesn't fit comes down the stream with every frame.
-    equal
-        Every NPU gets the largest of all NPUs' memories.
+    sizing
+        By which rules memories get their sizes; by default those of ``Sizing()``.
 
     Returns
     -------
@@ -69,14 +79,17 @@ def size_memories(
     """
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
+    choices, sizing = choices or CompileChoices(), sizing or Sizing()
     npus = tuple(_unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    plans: list[Plan] = [plan(m, npus, map_order, dataflow, mapping=mapping) for m in models]
-    if stream_weights and len(npus) > 1:
+    how = (choices.map_order, choices.dataflow)
+    plans: list[Plan] = [plan(m, npus, *how, mapping=choices.mapping) for m in models]
+    if sizing.stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]
-    if equal:
+    if sizing.equal:
         own = [[part for parts in own for part in parts]] * len(npus)
-    fitted = tuple(_fit(npu, parts, plans, stream_weights) for npu, parts in zip(npus, own))
+    fitted = tuple(_fit(npu, parts, plans, sizing.stream_weights) for npu, parts in zip(npus, own))
+    spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].inlets:
         spill_words = _spill_words(plans, fitted, stream_bits)
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
@@ -31,8 +32,6 @@ from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import clear_sources, write_sources
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
-
-from .choices import CompileChoices
 
 FORMAT = "bitloom-build"
 SOURCES = "vivado"

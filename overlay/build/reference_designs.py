@@ -8,12 +8,11 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
-
-from .choices import CompileChoices
 
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn's one NPU. Its first layer reads 5-bit pixels as 6 bit planes side by side."""
@@ -94,9 +93,13 @@ class ReferenceDesign:
             Whether weights come over the stream in each frame, instead of staying in the kernel memories.
         """
         return size_memories(
-            name, models, self.npus, stream_bits=self.stream_bits, map_order=self.map_order, dataflow=self.dataflow,
-            mapping=self.mapping, equal=self.equal, stream_weights=stream_weights,
-        )  # fmt: skip
+            name,
+            models,
+            self.npus,
+            self.choices,
+            stream_bits=self.stream_bits,
+            sizing=Sizing(equal=self.equal, stream_weights=stream_weights),
+        )
 
 
 REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import read_choices
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -17,7 +18,6 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.build.choices import CompileChoices
 
 from .estimate import estimate
 
@@ -70,8 +70,7 @@ class Candidate:
         ValueError
             If the NPUs can't compute the network.
         """
-        made = size_memories(name, [model], self.npus, stream_bits=self.stream_bits, map_order=self.map_order,
-                   dataflow=dict(self.dataflow), mapping=self.mapping)  # fmt: skip
+        made = size_memories(name, [model], self.npus, self.choices, stream_bits=self.stream_bits)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)

@@ -14,6 +14,7 @@ import numpy as np
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -126,7 +127,8 @@ def _plan(model: Model, folding: Npu, dataflow: str) -> Any:
 
 def _enough(model: Model, folding: Npu) -> Design:
     """A design that fits the network in both dataflows."""
-    both = [size_memories("dataflows", [model], folding, dataflow=dataflow).npus[0] for dataflow in BOTH]
+    choices = [CompileChoices(dataflow=dataflow) for dataflow in BOTH]
+    both = [size_memories("dataflows", [model], folding, choice).npus[0] for choice in choices]
     depths = {k: max(getattr(n, k) for n in both) for k in _plan(model, folding, "output_stationary").npus[0].depths()}
     return Design(name="dataflows", npus=(replace(both[0], **depths),))
 

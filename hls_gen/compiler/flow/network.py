@@ -6,8 +6,8 @@ from .gearbox import Gearbox, Gears
 from .host import Frames, MapResults, RawResults
 from .issuer import Issuer, writer
 from .kahn import Process, Stamps, Steps
-from .pool import outlet, pool_issuer
-from .results import Activation, results
+from .pool import PoolIssuer, outlet
+from .results import Activation, ResultsUnit
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
 
@@ -118,18 +118,19 @@ class Network:
         outlets = self._outlets(n)
         several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
         if not unit.pfp:
-            steps = results(several, layers, frames, arrived, credit, Activation(depth, outlets), raw)
-            add("results unit", steps, credit, *puts)
+            results = ResultsUnit(several, arrived, credit, Activation(depth, outlets), raw)
+            add("results unit", results.steps(layers, frames), credit, *puts)
             return
         readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
         written, given = Stamps("words in its pool memory"), Stamps("room in its pool memory")
         emitted, taken = Stamps("words of its pool unit"), Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
         to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
-        steps = results(several, layers, frames, arrived, credit, Activation(depth, to_pool), raw)
+        results = ResultsUnit(several, arrived, credit, Activation(depth, to_pool), raw)
         result = [self.done] if layers[-1].raw else []
-        add("results unit", steps, credit, written, *result)
-        add("pool issuer", pool_issuer(unit, readings, frames, written, given, emitted, taken), given, emitted)
+        add("results unit", results.steps(layers, frames), credit, written, *result)
+        pool = PoolIssuer(unit, written, given, emitted, taken)
+        add("pool issuer", pool.steps(readings, frames), given, emitted)
         steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
 

@@ -7,6 +7,7 @@
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 
@@ -16,58 +17,75 @@ from .layer import Reading, passes
 from .system import Unit
 
 
-def pool_issuer(
-    unit: Unit,
-    readings: Sequence[Reading],
-    frames: int,
-    written: Stamps,
-    given: Stamps,
-    emitted: Stamps,
-    taken: Stamps,
-) -> Steps:
-    """Process: beats of the pool unit. emitted : those of last taps.  taken : by the gearbox behind the FIFO."""
-    latency, limit = unit.pool_latency, unit.pool_room
-    t, claimed, known = timing.FIRST_STEP, 0, 0
-    plans = [(reading, passes(reading)) for reading in readings]
-    for _ in range(frames):
-        for reading, windows in plans:
-            words = reading.words
-            for cycles, _, head, rest in windows:
-                shift, final = t + 1, cycles - words
-                claims = head + rest if head and rest else head or rest
-                new = bool(claims) and claims[-1][0] == final  # the last tap reads a tuple that arrives
-                for at, back, ahead, own in claims:
-                    if back:
-                        given.extend([shift + at - 1] * back)
-                    claimed += ahead + own
-                    if own and at != final:
-                        if len(written) < claimed:
-                            yield ((written, claimed - 1),)
-                        late = written[claimed - 1] + 2 - own - at
-                        if late > shift:
-                            shift = late
-                t = shift + final - 1
-                for word in range(claimed - words, claimed):
-                    t += 1
-                    if new:
-                        if len(written) <= word:
-                            yield ((written, word),)
-                        if written[word] >= t:
-                            t = written[word] + 1
-                    while True:  # room is a register: it knows of the FIFO two cycles ago
-                        while known < len(emitted) and emitted[known] + latency <= t - 2:
-                            known += 1
-                        over = known - limit
-                        if over < 0:
-                            break
-                        if over and len(taken) < over:
-                            yield ((taken, over - 1),)
-                        out = max(emitted[over] + latency + 1, taken[over - 1] if over else 0)
-                        if out <= t - 2:
-                            break
-                        t = out + 2
-                    emitted.append(t)
-            given.extend([t] * (reading.hold_tuples * words))
+@dataclass(eq=False)
+class PoolIssuer:
+    """The pool's issuer of beats, and the stamps between it and what surrounds it.
+
+    Attributes
+    ----------
+    unit
+        The NPU.
+    written
+        Cycles in which words come into the pool's tuple memory.
+    given
+        Cycles in which the issuer gives words of that memory back.
+    emitted
+        Cycles of the beats of each window's last tap; each of these beats emits a word.
+    taken
+        Cycles in which the gearbox behind the output FIFO takes a word.
+    """
+
+    unit: Unit
+    written: Stamps
+    given: Stamps
+    emitted: Stamps
+    taken: Stamps
+
+    def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
+        """The process: beats of all layers' pools, frame after frame."""
+        written, given, emitted, taken = self.written, self.given, self.emitted, self.taken
+        latency, limit = self.unit.pool_latency, self.unit.pool_room
+        t, claimed, known = timing.FIRST_STEP, 0, 0
+        plans = [(reading, passes(reading)) for reading in readings]
+        for _ in range(frames):
+            for reading, windows in plans:
+                words = reading.words
+                for cycles, _, head, rest in windows:
+                    shift, final = t + 1, cycles - words
+                    claims = head + rest if head and rest else head or rest
+                    new = bool(claims) and claims[-1][0] == final  # the last tap reads a tuple that arrives
+                    for at, back, ahead, own in claims:
+                        if back:
+                            given.extend([shift + at - 1] * back)
+                        claimed += ahead + own
+                        if own and at != final:
+                            if len(written) < claimed:
+                                yield ((written, claimed - 1),)
+                            late = written[claimed - 1] + 2 - own - at
+                            if late > shift:
+                                shift = late
+                    t = shift + final - 1
+                    for word in range(claimed - words, claimed):
+                        t += 1
+                        if new:
+                            if len(written) <= word:
+                                yield ((written, word),)
+                            if written[word] >= t:
+                                t = written[word] + 1
+                        while True:  # room is a register: it knows of the FIFO two cycles ago
+                            while known < len(emitted) and emitted[known] + latency <= t - 2:
+                                known += 1
+                            over = known - limit
+                            if over < 0:
+                                break
+                            if over and len(taken) < over:
+                                yield ((taken, over - 1),)
+                            out = max(emitted[over] + latency + 1, taken[over - 1] if over else 0)
+                            if out <= t - 2:
+                                break
+                            t = out + 2
+                        emitted.append(t)
+                given.extend([t] * (reading.hold_tuples * words))
 
 
 def outlet(

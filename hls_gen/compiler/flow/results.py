@@ -10,6 +10,7 @@ to wait for the gearbox.
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .gearbox import Gears
 from .kahn import Stamps, Steps, Wait
@@ -94,42 +95,58 @@ class Activation:
         return True
 
 
-def results(
-    several: bool,
-    layers: Sequence[Layer],
-    frames: int,
-    arrived: Stamps,
-    credit: Stamps,
-    features: Activation,
-    raw: Activation,
-) -> Steps:
-    """The process. several : a PE has several accumulators.  credit : gets a stamp as a result's place is free: with
-    one accumulator a PE as its last step goes, with several as it leaves its place.  features, raw : where steps go;
-    ``raw`` those of raw layers, which the host takes at once."""
-    number = finish = 0
-    before = features
-    for _ in range(frames):
-        for layer in layers:
-            way = raw if layer.raw else features
-            of_group = [layer.steps] * (layer.results - 1) + [layer.last_steps]
-            for _ in range(layer.reading.windows):
-                for group, steps in enumerate(of_group, 1):
-                    while len(arrived) <= number:
-                        raw.drained()
-                        more = (arrived, number)
-                        yield (more,) if features.drained() else (*features.room, more)
-                    finish = max(arrived[number], finish)
-                    number += 1
-                    if several:
-                        credit.append(finish)
-                    for step in range(steps):
-                        while (left := before.left()) is None:
-                            yield before.room
-                        finish = max(finish + 1, left)
-                        way.enter(finish, step == steps - 1 and group == len(of_group))
-                        before = way
-                    if not several:
-                        credit.append(finish)
-    raw.drained()
-    while not features.drained():
-        yield features.room
+@dataclass(eq=False)
+class ResultsUnit:
+    """The results unit, and the stamps between it and what surrounds it.
+
+    Attributes
+    ----------
+    several
+        Whether a PE has several accumulators.
+    arrived
+        Cycles in which results of the array arrive.
+    credit
+        Cycles in which the place of a result is free again: with one accumulator a PE as the last step of the result
+        goes, with several as the result leaves its place.
+    features
+        Where steps of a layer with an activation go.
+    raw
+        Where steps of a raw layer go. The host takes them at once.
+    """
+
+    several: bool
+    arrived: Stamps
+    credit: Stamps
+    features: Activation
+    raw: Activation
+
+    def steps(self, layers: Sequence[Layer], frames: int) -> Steps:
+        """The process: results of all layers, frame after frame."""
+        arrived, credit, features, raw = self.arrived, self.credit, self.features, self.raw
+        number = finish = 0
+        before = features
+        for _ in range(frames):
+            for layer in layers:
+                way = raw if layer.raw else features
+                of_group = [layer.steps] * (layer.results - 1) + [layer.last_steps]
+                for _ in range(layer.reading.windows):
+                    for group, steps in enumerate(of_group, 1):
+                        while len(arrived) <= number:
+                            raw.drained()
+                            more = (arrived, number)
+                            yield (more,) if features.drained() else (*features.room, more)
+                        finish = max(arrived[number], finish)
+                        number += 1
+                        if self.several:
+                            credit.append(finish)
+                        for step in range(steps):
+                            while (left := before.left()) is None:
+                                yield before.room
+                            finish = max(finish + 1, left)
+                            way.enter(finish, step == steps - 1 and group == len(of_group))
+                            before = way
+                        if not self.several:
+                            credit.append(finish)
+        raw.drained()
+        while not features.drained():
+            yield features.room

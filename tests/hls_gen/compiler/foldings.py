@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.capacities import Capacities
@@ -40,7 +41,8 @@ def fit_one(model: Model, npu: Npu, map_order: str = "auto", stream_bits: int = 
 
     Its tuple memories are even smaller than hardware makes them: no powers of two.
     """
-    design = design_manifest(size_memories("small", [model], npu, stream_bits=stream_bits, map_order=map_order))
+    choices = CompileChoices(map_order=map_order)
+    design = design_manifest(size_memories("small", [model], npu, choices, stream_bits=stream_bits))
     depths = plan(model, design.npus, map_order).npus[0].depths()
     return changed(design, 0, **{name: depths[name] for name in ("tuple_words", "pool_words")})
 

@@ -13,6 +13,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -108,7 +109,7 @@ def test_a_pipeline(name, map_order):
     chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
-    design = size_memories("chain", [model], pipeline(chain), map_order=map_order)
+    design = size_memories("chain", [model], pipeline(chain), CompileChoices(map_order=map_order))
     for chunk in (1, 3, 1000):
         check(model, design, map_order=map_order, chunk=chunk)
 
@@ -128,7 +129,9 @@ def test_a_cascade_with_runs(name, stream_bits):
     """Every way to cut the layers into runs; NPUs behind the last run have nothing to do."""
     model = MODELS[name]
     for mapping in runs(layers_of(model), 3):
-        design = size_memories("cascade", [model], cascade(npus(3)), mapping=mapping, stream_bits=stream_bits)
+        design = size_memories(
+            "cascade", [model], cascade(npus(3)), CompileChoices(mapping=mapping), stream_bits=stream_bits
+        )
         check(model, design, 2, mapping=mapping, chunk=2)
 
 
@@ -147,7 +150,7 @@ def test_a_cascade_by_work(name):
 def test_a_closed_ring(name, count, map_order):
     """Layer i on NPU i mod N, with the spill store that ``size_memories`` makes; results come from the last NPU."""
     model = MODELS[name]
-    design = size_memories("ring", [model], ring(npus(count)), map_order=map_order)
+    design = size_memories("ring", [model], ring(npus(count)), CompileChoices(map_order=map_order))
     for chunk in (1, 4):
         check(model, design, map_order=map_order, chunk=chunk)
     assert plan_of(model, design, map_order).mapping == [i % count for i in range(layers_of(model))]
@@ -220,7 +223,7 @@ def test_packets_go_to_their_npus():
     """NPU after NPU, of each the network row last; one without layers gets rows by which it waits."""
     model = MODELS["dense_33_31"]
     chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
-    design = size_memories("cascade", [model], chain, mapping=[0, 1])
+    design = size_memories("cascade", [model], chain, CompileChoices(mapping=[0, 1]))
     made = Manifest.of(design, "0" * 64)
     sent = [(h.npu, m.name) for h, m, _ in packets(made, compile_model(model, made, mapping=[0, 1]).parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)

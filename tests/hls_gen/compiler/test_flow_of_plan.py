@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import Result, System, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system, unit
 from bitloom.hls_gen.compiler.plan import plan
@@ -20,7 +21,7 @@ FOLDINGS = {"digits-cnn": DIGITS, "cifar-quick-int8": INTEGER}
 def of_reference(name: str, order: str) -> System:
     """A reference network on one NPU whose memories are as large as it needs."""
     model = networks.load(name)
-    design = size_memories(name, [model], FOLDINGS[name], map_order=order)
+    design = size_memories(name, [model], FOLDINGS[name], CompileChoices(map_order=order))
     npus = design.npus
     return system(plan(model, npus, order), design.npus, stream_bits=design.stream_bits)
 

@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
 from bitloom.hls_gen.compiler.flow.issuer import Issuer
 from bitloom.hls_gen.compiler.flow.kahn import Process, Stamps, Steps, run
 from bitloom.hls_gen.compiler.flow.layer import Layer, Reading
-from bitloom.hls_gen.compiler.flow.results import Activation, results
+from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
 from bitloom.hls_gen.compiler.flow.streams import Ring
 from bitloom.hls_gen.design.timing import GIVE_BACK
 
@@ -93,9 +93,10 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
                 yield ((written, k),)
             given.append(max(written[k], room[k + 1] - 1))
 
+    unit = ResultsUnit(False, arrived, credit, activation, activation)
     processes = [
         Process("array", 0, array(), [arrived]),
-        Process("results", 0, results(False, [layer], 1, arrived, credit, activation, activation), [credit, written]),
+        Process("results", 0, unit.steps([layer], 1), [credit, written]),
         Process("reader", 0, reader(), [given]),
     ]
     run(processes[::-1] if backwards else processes)
@@ -115,15 +116,13 @@ def test_credits() -> None:
         layer = Layer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
         sink, free = Stamps("out"), Stamps("free")
         activation = Activation(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))
+        results = ResultsUnit(accumulators > 1, arrived, credit, activation, activation)
         run(
             [
                 Process("issuer", 0, issuer.steps([layer], 1), [given, arrived]),
-                Process(
-                    "results", 0, results(accumulators > 1, [layer], 1, arrived, credit, activation, activation),
-                    [credit, sink],
-                ),
+                Process("results", 0, results.steps([layer], 1), [credit, sink]),
             ]
-        )  # fmt: skip
+        )
         cycles[accumulators] = issuer.counts[0].at
         assert issuer.counts[0].wait_room > 0
     assert cycles[1] >= cycles[2] > cycles[8]

@@ -14,11 +14,12 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate, spill
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -45,12 +46,13 @@ def model() -> Model:
 
 
 DEEP = model()
+RASTER = CompileChoices(map_order="raster")
 
 
 def design(spill_words: int) -> Design:
     """Two NPUs with tuple memories that hold less than half of a map, and short buffers."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster", spill_words=200)
+    made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER, sizing=Sizing(spill_words=200))
     npus = tuple(replace(n, tuple_words=64) for n in made.npus)
     return replace(made, npus=npus, spill_words=spill_words)
 
@@ -111,7 +113,7 @@ def test_the_least_store_is_enough(tmp_path):
 def test_fit_gives_a_store_in_which_nobody_waits():
     """Also where tuple memories are as size_memories makes them."""
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = size_memories("deep", [DEEP], ring([npu, npu]), map_order="raster")
+    made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER)
     parameters = made.npus
     whole = system(plan(DEEP, parameters, "raster"), parameters)
     best = simulate(replace(whole, spill_words=None)).cycles_per_frame

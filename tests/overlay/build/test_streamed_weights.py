@@ -24,7 +24,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Header
 from bitloom.hls_gen.design.manifest import Manifest
@@ -62,7 +62,7 @@ def model() -> Model:
 
 @pytest.fixture(scope="module", params=[32, 64])
 def made(model: Model, request, tmp_path_factory) -> builds.Build:
-    design = size_memories("digits", [model], DIGITS, stream_bits=request.param, stream_weights=True)
+    design = size_memories("digits", [model], DIGITS, stream_bits=request.param, sizing=Sizing(stream_weights=True))
     return builds.build(tmp_path_factory.mktemp("digits") / "build", design, [model])
 
 
@@ -126,7 +126,7 @@ def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
     model, images = five()
     rows = rows_of(model, INTEGER)
     depth = {"two": max(a + b for a, b in pairwise(rows)), "one": max(rows)}[request.param]
-    design = size_memories("five", [model], INTEGER, stream_weights=True)
+    design = size_memories("five", [model], INTEGER, sizing=Sizing(stream_weights=True))
     design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
     return builds.build(tmp_path_factory.mktemp("five") / "build", design, [model]), model, images
 
@@ -156,7 +156,7 @@ class Board:
     def __init__(self, folder: Path):
         self.model, self.images = five()
         rows = rows_of(self.model, INTEGER)
-        design = size_memories("five", [self.model], INTEGER, stream_weights=True)
+        design = size_memories("five", [self.model], INTEGER, sizing=Sizing(stream_weights=True))
         depth = max(a + b for a, b in pairwise(rows))
         design = replace(design, npus=(replace(design.npus[0], kernel_rows=depth),))
         made = generate(design)

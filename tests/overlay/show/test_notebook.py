@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pynq.pl_server.device import Device
 
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.choices import CompileChoices
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.show.notebook import NotebookTarget, find
 from bitloom.overlay.virtual.board import VirtualDevice

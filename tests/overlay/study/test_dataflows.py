@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
-from bitloom.overlay.build.choices import CompileChoices
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import Conditions, random_images, run
 from bitloom.overlay.cli.group import bitloom
@@ -39,8 +39,9 @@ def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]
 def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
     models = named(cases(), CHOSEN) if kind == "binary" else named(integer_cases(), CHOSEN_INTEGER)
     folding = BINARY if kind == "binary" else INTEGER
-    design = size_memories(kind, models, folding, dataflow="input_stationary")
-    made = build(tmp_path / "build", design, models, choices=CompileChoices(dataflow="input_stationary"))
+    choices = CompileChoices(dataflow="input_stationary")
+    design = size_memories(kind, models, folding, choices)
+    made = build(tmp_path / "build", design, models, choices=choices)
     for model in models:
         done = run(made, model, random_images(model.network, 4, 1), conditions=Conditions(stall=0.3, seed=2))
         assert done.bit_exact_frames == 4
@@ -59,9 +60,9 @@ def test_what_layers_gain_is_measured(tmp_path: Path) -> None:
 def test_without_accumulators_it_is_refused() -> None:
     model = networks.load("digits-cnn")
     with value_error("conv_2: dataflow input_stationary needs accumulators >= 2, the NPU has 1"):
-        size_memories("digits", [model], DIGITS, dataflow={"conv_2": "input_stationary"})
+        size_memories("digits", [model], DIGITS, CompileChoices(dataflow={"conv_2": "input_stationary"}))
     with value_error("conv_1: dataflow must be one of output_stationary, input_stationary, auto, got 'both'"):
-        size_memories("digits", [model], DIGITS, dataflow="both")
+        size_memories("digits", [model], DIGITS, CompileChoices(dataflow="both"))
 
 
 def test_few_accumulators_are_enough_output_stationary(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.reference_designs import DIGITS, reference_design
 from bitloom.overlay.show.report import page as pages
@@ -30,7 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
         if name not in done:
             model, folder = networks.load("digits-cnn"), tmp_path_factory.mktemp("report") / name
             if name == "streamed":
-                found = build(folder, size_memories("digits", [model], DIGITS, stream_weights=True), [model])
+                sizing = Sizing(stream_weights=True)
+                found = build(folder, size_memories("digits", [model], DIGITS, sizing=sizing), [model])
             else:
                 chosen = reference_design(name)
                 design = chosen.design("digits-cnn", [model])

@@ -10,10 +10,10 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.build import build, load
-from bitloom.overlay.build.choices import CompileChoices
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.show.report import gather as gathering
@@ -219,9 +219,10 @@ def test_commands(made: Made) -> None:
 
 
 def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
-    model, choices = networks.load("digits-cnn"), {"map_order": "raster", "dataflow": {"conv_3": "input_stationary"}}
-    design = size_memories("d", [model], replace(DIGITS, accumulators=8), **choices)
-    build(tmp_path / "b", design, [model], choices=CompileChoices(**choices))
+    model = networks.load("digits-cnn")
+    choices = CompileChoices(map_order="raster", dataflow={"conv_3": "input_stationary"})
+    design = size_memories("d", [model], replace(DIGITS, accumulators=8), choices)
+    build(tmp_path / "b", design, [model], choices=choices)
     found = compiled(load(tmp_path / "b"), model)
     assert found.plan.schedule.map_order == "raster"
     assert found.plan.dataflow == ["output_stationary", "output_stationary", "input_stationary", "output_stationary"]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.overlay.build.reference_designs import reference_design
 from bitloom.overlay.show.report import blocks, plots
 from bitloom.overlay.show.report.colours import DARK, LIGHT, SPENT
@@ -215,7 +215,7 @@ def ring_report(one: Report) -> Report:
     """A ring of 2 with a layer on each of its NPUs in turn; of the run nothing but shares is looked at."""
     model = networks.load("cifar-quick-int8")
     chosen = reference_design("cifar-quick-int8-ring2")
-    design = size_memories("ring", [model], chosen.npus, map_order="pull", spill_words=7)
+    design = size_memories("ring", [model], chosen.npus, chosen.choices, sizing=Sizing(spill_words=7))
     npus = tuple(replace(one.npus[0], npu=n, layers=own) for n, own in enumerate((("conv_1", "conv_3"), ("conv_2",))))
     return replace(one, design=design, npus=npus, mapping=(0, 1, 0))
 

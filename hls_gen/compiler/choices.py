@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.hls_gen.compiler.plan import Dataflow
+from .dataflow import Dataflow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class CompileChoices:
         Order in which the tuples of each map are computed (spec B7): "pull", "raster", or "auto", which takes the one
         that needs less memory.
     dataflow
-        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.plan.Dataflow``.
+        Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.dataflow.Dataflow``.
     mapping
         NPU of each weighted layer, counted from 0; None lets the compiler choose.
     """

@@ -107,3 +107,15 @@ def test_what_is_measured() -> None:
     assert (parameters(f), parameters(h), is_command(f), is_command(h)) == (4, 0, False, True)
     assert "overlay/cli/show.py: grid" in functions()
     assert len(files()) > 150
+
+
+def test_a_class_name_is_used_once() -> None:
+    """In all rooms, so that a reader who meets a name knows which class is meant."""
+    places: dict[str, list[str]] = {}
+    for path in files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+    assert len(places) > 150
+    several = [f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1]
+    assert not several, "a class name is used once, got\n" + "\n".join(several)

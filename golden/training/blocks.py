@@ -50,7 +50,7 @@ def statistics(x: Array) -> Statistics:
     return Statistics(mean, np.maximum(squares / len(flat) - mean * mean, 0.0))
 
 
-class Block(ABC):
+class TrainingBlock(ABC):
     """How one layer is trained. A block has no state: parameters come and go as arguments.
 
     Parameters
@@ -115,7 +115,7 @@ class Block(ABC):
         """
 
 
-class WeightedBlock(Block):
+class WeightedBlock(TrainingBlock):
     """Conv and Dense. The one parameter ``weight`` has the shape of the layer's array; its elements are real numbers in
     [-1, 1], whose signs are the weights."""
 
@@ -169,7 +169,7 @@ class OrBlock(WeightedBlock):
         return super().backward(params, runs, to_grid(error * self.slope[matches]))
 
 
-class MaxPoolBlock(Block):
+class MaxPoolBlock(TrainingBlock):
     """MaxPool. The taps that hold the maximum share the error equally: among bits there are many such taps."""
 
     def __init__(self, layer: MaxPool, source: Map, batch: int) -> None:
@@ -186,7 +186,7 @@ class MaxPoolBlock(Block):
         return scatter(tape * share[:, :, None], self.positions, self.source.positions), {}
 
 
-class ThresholdBlock(Block):
+class ThresholdBlock(TrainingBlock):
     """Threshold with one level: batch normalisation and sign.
 
     ``z = gamma * (x - mean) / sqrt(variance + EPSILON) + beta``; the output is +1 where z >= 0, else -1. Parameters are
@@ -224,7 +224,7 @@ class ThresholdBlock(Block):
         return dx * (params["gamma"] * inverse), {"gamma": gamma, "beta": beta}
 
 
-def block(layer: OneInput, source: Map, batch: int) -> Block:
+def block(layer: OneInput, source: Map, batch: int) -> TrainingBlock:
     """The block of a layer; ValueError for a kind that can't be trained here."""
     if isinstance(layer, Weighted):
         return (OrBlock if layer.accumulate == "or" else WeightedBlock)(layer, source, batch)

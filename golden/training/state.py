@@ -6,7 +6,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .blocks import Block, Params
+from .blocks import Params, TrainingBlock
 
 START = 1
 """What the random streams of a training's beginning are for; streams are named by (seed, purpose, number)."""
@@ -24,7 +24,7 @@ class State:
         self.power = [1.0, 1.0]
 
     @classmethod
-    def initial(cls, blocks: Mapping[str, Block], seed: int) -> "State":
+    def initial(cls, blocks: Mapping[str, TrainingBlock], seed: int) -> "State":
         """The state before the first batch."""
         return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
 

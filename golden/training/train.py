@@ -20,7 +20,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 
-from .blocks import EPSILON, Block, Params, block, signs, statistics
+from .blocks import EPSILON, Params, TrainingBlock, block, signs, statistics
 from .checkpoint import Checkpoint
 from .loss import hinge
 from .reproducible import random_order, to_grid
@@ -198,7 +198,7 @@ def fit(
 
 
 def _epoch(
-    state: State, blocks: Mapping[str, Block], images: Array, labels: Array, recipe: Recipe, scale: float
+    state: State, blocks: Mapping[str, TrainingBlock], images: Array, labels: Array, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
     """Go once through the flat images, in whole batches; returns mean loss and accuracy."""
     batches = len(images) // recipe.batch
@@ -224,7 +224,9 @@ def _epoch(
     return fsum(losses) / len(losses), right / len(losses)
 
 
-def _norms(blocks: Mapping[str, Block], params: Mapping[str, Params], x: Array, batch: int) -> dict[str, BatchNorm]:
+def _norms(
+    blocks: Mapping[str, TrainingBlock], params: Mapping[str, Params], x: Array, batch: int
+) -> dict[str, BatchNorm]:
     """Batch normalisation of each threshold layer by the statistics of all images, layer after layer."""
     norms = {}
     for name, b in blocks.items():

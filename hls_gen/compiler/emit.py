@@ -29,7 +29,7 @@ from .layout import UNUSED, Ints, to_stream
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
 from .raster_rows import MODULAR
-from .streamed_weights import Layer, Placement, WeightStream, place
+from .streamed_weights import Placement, WeightLayer, WeightStream, place
 from .tables import FLAGS, Tables
 
 
@@ -125,7 +125,7 @@ def _check_depths(network: str, made: NpuPlan, npu: Npu, what: str, placed: bool
 def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
     """Where the weights of each layer lie, which the rows of memory ``layers`` are told."""
     npu, own = manifest.npus[0], made.npus[0]
-    layers = [Layer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, own.kernels)]
+    layers = [WeightLayer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, own.kernels)]
     stream = WeightStream(
         bits=manifest.stream_bits,
         row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,

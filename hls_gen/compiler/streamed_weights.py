@@ -25,7 +25,7 @@ FRAMES = 4
 
 
 @dataclass(frozen=True)
-class Layer:
+class WeightLayer:
     """What counts of a layer: its name, rows of the kernel memory, and beats."""
 
     name: str
@@ -66,11 +66,11 @@ class Placement:
     before: int = 0
 
 
-class Blocked(Exception):
+class StreamBlocked(Exception):
     """A packet waits for a layer that waits for a later packet. The message is the end of a sentence."""
 
 
-def place(network: str, layers: Sequence[Layer], depth: int, stream: WeightStream) -> Placement:
+def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: WeightStream) -> Placement:
     """The best placement in a kernel memory of ``depth`` rows that we know.
 
     ValueError if a layer is larger than the memory.
@@ -97,7 +97,7 @@ def place(network: str, layers: Sequence[Layer], depth: int, stream: WeightStrea
     return made
 
 
-def check(network: str, layers: Sequence[Layer], made: Placement, depth: int, stream: WeightStream) -> None:
+def check(network: str, layers: Sequence[WeightLayer], made: Placement, depth: int, stream: WeightStream) -> None:
     """ValueError unless every row stays until it was used and no packet can wait for ever."""
     count, names = len(made.streamed), [layer.name for layer in layers]
     for i, layer in enumerate(layers):
@@ -117,12 +117,14 @@ def check(network: str, layers: Sequence[Layer], made: Placement, depth: int, st
                 )
     try:
         cycles(layers, made, stream)
-    except Blocked as e:
+    except StreamBlocked as e:
         raise ValueError(f"{network}: the order of the stream must not block, got {e}") from None
 
 
-def cycles(layers: Sequence[Layer], made: Placement, stream: WeightStream) -> int:
-    """About how many cycles a frame takes when frames follow each other. ``Blocked`` if a packet may wait for ever.
+def cycles(layers: Sequence[WeightLayer], made: Placement, stream: WeightStream) -> int:
+    """About how many cycles a frame takes when frames follow each other.
+
+    ``StreamBlocked`` if a packet may wait for ever.
 
     The engine is lazy here (a layer is played only when a packet has to wait for it), and what has been taken stays so:
     if this order of events goes through, every other does.
@@ -155,7 +157,7 @@ def cycles(layers: Sequence[Layer], made: Placement, stream: WeightStream) -> in
 class _Play:
     """The engine: layers of all frames one after another; each waits for its weights and its frame."""
 
-    def __init__(self, layers: Sequence[Layer], made: Placement):
+    def __init__(self, layers: Sequence[WeightLayer], made: Placement):
         self._layers = layers
         self._streamed = {layer: s for s, layer in enumerate(made.streamed)}
         self.ready: list[int] = []
@@ -172,23 +174,23 @@ class _Play:
             if layer in self._streamed:
                 place = frame * len(self._streamed) + self._streamed[layer]
                 if place >= len(self.ready):
-                    raise Blocked(f"{what} before the weights of {self._layers[layer].name}, which it waits for")
+                    raise StreamBlocked(f"{what} before the weights of {self._layers[layer].name}, which it waits for")
                 time = max(time, self.ready[place])
             if layer == 0:
                 if frame >= len(self.frames):
-                    raise Blocked(f"{what} before frame {frame}, which it waits for")
+                    raise StreamBlocked(f"{what} before frame {frame}, which it waits for")
                 time = max(time, self.frames[frame])
             self._ends.append(time + self._layers[layer].beats)
         return self._ends[number] if number >= 0 else 0
 
 
-def _fits(layers: Sequence[Layer], resident: frozenset[int], depth: int) -> bool:
+def _fits(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> bool:
     """Whether the others fit, one at a time, into what these leave."""
     room = depth - sum(layers[i].rows for i in resident)
     return all(layer.rows <= room for i, layer in enumerate(layers) if i not in resident) and room >= 0
 
 
-def _placed(layers: Sequence[Layer], resident: frozenset[int], depth: int) -> Placement:
+def _placed(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> Placement:
     """Resident layers at the end of the memory, the others in turn at both ends of the rest."""
     base, room = [0] * len(layers), depth
     for i in sorted(resident):
@@ -208,7 +210,7 @@ def _placed(layers: Sequence[Layer], resident: frozenset[int], depth: int) -> Pl
     return Placement(base=tuple(base), streamed=tuple(streamed), ahead=tuple(ahead))
 
 
-def _first_after_a_pair(layers: Sequence[Layer], streamed: Sequence[int]) -> int:
+def _first_after_a_pair(layers: Sequence[WeightLayer], streamed: Sequence[int]) -> int:
     """Which streamed layer the turns begin with.
 
     An odd number of them closes its circle with two neighbours at the same end; best where the beats of resident layers
@@ -227,7 +229,7 @@ def _first_after_a_pair(layers: Sequence[Layer], streamed: Sequence[int]) -> int
 
 
 def _best(
-    layers: Sequence[Layer], made: Placement, stream: WeightStream, most: int
+    layers: Sequence[WeightLayer], made: Placement, stream: WeightStream, most: int
 ) -> tuple[tuple[int, int], Placement]:
     """((cycles a frame, rows that are streamed), the placement with the frame where it costs least: after at most
     ``most`` packets of weights)."""
@@ -236,12 +238,12 @@ def _best(
         candidate = replace(made, before=before)
         try:
             found.append((cycles(layers, candidate, stream), before))
-        except Blocked:
+        except StreamBlocked:
             if found:
                 break
     time, before = min(found)
     return (time, sum(layers[i].rows for i in made.streamed)), replace(made, before=before)
 
 
-def _overlap(layers: Sequence[Layer], base: Sequence[int], i: int, k: int) -> bool:
+def _overlap(layers: Sequence[WeightLayer], base: Sequence[int], i: int, k: int) -> bool:
     return base[i] < base[k] + layers[k].rows and base[k] < base[i] + layers[i].rows

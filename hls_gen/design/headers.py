@@ -75,7 +75,7 @@ def errors(design: Design) -> tuple[ErrorCode, ...]:
 
 
 @dataclass(frozen=True)
-class Header:
+class PacketHeader:
     """A packet's header, decoded.
 
     Attributes
@@ -108,7 +108,7 @@ class Header:
         return np.array([word0, self.address, self.length, check(word0, self.address, self.length)], np.uint32)
 
     @classmethod
-    def of(cls, word0: int, address: int, length: int) -> "Header":
+    def of(cls, word0: int, address: int, length: int) -> "PacketHeader":
         """Decode words 0 to 2; the magic byte and the check are not looked at."""
         return cls(word0 & 15, word0 >> 16 & 255, word0 >> 8 & 255, address, length, bool(word0 >> 4 & 1))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .headers import HEADER_WORDS, Header, Words, check
+from .headers import HEADER_WORDS, PacketHeader, Words, check
 from .manifest import Manifest
 from .memories import Memory
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 def frame_header(manifest: Manifest, frame_words: int, last: bool = False) -> Words:
     """(4,) uint32 header of a FRAME of ``frame_words`` input words of KFP bits."""
-    return Header(manifest.packet_kinds["FRAME"], 0, 0, 0, frame_words, last).words(manifest.packet_magic)
+    return PacketHeader(manifest.packet_kinds["FRAME"], 0, 0, 0, frame_words, last).words(manifest.packet_magic)
 
 
 def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows: Array) -> Words:
@@ -30,7 +30,7 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
     KeyError if the NPU or the memory doesn't exist, ValueError if the rows don't fit it.
     """
     target = manifest.memory(npu, memory)
-    head = Header(manifest.packet_kinds["LOAD"], npu, target.id, first_row, len(rows))
+    head = PacketHeader(manifest.packet_kinds["LOAD"], npu, target.id, first_row, len(rows))
     return _packet(manifest, head, target, rows, f"npu {npu} memory {memory}")
 
 
@@ -39,11 +39,11 @@ def weights_packet(manifest: Manifest, npu: int, first_row: int, rows: Array, ah
 
     ahead : streamed layers that may be unfinished when they are written, 0..255.
     """
-    head = Header(manifest.packet_kinds["WEIGHTS"], npu, ahead, first_row, len(rows), last=True)
+    head = PacketHeader(manifest.packet_kinds["WEIGHTS"], npu, ahead, first_row, len(rows), last=True)
     return _packet(manifest, head, manifest.memory(npu, "kernels"), rows, f"npu {npu} weights")
 
 
-def _packet(manifest: Manifest, head: Header, target: Memory, rows: Array, what: str) -> Words:
+def _packet(manifest: Manifest, head: PacketHeader, target: Memory, rows: Array, what: str) -> Words:
     rows, first_row = np.asarray(rows), head.address
     if rows.ndim != 2 or rows.shape[1] != target.words or not np.issubdtype(rows.dtype, np.unsignedinteger):
         raise ValueError(f"{what}: rows must be unsigned of shape (n, {target.words}), got {rows.dtype} {rows.shape}")
@@ -102,7 +102,7 @@ def pack_fields(memory: Memory, values: Mapping[str, Array | Sequence[int]]) -> 
 
 def packets(
     manifest: Manifest, words: Array, name: str = "program", kind: str = "LOAD"
-) -> Iterator[tuple[Header, Memory, Words]]:
+) -> Iterator[tuple[PacketHeader, Memory, Words]]:
     """Take a run of LOAD or WEIGHTS packets apart: (header, memory, (rows, words per row) uint32) each.
 
     ValueError that begins with ``name`` and the packet's number if the device would refuse one.
@@ -112,7 +112,7 @@ def packets(
         where, head = f"{name}: packet {number}", [int(w) for w in words[position : position + HEADER_WORDS]]
         if len(head) < HEADER_WORDS or head[0] >> 24 != manifest.packet_magic or head[3] != check(*head[:3]):
             raise ValueError(f"{where}: must begin with a header, got {_hex(head)}")
-        header = Header.of(*head[:3])
+        header = PacketHeader.of(*head[:3])
         if header.kind != manifest.packet_kinds.get(kind):
             raise ValueError(f"{where}: kind must be {kind}, got {header.kind}")
         if header.npu >= len(manifest.npus):
@@ -174,7 +174,7 @@ def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", 
 
 def describe_header(manifest: Manifest, word0: int, address: int, length: int) -> str:
     """One line about a header's words 0 to 2, for messages. Never raises."""
-    header = Header.of(word0, address, length)
+    header = PacketHeader.of(word0, address, length)
     raw = f"(header 0x{word0:08X})"
     if word0 >> 24 != manifest.packet_magic:
         return f"no header {_hex([word0, address, length])}"

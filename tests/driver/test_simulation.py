@@ -15,7 +15,7 @@ from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DigestMismatch, PacketError, Timeout, TransferError
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import Header
+from bitloom.hls_gen.design.headers import PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
@@ -130,7 +130,7 @@ def damaged(bench, **header):
     """The program with the header of its first packet changed."""
     program, magic = bench.programs[0], bench.manifest.packet_magic
     words = program.parameters.copy()
-    words[:4] = dataclasses.replace(Header.of(*(int(w) for w in words[:3])), **header).words(magic)
+    words[:4] = dataclasses.replace(PacketHeader.of(*(int(w) for w in words[:3])), **header).words(magic)
     return dataclasses.replace(program, parameters=words)
 
 

@@ -17,7 +17,7 @@ from bitloom.golden.window import Pair
 
 from .conv import PackedConv
 from .kernel import FIELDS, SOURCE, kernel_constant, problem
-from .plan import Plan, plan
+from .plan import TilePlan, plan
 from .reference import Reads
 
 FOLDER = Path(__file__).parent
@@ -52,7 +52,7 @@ class Launch(ctypes.Structure):
 def run(
     layer: PackedConv,
     words: Array,
-    how: Plan | None = None,
+    how: TilePlan | None = None,
     *,
     order: Sequence[int] | None = None,
     reads: Reads | None = None,

@@ -10,7 +10,7 @@ from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
 from .kernel import SOURCE, instance, problem
-from .plan import Plan, plan
+from .plan import TilePlan, plan
 
 MMA_FIRST, XOR_LAST = 80, 89
 """Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
@@ -51,7 +51,7 @@ def check_kernel(name: str, kernel: str, device: int) -> None:
 class Prepared:
     """A layer on the GPU, for inputs of one size: weights and thresholds are there, the kernel is compiled."""
 
-    def __init__(self, how: Plan) -> None:
+    def __init__(self, how: TilePlan) -> None:
         cupy, layer = _cupy(), how.layer
         check_kernel(layer.name, how.kernel, capability())
         self.how = how
@@ -90,7 +90,7 @@ class Prepared:
         return output
 
 
-def run(layer: PackedConv, words: Array, how: Plan | None = None) -> Array:
+def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
     """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default with the GPU's `best_kernel`.
 
     Raises

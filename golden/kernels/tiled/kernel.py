@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .plan import Plan
+from .plan import TilePlan
 
 SOURCE = Path(__file__).with_name("binary_conv.cu")
 UNROLLED = (1, 3, 5)
@@ -20,7 +20,7 @@ PAD_CODES = {"valid": 0, "-1": 0, "+1": 1, "exact": 2}
 """The source's ``enum Pad``."""
 
 
-def problem(how: Plan) -> dict[str, int]:
+def problem(how: TilePlan) -> dict[str, int]:
     """The source's ``struct Problem`` for a plan."""
     layer, (rows, columns) = how.layer, how.output
     (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
@@ -33,7 +33,7 @@ def problem(how: Plan) -> dict[str, int]:
     return dict(zip(FIELDS, values))
 
 
-def instance(how: Plan) -> str:
+def instance(how: TilePlan) -> str:
     """The instance of a function template of the source that runs a plan."""
     function, _, form = how.kernel.partition("-")
     word = {32: "unsigned int", 64: "unsigned long long"}[how.layer.word_bits]
@@ -43,7 +43,7 @@ def instance(how: Plan) -> str:
     return f"binary_conv_{function}<{', '.join(arguments)}>"
 
 
-def kernel_constant(how: Plan) -> int:
+def kernel_constant(how: TilePlan) -> int:
     """The source's template parameter KERNEL."""
     kh, kw = how.layer.window.kernel
     return kh if kh == kw and kh in UNROLLED else 0

@@ -72,7 +72,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TilePlan:
     """The tiles of one layer for one size of map.
 
     Attributes
@@ -249,7 +249,7 @@ def plan(
     patch: Pair = (4, 4),
     kernel: str = "popc",
     limits: Limits = Limits(),
-) -> Plan:
+) -> TilePlan:
     """Plan a layer so that as many word groups as fit are in shared memory at a time.
 
     Parameters
@@ -258,11 +258,11 @@ def plan(
     words : (N, ceil(C/B), H, W) uint32 or uint64
         The input.
     block, patch, kernel, limits
-        See `Plan`.
+        See `TilePlan`.
 
     Returns
     -------
-    Plan
+    TilePlan
 
     Raises
     ------
@@ -272,8 +272,8 @@ def plan(
     layer.check_input(words)
     images, groups, height, width = words.shape
 
-    def staging(stage_groups: int) -> Plan:
-        return Plan(
+    def staging(stage_groups: int) -> TilePlan:
+        return TilePlan(
             layer=layer, images=images, height=height, width=width, block=block, patch=patch,
             stage_groups=stage_groups, kernel=kernel, limits=limits,
         )  # fmt: skip

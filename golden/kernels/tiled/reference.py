@@ -13,7 +13,7 @@ from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
 from .layout import used_bits
-from .plan import WARP, Place, Plan, plan
+from .plan import WARP, Place, TilePlan, plan
 
 ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
     axis=1, dtype=np.int32
@@ -45,7 +45,7 @@ class Reads:
 def run(
     layer: PackedConv,
     words: Array,
-    how: Plan | None = None,
+    how: TilePlan | None = None,
     *,
     order: Sequence[int] | None = None,
     reads: Reads | None = None,
@@ -56,7 +56,7 @@ def run(
     ----------
     layer : PackedConv
     words : (N, ceil(C/B), H, W) uint32 or uint64
-    how : Plan, optional
+    how : TilePlan, optional
         The tiles; by default those of `plan`.
     order : sequence of int, optional
         Numbers of the blocks to run, as they follow each other; by default all.
@@ -104,7 +104,7 @@ class Shared:
     counts: Array
 
 
-def _block(how: Plan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
+def _block(how: TilePlan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
     """One block: stage, add up, stage the next groups, and at last vote."""
     a, bh, bw = how.block
     threads = [(warp, y, x) for warp in range(a // WARP) for y in range(bh) for x in range(bw)]
@@ -119,7 +119,7 @@ def _block(how: Plan, place: Place, words: Array, halves: Array, dots: Array, re
         _store(how, place, thread, dot, halves, dots)
 
 
-def _has_outputs(how: Plan, place: Place, warp: int, y: int, x: int) -> bool:
+def _has_outputs(how: TilePlan, place: Place, warp: int, y: int, x: int) -> bool:
     rows, columns = how.output
     return (
         place.channel + warp * WARP < how.layer.out_channels
@@ -128,7 +128,7 @@ def _has_outputs(how: Plan, place: Place, warp: int, y: int, x: int) -> bool:
     )
 
 
-def _stage(how: Plan, place: Place, words: Array, first: int, reads: Reads) -> Shared:
+def _stage(how: TilePlan, place: Place, words: Array, first: int, reads: Reads) -> Shared:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
     layer, (rows, columns) = how.layer, how.output
     groups = slice(first, min(first + how.stage_groups, layer.groups))
@@ -154,7 +154,7 @@ def _stage(how: Plan, place: Place, words: Array, first: int, reads: Reads) -> S
     return Shared(features, weight, used, counts)
 
 
-def _add(how: Plan, shared: Shared, thread: tuple[int, int, int], dot: Array) -> None:
+def _add(how: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array) -> None:
     """Add what the staged groups give to the dots (32, th, tw) of a warp."""
     warp, y, x = thread
     (th, tw), (sy, sx) = how.patch, how.layer.window.stride
@@ -170,7 +170,7 @@ def _add(how: Plan, shared: Shared, thread: tuple[int, int, int], dot: Array) ->
                 dot += (shared.channels[group] - 2 * mismatches) * shared.counts[rows, columns]
 
 
-def _store(how: Plan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
+def _store(how: TilePlan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
     """Vote on the dots (32, th, tw) and write one half word a position; or write the dots."""
     layer, (warp, y, x), (th, tw) = how.layer, thread, how.patch
     channel, row, column = place.channel + warp * WARP, place.row + y * th, place.column + x * tw

@@ -7,12 +7,12 @@ Exact but for what is not modelled: pauses of the host, and weights that are str
 """
 
 from .kahn import Blocked, Deadlock
-from .layer import Layer, Reading
+from .layer import FlowLayer, Reading
 from .simulate import Result, Waits, simulate
 from .size import Spill, smooth, spill
 from .system import System, Unit
 
 __all__ = [
-    "Blocked", "Deadlock", "Layer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "simulate", "smooth",
+    "Blocked", "Deadlock", "FlowLayer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "simulate", "smooth",
     "spill",
 ]  # fmt: skip

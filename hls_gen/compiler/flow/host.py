@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.headers import HEADER_BITS
 from .kahn import Stamps, Wait
 
 
-class Frames:
+class FrameSource:
     """Source: words of frame after frame. words : of a frame.  done : cycles in which frames have left."""
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, late: bool, done: Stamps):

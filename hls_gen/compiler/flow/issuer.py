@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from bitloom.hls_gen.design import timing
 
 from .kahn import Stamps, Steps, Wait
-from .layer import Claim, Layer, Pass, passes
+from .layer import Claim, FlowLayer, Pass, passes
 from .streams import Sink, Source
 from .system import Unit
 
@@ -51,7 +51,7 @@ class Issuer:
     _room: int = 0
     _table: int = 0
 
-    def steps(self, layers: Sequence[Layer], frames: int) -> Steps:
+    def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: beats of the layers, round and round."""
         several, t, beats = self.unit.accumulators > 1, timing.FIRST_STEP, 0
         self._table = timing.FIRST_STEP + 1
@@ -67,7 +67,7 @@ class Issuer:
                 self._table += layer.groups * sum(p[0] for p in windows) - layer.beats
             self.counts.append(Count(t, beats, self._input, self._room, self._table))
 
-    def _pass(self, layer: Layer, one: Pass, start: int, claims: bool) -> Passing:
+    def _pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
         """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""
         cycles, _, head, rest = one
         shift = start
@@ -88,7 +88,7 @@ class Issuer:
         self.arrived.append(t + self.unit.array_latency)
         return t
 
-    def _held_pass(self, layer: Layer, one: Pass, start: int, claims: bool) -> Passing:
+    def _held_pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
         """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
         cycles, lead, head, rest = one
         inner, shift, latency = layer.inner, start, self.unit.array_latency

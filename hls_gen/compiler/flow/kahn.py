@@ -19,8 +19,8 @@ class Stamps(list[int]):
     def __init__(self, what: str):
         super().__init__()
         self.what = what
-        self.writer: Process | None = None
-        self.reader: Process | None = None
+        self.writer: FlowProcess | None = None
+        self.reader: FlowProcess | None = None
         """Who waits for stamp ``wanted``."""
         self.wanted = 0
 
@@ -32,7 +32,7 @@ Steps = Generator[tuple[Wait, ...], None, None]
 
 
 @dataclass(eq=False)
-class Process:
+class FlowProcess:
     """A generator, the stamps that it writes, and the NPU that it is part of (None: of what lies between NPUs)."""
 
     name: str
@@ -72,7 +72,7 @@ class Deadlock(RuntimeError):
         return tuple(dict.fromkeys(b.npu for b in self.cycle if b.npu is not None))
 
 
-def run(processes: Iterable[Process]) -> None:
+def run(processes: Iterable[FlowProcess]) -> None:
     """Run all processes to their end; Deadlock if they can't get there."""
     everything = list(processes)
     ready = everything[::-1]
@@ -96,9 +96,9 @@ def run(processes: Iterable[Process]) -> None:
         raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])
 
 
-def _cycle(process: Process) -> list[Process]:
+def _cycle(process: FlowProcess) -> list[FlowProcess]:
     """The processes that wait for each other, found from one that waits."""
-    path: list[Process] = []
+    path: list[FlowProcess] = []
     while process not in path:
         path.append(process)
         writer = process.waits[0][0].writer

@@ -49,7 +49,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Layer:
+class FlowLayer:
     """A weighted layer with its activation and its pool.
 
     groups : kernel groups for each of which a window is passed anew.  inner : groups that use a word in turn, in one

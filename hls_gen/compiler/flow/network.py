@@ -3,21 +3,21 @@
 import numpy as np
 
 from .gearbox import Gearbox, Gears
-from .host import Frames, MapResults, RawResults
+from .host import FrameSource, MapResults, RawResults
 from .issuer import Issuer, writer
-from .kahn import Process, Stamps, Steps
+from .kahn import FlowProcess, Stamps, Steps
 from .pool import PoolIssuer, outlet
 from .results import Activation, ResultsUnit
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
 
 
-class Network:
+class ProcessNetwork:
     """Processes and stores of ``system`` for so many frames."""
 
     def __init__(self, system: System, frames: int):
         self.system, self.frames = system, frames
-        self.processes: list[Process] = []
+        self.processes: list[FlowProcess] = []
         self.done = Stamps("a frame to leave")
         """Cycles in which frames have left."""
         self.issuers: dict[int, Issuer] = {}
@@ -40,7 +40,7 @@ class Network:
             if system.of(n):
                 self._npu(n)
 
-    def _host(self) -> Frames:
+    def _host(self) -> FrameSource:
         """What comes from the host and goes there."""
         system, final = self.system, len(self.system.layers) - 1
         first, unit, layer = system.units[0], system.units[system.mapping[-1]], system.layers[-1]
@@ -52,7 +52,7 @@ class Network:
             self._sinks[final] = MapResults(words, unit.word_bits, system.stream_bits, self.done)
         self._puts[system.mapping[-1]].append(self.done)
         words = system.layers[0].input_words
-        frames = Frames(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
+        frames = FrameSource(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
         self._sources[0] = frames
         return frames
 
@@ -88,7 +88,7 @@ class Network:
             entry = fifo = self._fifos["spill_words"] = Fifo(system.spill_words, puts, takes)
             self._puts[before].append(puts)
             steps = writer([(count, fifo) for count, _ in maps], pair, self.frames)
-            self.processes.append(Process("spill store", None, steps, (takes, full)))
+            self.processes.append(FlowProcess("spill store", None, steps, (takes, full)))
         for maker, i in edges:
             self._sinks[maker], self._sources[i] = entry, pair
 
@@ -98,7 +98,7 @@ class Network:
         layers = [system.layers[i] for i in numbers]
 
         def add(name: str, steps: Steps, *writes: Stamps) -> None:
-            self.processes.append(Process(name, n, steps, writes))
+            self.processes.append(FlowProcess(name, n, steps, writes))
 
         written, given = Stamps("words in its tuple memory"), Stamps("room in its tuple memory")
         ring = self._rings[f"npu{n}.tuple_words"] = Ring(unit.tuple_words, written, given)

@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 
-from .layer import Layer, Reading
+from .layer import FlowLayer, Reading
 from .system import System, Unit
 
 
@@ -47,9 +47,9 @@ def unit(npu: Npu) -> Unit:
     )
 
 
-def layers(plan: Plan, npus: Sequence[Npu]) -> list[Layer]:
+def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     """The layers of ``plan``, each on its NPU."""
-    tables, out = iter(plan.schedule.tables), list[Layer]()
+    tables, out = iter(plan.schedule.tables), list[FlowLayer]()
     chunks = [iter(npu.chunks) for npu in plan.npus]
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
@@ -61,7 +61,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[Layer]:
         inner = row.get("inner_groups_minus_1", 0) + 1
         pool_row = next(pool_rows[n]) if npus[n].pool and not p.raw else None
         out.append(
-            Layer(
+            FlowLayer(
                 name=p.name,
                 reading=reading(next(tables), row, p.visits),
                 groups=(after["groups_minus_1"] + 1) // inner,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from .gearbox import Gears
 from .kahn import Stamps, Steps, Wait
-from .layer import Layer
+from .layer import FlowLayer
 
 
 class Activation:
@@ -120,7 +120,7 @@ class ResultsUnit:
     features: Activation
     raw: Activation
 
-    def steps(self, layers: Sequence[Layer], frames: int) -> Steps:
+    def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: results of all layers, frame after frame."""
         arrived, credit, features, raw = self.arrived, self.credit, self.features, self.raw
         number = finish = 0

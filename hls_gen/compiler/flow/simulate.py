@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .issuer import Count
 from .kahn import run
-from .network import Network
+from .network import ProcessNetwork
 from .system import System
 
 FRAMES = 8
@@ -43,7 +43,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
     """
     if frames < 2 or frames % 2:
         raise ValueError(f"flow: frames must be an even number >= 2, got {frames}")
-    network = Network(system, frames)
+    network = ProcessNetwork(system, frames)
     run(network.processes)
     done, half = network.done, frames // 2
     return Result(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.gearbox import geared
 
-from .layer import Layer, Reading
+from .layer import FlowLayer, Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Unit:
     binariser: bool = False
     to_bits: bool = False
 
-    def pool_reading(self, layer: Layer) -> Reading:
+    def pool_reading(self, layer: FlowLayer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
         return layer.pool or Reading.straight(layer.reading.windows, geared(layer.tuple_steps, self.ol, self.pfp))
 
@@ -51,7 +51,7 @@ class Unit:
         """Lanes of a word that comes to its outlets: of the pool unit, or of a step of results."""
         return self.pfp or self.ol
 
-    def outlet_words(self, layer: Layer) -> tuple[int, int]:
+    def outlet_words(self, layer: FlowLayer) -> tuple[int, int]:
         """(tuples, words of a tuple) of the map that ``layer`` makes, as they come to the outlets."""
         steps = layer.tuple_steps
         return layer.output_windows, geared(steps, self.ol, self.pfp) if self.pfp else steps
@@ -69,7 +69,7 @@ class System:
     """
 
     units: tuple[Unit, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[FlowLayer, ...]
     mapping: tuple[int, ...]
     spill_words: int | None = 0
     stream_bits: int = 32

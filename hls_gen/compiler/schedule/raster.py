@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 from .tables import Ints, StageTables
 
 
-class Tap(NamedTuple):
+class RasterTap(NamedTuple):
     """One valid tap."""
 
     place: int
@@ -34,7 +34,7 @@ class Tap(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
+class RasterAxis:
     """One direction of a stage, rows or columns.
 
     Attributes
@@ -89,7 +89,7 @@ class Axis:
         return self.kernel <= 1 << PLACE_BITS and self.step < 1 << PLACE_BITS and self.room < 1 << SIDE_BITS
 
     @classmethod
-    def of(cls, kernel: int, stride: int, lead: int, outputs: Ints, kept: Ints) -> "Axis | None":
+    def of(cls, kernel: int, stride: int, lead: int, outputs: Ints, kept: Ints) -> "RasterAxis | None":
         """The direction of given windows; None if positions are kept unevenly.
 
         Parameters
@@ -119,12 +119,12 @@ class Raster:
 
     Attributes
     ----------
-    y, x : Axis
+    y, x : RasterAxis
         Rows and columns.
     """
 
-    y: Axis
-    x: Axis
+    y: RasterAxis
+    x: RasterAxis
 
     @property
     def gap(self) -> int:
@@ -143,11 +143,11 @@ class Raster:
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
         if tables.map_order != "raster" or outputs is None or kept is None:
             return None
-        y, x = (Axis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
+        y, x = (RasterAxis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
                 for k in range(2))  # fmt: skip
         return cls(y=y, x=x) if y and x and y.fits and x.fits else None
 
-    def taps(self) -> Iterator[Tap]:
+    def taps(self) -> Iterator[RasterTap]:
         """Every valid tap of a frame in order, by counting alone."""
         x, y = self.x, self.y
         x_lead, x_room, x_at = x.lead, x.room, 0
@@ -166,7 +166,7 @@ class Raster:
                     line_new = top or y_place >= y.fresh
                     new = line_new and (left or (y_last and x_place >= x.fresh))
                     gap = self.gap if line_new and left and line_start and before else 0
-                    yield Tap(y_place * x.kernel + x_place, index, new + gap, last)
+                    yield RasterTap(y_place * x.kernel + x_place, index, new + gap, last)
                     line_start = x_last
                     if x_last:
                         x_place, y_place, before = x_lead, y_place + 1, line_new
@@ -180,7 +180,7 @@ class Raster:
             top = False
 
 
-def _stepped(axis: Axis, lead: int, room: int, at: int) -> tuple[int, int, int]:
+def _stepped(axis: RasterAxis, lead: int, room: int, at: int) -> tuple[int, int, int]:
     """lead, room and at of the next window."""
     if lead > axis.step:
         return lead - axis.step, room - axis.step, at

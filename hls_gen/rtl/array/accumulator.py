@@ -20,7 +20,7 @@ WEIGHTS = "weights of the beat, one a lane, lane 0 low"
 
 
 @dataclass(frozen=True)
-class Window:
+class WindowPorts:
     """Ports that say where a beat stands in its window.
 
     Attributes
@@ -39,7 +39,7 @@ class Window:
     last: Signal | None
 
     @classmethod
-    def ports(cls, b: Block, npu: Npu) -> "Window":
+    def ports(cls, b: Block, npu: Npu) -> "WindowPorts":
         """Input ports ``valid``, ``first`` and, with one accumulator, ``last`` of the processing element ``b``."""
         return cls(
             b.input("valid", means="there is a beat, whose features came so many cycles ago that its term is made now"),
@@ -49,7 +49,7 @@ class Window:
 
 
 def accumulator(
-    b: Block, library: Library, npu: Npu, merge: Callable[[Signal], Signal], window: Window, w: int | None = None
+    b: Block, library: Library, npu: Npu, merge: Callable[[Signal], Signal], window: WindowPorts, w: int | None = None
 ) -> None:
     """The accumulator inside a processing element.
 
@@ -64,7 +64,7 @@ def accumulator(
         How many accumulators there are, and how wide the result is.
     merge : function
         What was accumulated (0 in the first beat) -> the same with the beat's term.
-    window : Window
+    window : WindowPorts
         Where the beat stands.
     w : int or None
         Bits that are accumulated; None: as many as the result has.

@@ -50,7 +50,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import FEATURES, WEIGHTS, Window, accumulator
+from .accumulator import FEATURES, WEIGHTS, WindowPorts, accumulator
 from .popcount import popcount
 from .popcount_planes import popcount_planes, times, weighted_bits
 
@@ -79,7 +79,7 @@ def pe(library: Library, npu: Npu) -> Block:
     )
     b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), header, reset=False)
     features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
-    window = Window.ports(b, npu)
+    window = WindowPorts.ports(b, npu)
     code = b.input("code", npu.code_bits, means="how the beat's matches are weighed") if npu.code_bits else None
 
     # # #

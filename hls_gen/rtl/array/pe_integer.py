@@ -17,7 +17,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, product, s
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import FEATURES, WEIGHTS, Window, accumulator
+from .accumulator import FEATURES, WEIGHTS, WindowPorts, accumulator
 
 
 def pe_integer(library: Library, npu: Npu) -> Block:
@@ -45,7 +45,7 @@ def pe_integer(library: Library, npu: Npu) -> Block:
     b = Block(library.name(f"pe_integer_{npu.kfp}", npu), header, reset=False)
     features = b.input("features", npu.word_bits, means=FEATURES)
     weights = b.input("weights", npu.kfp * npu.weight_bits, means=WEIGHTS)
-    window = Window.ports(b, npu)
+    window = WindowPorts.ports(b, npu)
 
     # # #
 

@@ -16,7 +16,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, bits, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import FEATURES, WEIGHTS, Window, accumulator
+from .accumulator import FEATURES, WEIGHTS, WindowPorts, accumulator
 
 LANES = 3
 """Lanes of one register."""
@@ -45,7 +45,7 @@ def pe_or(library: Library, npu: Npu) -> Block:
     )
     b = Block(library.name(f"pe_or_{npu.kfp}", npu), header, reset=False)
     features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
-    window = Window.ports(b, npu)
+    window = WindowPorts.ports(b, npu)
 
     # # #
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
-from bitloom.hls_gen.compiler.flow.network import Network
+from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from bitloom.hls_gen.compiler.flow.of_plan import system
 
 from .compiled import Compiled
@@ -67,14 +67,14 @@ def timeline(made: Compiled, frames: int) -> Timeline | None:
         made.plan, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words
     )
     result: Result = simulate(model, frames)
-    network = Network(model, FRAMES)
+    network = ProcessNetwork(model, FRAMES)
     run(network.processes)
     spans = [span for n in network.issuers for span in _spans(network, n)]
     spans.sort(key=lambda s: (s.frame, s.layer))
     return Timeline(tuple(spans), tuple(network.done), result.cycles_per_frame, result.latency, result.stores)
 
 
-def _spans(network: Network, n: int) -> list[Span]:
+def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     """Spans of NPU ``n``: its results come layer after layer, frame after frame, ``inner`` at the end of a pass."""
     issuer, numbers, out, first = network.issuers[n], network.system.of(n), [], 0
     latency, arrived = issuer.unit.array_latency, issuer.arrived

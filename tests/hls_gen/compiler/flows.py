@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.flow import Layer, Reading, System, Unit
+from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
 
 UNIT = Unit(
@@ -27,18 +27,18 @@ def reading(tables: StageTables, words: int, *, reread: bool = False) -> Reading
     )
 
 
-def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str = "raster") -> tuple[Layer, ...]:
+def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str = "raster") -> tuple[FlowLayer, ...]:
     """3 x 3 convolutions with padding, ``channels`` in and out, on NPUs of 8 x 8 lanes."""
     groups = words = channels // 8
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
     stages = [Stage(name=f"conv_{i}", kind="conv", height=side, width=side, window=window) for i in range(count)]
     return tuple(
-        Layer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
+        FlowLayer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
         for t in schedule(stages, order).tables
     )
 
 
-def ring(npus: int, layers: tuple[Layer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
+def ring(npus: int, layers: tuple[FlowLayer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
     """Layer i on NPU i mod ``npus``."""
     mapping = tuple(i % npus for i in range(len(layers)))
     return System(units=(replace(UNIT, **unit),) * npus, layers=layers, mapping=mapping, spill_words=spill_words)

@@ -6,10 +6,10 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, Layer, Reading, System, simulate
+from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, Reading, System, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
-from bitloom.hls_gen.compiler.flow.network import Network
+from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from tests.errors import value_error
 
 from .flows import UNIT, convolutions, ring
@@ -48,7 +48,7 @@ class TestEverySystem:
         assert found.cycles_per_frame >= max(npu.beats for npu in found.npus.values())
 
     def test_every_word_comes_and_goes(self, system: System) -> None:
-        network = Network(system, 2)
+        network = ProcessNetwork(system, 2)
         run(network.processes)
         for n, issuer in network.issuers.items():
             words = 2 * sum(system.layers[i].input_words for i in system.of(n))
@@ -68,7 +68,7 @@ class TestEverySystem:
     def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
         found = []
         for seed in range(4):
-            network = Network(system, 2)
+            network = ProcessNetwork(system, 2)
             random.Random(seed).shuffle(network.processes)
             run(network.processes)
             found.append((list(network.done), network.stores(), [i.counts for i in network.issuers.values()]))
@@ -222,7 +222,7 @@ def test_raw_results_wait_for_no_pool() -> None:
 
 
 def test_layer_figures() -> None:
-    layer = Layer(name="l", reading=Reading.straight(6, 3), groups=2, inner=2, steps=4, last_steps=1)
+    layer = FlowLayer(name="l", reading=Reading.straight(6, 3), groups=2, inner=2, steps=4, last_steps=1)
     assert (layer.results, layer.tuple_steps, layer.input_words, layer.output_windows, layer.beats) == (
         4,
         13,

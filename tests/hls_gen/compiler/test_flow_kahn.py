@@ -1,6 +1,6 @@
 import pytest
 
-from bitloom.hls_gen.compiler.flow.kahn import Blocked, Deadlock, Process, Stamps, Steps, run
+from bitloom.hls_gen.compiler.flow.kahn import Blocked, Deadlock, FlowProcess, Stamps, Steps, run
 
 
 def copy(source: Stamps, target: Stamps, count: int, delay: int) -> Steps:
@@ -16,7 +16,7 @@ def test_stamps_do_not_depend_on_the_order_of_the_processes() -> None:
         lines = [Stamps(f"stamps {k}") for k in range(4)]
         lines[0].extend(range(0, 50, 5))
         processes = [
-            Process(f"delay {k}", 0, copy(lines[k], lines[k + 1], 10, k + 1), [lines[k + 1]]) for k in range(3)
+            FlowProcess(f"delay {k}", 0, copy(lines[k], lines[k + 1], 10, k + 1), [lines[k + 1]]) for k in range(3)
         ]
         run(processes[::-1] if backwards else processes)
         found.append(lines[3])
@@ -45,8 +45,8 @@ def test_either_of_two_waits_lets_a_process_go_on(first: int) -> None:
         yield from ()
 
     out_of_first = Stamps("the first to have given")
-    givers = [Process(f"gives {k}", 0, give(k), [lines[k], *([out_of_first] * (k == first))]) for k in range(2)]
-    run([Process("reader", 0, reader(), [out]), *givers])
+    givers = [FlowProcess(f"gives {k}", 0, give(k), [lines[k], *([out_of_first] * (k == first))]) for k in range(2)]
+    run([FlowProcess("reader", 0, reader(), [out]), *givers])
     assert out == [3]
     assert seen[-1] == (1, 1)
 
@@ -59,7 +59,7 @@ def starved(npus: list[int | None], names: list[str]) -> Deadlock:
     def wait(k: int) -> Steps:
         yield ((lines[k], 0),)
 
-    processes = [Process(f"part {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
+    processes = [FlowProcess(f"part {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
     with pytest.raises(Deadlock) as caught:
         run(processes)
     return caught.value
@@ -86,9 +86,9 @@ def test_only_the_cycle_is_named() -> None:
         yield ((stamps, 0),)
 
     processes = [
-        Process("outside", 0, wait(also_a), []),
-        Process("first", 1, wait(b), [a, also_a]),
-        Process("next", 1, wait(a), [b]),
+        FlowProcess("outside", 0, wait(also_a), []),
+        FlowProcess("first", 1, wait(b), [a, also_a]),
+        FlowProcess("next", 1, wait(a), [b]),
     ]
     with pytest.raises(Deadlock) as caught:
         run(processes)

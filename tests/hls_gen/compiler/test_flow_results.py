@@ -8,8 +8,8 @@ import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
 from bitloom.hls_gen.compiler.flow.issuer import Issuer
-from bitloom.hls_gen.compiler.flow.kahn import Process, Stamps, Steps, run
-from bitloom.hls_gen.compiler.flow.layer import Layer, Reading
+from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Stamps, Steps, run
+from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
 from bitloom.hls_gen.compiler.flow.streams import Ring
 from bitloom.hls_gen.design.timing import GIVE_BACK
@@ -75,7 +75,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
     room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
     arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))
     activation = Activation(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(1, written, given)))]))
-    layer = Layer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
+    layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
 
     def array() -> Steps:
         """Two windows' results fit."""
@@ -95,9 +95,9 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
 
     unit = ResultsUnit(False, arrived, credit, activation, activation)
     processes = [
-        Process("array", 0, array(), [arrived]),
-        Process("results", 0, unit.steps([layer], 1), [credit, written]),
-        Process("reader", 0, reader(), [given]),
+        FlowProcess("array", 0, array(), [arrived]),
+        FlowProcess("results", 0, unit.steps([layer], 1), [credit, written]),
+        FlowProcess("reader", 0, reader(), [given]),
     ]
     run(processes[::-1] if backwards else processes)
     freed = [0, *(t + GIVE_BACK for t in given)]
@@ -113,14 +113,14 @@ def test_credits() -> None:
         written.extend(range(40))
         unit = replace(UNIT, accumulators=accumulators)
         issuer = Issuer(unit, written, given, arrived, credit)
-        layer = Layer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
+        layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
         sink, free = Stamps("out"), Stamps("free")
         activation = Activation(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))
         results = ResultsUnit(accumulators > 1, arrived, credit, activation, activation)
         run(
             [
-                Process("issuer", 0, issuer.steps([layer], 1), [given, arrived]),
-                Process("results", 0, results.steps([layer], 1), [credit, sink]),
+                FlowProcess("issuer", 0, issuer.steps([layer], 1), [given, arrived]),
+                FlowProcess("results", 0, results.steps([layer], 1), [credit, sink]),
             ]
         )
         cycles[accumulators] = issuer.counts[0].at

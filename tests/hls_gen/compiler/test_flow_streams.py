@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox
-from bitloom.hls_gen.compiler.flow.host import Frames, MapResults
+from bitloom.hls_gen.compiler.flow.host import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source
 
@@ -214,13 +214,13 @@ def test_router_sends_each_map_its_way() -> None:
 def test_words_of_a_frame_that_nobody_delays(
     word_bits: int, stream_bits: int, cycles: list[int], accepted: int
 ) -> None:
-    frames = Frames(5, word_bits, stream_bits, False, Stamps("frames"))
+    frames = FrameSource(5, word_bits, stream_bits, False, Stamps("frames"))
     assert [_take(frames) for _ in range(5)] == cycles
     _take(frames)
     assert frames.accepted == [-1, accepted]
 
 
-def _take(frames: Frames) -> int:
+def _take(frames: FrameSource) -> int:
     cycle = frames.next()
     assert cycle is not None
     frames.taken(cycle)
@@ -229,7 +229,7 @@ def _take(frames: Frames) -> int:
 
 def test_a_frame_waits_until_few_enough_are_in_flight() -> None:
     done = Stamps("frames")
-    frames = Frames(1, 32, 32, False, done)
+    frames = FrameSource(1, 32, 32, False, done)
     for _ in range(17):
         _take(frames)
     assert frames.next() is None

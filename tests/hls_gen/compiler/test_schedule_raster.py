@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import Raster, Stage, StageTables, schedule
-from bitloom.hls_gen.compiler.schedule.raster import Axis
+from bitloom.hls_gen.compiler.schedule.raster import RasterAxis
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 
 
@@ -94,7 +94,7 @@ def test_pull_has_no_counters():
 
 
 def test_fits():
-    axis = Axis(size=1 << SIDE_BITS, kernel=1 << PLACE_BITS, step=(1 << PLACE_BITS) - 1, lead=0, windows=2)
+    axis = RasterAxis(size=1 << SIDE_BITS, kernel=1 << PLACE_BITS, step=(1 << PLACE_BITS) - 1, lead=0, windows=2)
     assert axis.fits
     for change in ({"lead": 1}, {"kernel": axis.kernel + 1}, {"step": 1 << PLACE_BITS}):
         assert not replace(axis, **change).fits
@@ -103,7 +103,7 @@ def test_fits():
 def test_of_a_large_map():
     """224 x 224, 3 x 3, stride 2: by hand."""
     (tables,) = schedule([stage((224, 224), kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1))], "raster").tables
-    axis = Axis(size=224, kernel=3, step=2, lead=1, windows=112)
+    axis = RasterAxis(size=224, kernel=3, step=2, lead=1, windows=112)
     assert Raster.of(tables) == Raster(y=axis, x=axis)
     assert (axis.room, axis.room_end, axis.fresh, axis.cross, axis.first_taps) == (224, 2, 1, 1, 2)
     assert Raster(y=axis, x=axis).gap == 222

@@ -7,14 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitloom.hls_gen.compiler.streamed_weights import Blocked, Layer, Placement, WeightStream, check, cycles, place
+from bitloom.hls_gen.compiler.streamed_weights import (
+    Placement,
+    StreamBlocked,
+    WeightLayer,
+    WeightStream,
+    check,
+    cycles,
+    place,
+)
 from tests.errors import value_error
 
 STREAM = WeightStream(bits=32, row_words=16, frame_words=2048, absorbed=True)
-B20 = [Layer("conv_1", 100, 94864), Layer("conv_2", 400, 87616), Layer("conv_3", 800, 36992),
-       Layer("fc_1", 1024, 1024), Layer("fc_2", 16, 16)]  # fmt: skip
+B20 = [WeightLayer("conv_1", 100, 94864), WeightLayer("conv_2", 400, 87616), WeightLayer("conv_3", 800, 36992),
+       WeightLayer("fc_1", 1024, 1024), WeightLayer("fc_2", 16, 16)]  # fmt: skip
 IDEAL = sum(layer.beats for layer in B20)
-ABC = [Layer("a", 4, 100), Layer("b", 5, 100), Layer("c", 3, 100)]
+ABC = [WeightLayer("a", 4, 100), WeightLayer("b", 5, 100), WeightLayer("c", 3, 100)]
 
 
 def test_all_stay_where_there_is_room():
@@ -74,7 +82,7 @@ def test_every_rule(change, message):
 
 def test_weights_after_the_frame_that_needs_them():
     made = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=0)
-    with pytest.raises(Blocked, match=r"^frame 0 before the weights of a, which it waits for$"):
+    with pytest.raises(StreamBlocked, match=r"^frame 0 before the weights of a, which it waits for$"):
         cycles(ABC, made, STREAM)
 
 
@@ -134,7 +142,7 @@ def run(layers, made, depth, absorbed, rng, frames=5):
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 3000)), min_size=1, max_size=9), st.data())
 def test_any_network_in_any_memory(sizes, data):
     """Every order of events: rows hold a layer's weights when it reads them, and all come to their end."""
-    layers = [Layer(f"layer_{i}", rows, beats) for i, (rows, beats) in enumerate(sizes)]
+    layers = [WeightLayer(f"layer_{i}", rows, beats) for i, (rows, beats) in enumerate(sizes)]
     largest, total = max(rows for rows, _ in sizes), sum(rows for rows, _ in sizes)
     depth = data.draw(st.integers(largest, total))
     stream = replace(STREAM, absorbed=data.draw(st.booleans()), frame_words=data.draw(st.integers(1, 5000)))
@@ -146,6 +154,6 @@ def test_any_network_in_any_memory(sizes, data):
 
 
 def test_many_layers_take_no_time():
-    layers = [Layer(f"layer_{i}", 1 + i * 7 % 23, 100 + i * 37 % 900) for i in range(40)]
+    layers = [WeightLayer(f"layer_{i}", 1 + i * 7 % 23, 100 + i * 37 % 900) for i in range(40)]
     made = place("n", layers, 60, STREAM)
     run(layers, made, 60, True, random.Random(1))

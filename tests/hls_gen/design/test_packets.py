@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.packets import (
-    Header,
+    PacketHeader,
     describe_header,
     frame_header,
     load_packet,
@@ -25,7 +25,7 @@ def test_headers_bit_by_bit():
     assert packet.tolist() == [word0, 7, 2, ~(word0 ^ 7 ^ 2) & 0xFFFFFFFF, 1, 2, 3, 4, 5, 0xFF]
     assert frame_header(M32, 784).tolist() == [0xB1000002, 0, 784, ~(0xB1000002 ^ 784) & 0xFFFFFFFF]
     assert frame_header(M32, 784, last=True)[0] == 0xB1000012
-    assert Header(1, 0xAB, 0xCD, 0, 1).words(0xB1)[0] == 0xB1ABCD01
+    assert PacketHeader(1, 0xAB, 0xCD, 0, 1).words(0xB1)[0] == 0xB1ABCD01
 
 
 def test_rows_fill_stream_words():

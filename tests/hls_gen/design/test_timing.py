@@ -11,7 +11,7 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.flow import simulate
-from bitloom.hls_gen.compiler.flow.host import Frames, MapResults
+from bitloom.hls_gen.compiler.flow.host import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.of_plan import system, unit
 from bitloom.hls_gen.compiler.flow.streams import Fifo
@@ -68,7 +68,7 @@ def put(sink: Fifo | MapResults) -> list[int | None]:
 def accepted() -> int:
     """Frames that are accepted while none has left."""
     done = Stamps("a frame to leave")
-    frames = Frames(1, 32, 32, False, done)
+    frames = FrameSource(1, 32, 32, False, done)
     while frames.next() is not None:
         frames.taken(0)
     return len(frames.accepted)

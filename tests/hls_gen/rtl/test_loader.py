@@ -10,7 +10,7 @@ import pytest
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, Header
+from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet, pack_fields
@@ -106,7 +106,7 @@ class Rig(SimpleNamespace):
         """What these LOADs put on the load bus."""
         out = []
         for packet in packets:
-            header = Header.of(*(int(w) for w in packet[:3]))
+            header = PacketHeader.of(*(int(w) for w in packet[:3]))
             target = next(m for m in self.manifest.npus[0].memories() if m.id == header.memory)
             data = [item["data"] for item in self.items(packet[4:])]
             banks = -(-target.width // self.design.stream_bits)
@@ -143,7 +143,7 @@ def words_of(rig: Rig, count: int, seed: int = 1) -> list[int]:
 
 
 def header(rig: Rig, *, magic: int = MAGIC, check: int = 0, **parts: int) -> np.ndarray:
-    made = Header(**{"kind": 1, "npu": 0, "memory": 5, "address": 0, "length": 1, **parts}).words(magic)
+    made = PacketHeader(**{"kind": 1, "npu": 0, "memory": 5, "address": 0, "length": 1, **parts}).words(magic)
     made[3] ^= check
     return made
 
@@ -465,7 +465,7 @@ def test_each_npu_gets_its_own_rows(several):
         packets.append(settings_row(several, n, **numbers))
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
     for packet in packets:
-        head = Header.of(*(int(w) for w in packet[:3]))
+        head = PacketHeader.of(*(int(w) for w in packet[:3]))
         width = next(m.width for m in several.manifest.npus[head.npu].memories if m.id == head.memory)
         banks = -(-width // several.design.stream_bits)
         for k, item in enumerate(several.items(packet[4:])):

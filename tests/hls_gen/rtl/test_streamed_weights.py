@@ -8,7 +8,7 @@ import pytest
 
 from bitloom.hls_gen.check import check as check_rules
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, Header, errors, kinds
+from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, PacketHeader, errors, kinds
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import register_map
@@ -82,7 +82,7 @@ class Rig(LoaderRig):
     def weights(self, first: int, rows: int, ahead: int = 0, last: bool = True, seed: int = 0) -> np.ndarray:
         """WEIGHTS packet of random rows."""
         made = self.load("kernels", first, rows, seed)
-        made[:4] = Header(WEIGHTS, 0, ahead, first, rows, last).words(0xB1)
+        made[:4] = PacketHeader(WEIGHTS, 0, ahead, first, rows, last).words(0xB1)
         return made
 
     def expected(self, *packets: np.ndarray) -> list[tuple[int, ...]]:
@@ -254,7 +254,7 @@ def test_error(rig, name):
     if name == "NOT_LOADED":
         rig.bench.reset()
     made = rig.weights(0, 2)
-    made[:4] = replace(Header.of(*(int(w) for w in made[:3])), **BAD[name]).words(0xB1)
+    made[:4] = replace(PacketHeader.of(*(int(w) for w in made[:3])), **BAD[name]).words(0xB1)
     made[3] ^= name == "BAD_HEADER"
     items = rig.items(made, at=128 // rig.design.stream_bits if name == "TRUNCATED" else None)
     run(rig.bench, rig.source([*items, *rig.items(rig.weights(0, 1))]), cycles=200)

@@ -26,7 +26,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import HEADER_WORDS, Header
+from bitloom.hls_gen.design.headers import HEADER_WORDS, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
@@ -169,11 +169,11 @@ class Board:
     def right(self, accelerator: Accelerator, **options) -> None:
         np.testing.assert_array_equal(accelerator.predict(self.images, **options), self.expected)
 
-    def streamed(self) -> list[tuple[Header, np.ndarray]]:
+    def streamed(self) -> list[tuple[PacketHeader, np.ndarray]]:
         """(header, rows) of the WEIGHTS packets."""
         return [(h, rows) for h, _, rows in packets(self.manifest, self.program.weights, kind="WEIGHTS")]
 
-    def with_weights(self, parts: list[tuple[Header, np.ndarray]], before: int = 0) -> Program:
+    def with_weights(self, parts: list[tuple[PacketHeader, np.ndarray]], before: int = 0) -> Program:
         words = [np.concatenate([h.words(self.manifest.packet_magic), rows.ravel()]) for h, rows in parts]
         return dataclasses.replace(
             self.program, weights=np.concatenate(words), weights_before=sum(len(w) for w in words[:before])

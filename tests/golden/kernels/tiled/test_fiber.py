@@ -9,7 +9,7 @@ import pytest
 
 from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import fiber, kernel, reference
-from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, Plan, plan
+from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, TilePlan, plan
 from bitloom.golden.kernels.tiled.reference import Reads
 from tests.errors import value_error
 
@@ -132,7 +132,7 @@ def test_a_write_outside_the_output_is_an_error(monkeypatch):
     made = case()
     how = plan(made.layer, made.words)
     shape = how.output_shape
-    monkeypatch.setattr(Plan, "output_shape", property(lambda _: (*shape[:-1], shape[-1] - 1)))
+    monkeypatch.setattr(TilePlan, "output_shape", property(lambda _: (*shape[:-1], shape[-1] - 1)))
     with pytest.raises(fiber.FiberError, match=r"^conv: popc: wrote outside the output\Z"):
         fiber.run(made.layer, made.words, how)
 

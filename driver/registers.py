@@ -7,8 +7,8 @@ from typing import Any
 
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.registers import counter_names
 
-COUNTER = re.compile(r"CYCLES|FRAMES|WORDS_IN|WORDS_OUT|NPU\d+_(BEATS|WAIT_\w+)")
 STATE = re.compile(r"NPU(\d+)_STATE")
 
 
@@ -80,7 +80,7 @@ class Counters:
 
     def __init__(self, registers: Registers) -> None:
         self._registers = registers
-        self._names = [r.name for r in registers.manifest.registers if COUNTER.fullmatch(r.name)]
+        self._names = counter_names(registers.manifest.design)
         self.totals: dict[str, int] = {}
         """Register name in lower case -> total since ``clear``."""
         self._seen: dict[str, int] = {}

@@ -12,13 +12,10 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.requantise import MULTIPLIER_BITS
 from bitloom.hls_gen.design.program import ZERO
+from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
 
 from .layout import UNUSED, Ints, Layout
 from .passes import IntegerPass
-
-COUNTS = 128
-RECIPROCAL_POWER = 23
-"""hls_gen/rtl/pool/divide.py: reciprocal of a count c is ceil(2^23 / (2 c))."""
 
 
 def two_complement(values: Array, bits: int) -> Array:
@@ -76,6 +73,12 @@ def bounded_shifts(columns: Mapping[str, Ints], acc_bits: int) -> dict[str, Ints
 
 
 def reciprocals() -> Ints:
-    """(COUNTS,) rows of the memory ``reciprocals``; count 0 never occurs."""
-    counts = np.arange(1, COUNTS)
-    return np.append(0, -(-(1 << RECIPROCAL_POWER) // (2 * counts)))
+    """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool/divide.py).
+
+    Returns
+    -------
+    ndarray
+        (2^COUNT_BITS,): row c is ceil(2^RECIPROCAL_BITS / (2 c)). Row 0 is 0, and is never read.
+    """
+    counts = np.arange(1, 1 << COUNT_BITS)
+    return np.append(0, -(-(1 << RECIPROCAL_BITS) // (2 * counts)))

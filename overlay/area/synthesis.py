@@ -17,8 +17,8 @@ from typing import Any
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.hls_gen.rtl.shell.top import TOP
 
 from . import netlist
 from .netlist import LogicPath, Resources

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
@@ -99,7 +100,7 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)
     registers = {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state}
     yield AreaPart("registers", "registers_block", registers)
-    yield AreaPart("top", "bitloom_top", {"one": 1, "npus": len(design.npus), "stream": stream})
+    yield AreaPart("top", TOP, {"one": 1, "npus": len(design.npus), "stream": stream})
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:

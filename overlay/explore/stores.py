@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories import READ_AT_ONCE
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
 
 SUMS = "sums"
 """Name of the accumulators in the PEs."""
-ASYNCHRONOUS = {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
-"""Loadable memories whose row is there in the cycle of its address."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         if m.name == "network":
             continue
         full, rest = divmod(m.width, stream_bits)
-        latency = 0 if m.name in ASYNCHRONOUS else 1
+        latency = 0 if m.name in READ_AT_ONCE else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
         if full:
             yield Store(m.name, stream_bits, m.depth, latency, full, style)

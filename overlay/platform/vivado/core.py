@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bitloom.hls_gen.rtl.shell.top import AXI, TOP
+from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.rtl.shell.top import AXI
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign
 
 STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.platform.block_design import PROCESSORS
 from bitloom.overlay.virtual.sim import Simulation
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
@@ -144,7 +145,7 @@ class VirtualBoard:
             files.verilog,
             stream_bits=files.manifest["stream_bits"],
             trace=self.waveform is not None,
-            top=files.manifest.get("top", "bitloom_top"),
+            top=files.manifest.get("top", TOP),
             registers=files.manifest["registers"],
             timeout_cycles=self._timeout_cycles,
         )

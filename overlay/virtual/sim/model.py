@@ -13,6 +13,7 @@ import numpy as np
 
 from bitloom.driver.registers import npu_state
 from bitloom.driver.waiting import explain
+from bitloom.hls_gen.design.manifest import TOP
 
 from .errors import ProtocolError, SimulationTimeout
 from .library import STATE_FIELDS, STOP
@@ -61,7 +62,7 @@ class Simulation(StreamAccess, RegisterAccess):
 
     @classmethod
     def build(
-        cls, verilog: str, *, stream_bits: int = 32, trace: bool = False, top: str = "bitloom_top", **options: Any
+        cls, verilog: str, *, stream_bits: int = 32, trace: bool = False, top: str = TOP, **options: Any
     ) -> "Simulation":
         """Compile a design, or find it in the cache, and start it.
 

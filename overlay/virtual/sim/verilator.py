@@ -25,6 +25,7 @@ from pathlib import Path
 
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
+from bitloom.hls_gen.design.manifest import TOP
 
 from .verilator_install import Verilator, find_verilator
 
@@ -137,7 +138,7 @@ def _link(compiler: Compiler, folder: Path, objects: Sequence[Path]) -> None:
             path.unlink()
 
 
-def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32, trace: bool = False) -> Path:
+def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: bool = False) -> Path:
     """Compile a design, or find it in the cache.
 
     Parameters
@@ -192,7 +193,7 @@ def build_model(verilog: str, *, top: str = "bitloom_top", stream_bits: int = 32
     return cached_folder("model", key, build) / "model.so"
 
 
-def lint(verilog: str, *, top: str | None = "bitloom_top") -> list[str]:
+def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
     """What ``verilator --lint-only -Wall`` says about a design. Nothing is switched off.
 
     Each module is given as a file of its own, as a build writes them; directives in front of the first module go with

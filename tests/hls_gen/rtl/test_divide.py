@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.hls_gen.compiler.integer_rows import COUNTS, RECIPROCAL_POWER, reciprocals
+from bitloom.hls_gen.compiler.integer_rows import reciprocals
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
 from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
@@ -16,6 +16,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench
 
+COUNTS = 1 << COUNT_BITS
 BITS = (2, 5, 8)
 """Feature bits of the dividers under test."""
 MOST = 81
@@ -62,7 +63,7 @@ def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
 
 
 def test_driver_and_hardware_agree_on_the_reciprocals():
-    assert (COUNTS, RECIPROCAL_POWER) == (1 << COUNT_BITS, POWER)
+    assert reciprocals()[1:].tolist() == [-(-(1 << POWER) // (2 * count)) for count in range(1, COUNTS)]
     assert int(reciprocals().max()).bit_length() == RECIPROCAL_BITS
 
 
@@ -72,7 +73,7 @@ def test_the_formula_is_exact(bits):
     table = reciprocals()
     for count in range(1, COUNTS):
         total = sums(count, bits)
-        size = (2 * np.abs(total) + count) * table[count] >> RECIPROCAL_POWER
+        size = (2 * np.abs(total) + count) * table[count] >> POWER
         np.testing.assert_array_equal(np.sign(total) * size, rounded_quotient(total, np.array(count)))
 
 

@@ -199,7 +199,7 @@ MUTANTS = [
         ("sign_extend(feature, w + 1)", "resize(feature, w + 1)"),
         ("choose(eq(row, last), 0,", "choose(eq(row, 0), 0,")),
     *of("hls_gen/rtl/sequencer/weights.py", "hls_gen/rtl/test_streamed_weights.py",
-        ('opens & ~b.input("weights_there")', 'opens & b.input("weights_there")')),
+        ("opens & ~weights.there", "opens & weights.there")),
     *of("hls_gen/rtl/sequencer/writer.py", "hls_gen/rtl/test_sequencer.py",
         ("write & eq(left, 1)", "write & eq(left, 2)")),
     *of("hls_gen/rtl/sequencer/raster.py", "hls_gen/rtl/test_raster.py",

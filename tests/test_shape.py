@@ -21,7 +21,6 @@ DATA: frozenset[str] = frozenset()
 
 LONG_FILES: dict[str, int] = {
     "hls_gen/check/scope.py": 320,
-    "hls_gen/rtl/sequencer/issuer.py": 314,
 }
 LONG_FUNCTIONS: dict[str, int] = {}
 MANY_PARAMETERS: dict[str, int] = {}

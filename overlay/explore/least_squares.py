@@ -61,7 +61,8 @@ def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
         names = [n for n in blocks if _is(part, n, number)]
         if len(names) == 1:
             block = blocks[names[0]]
-            yield part, block.each if part.inside else block.own
+            inner = [blocks[n].own for n in blocks for module in part.modules if n == _numbered(module, number)]
+            yield part, block.each if part.inside else sum(inner, block.own)
 
 
 def _is(part: AreaPart, module: str, number: str) -> bool:
@@ -72,8 +73,12 @@ def _is(part: AreaPart, module: str, number: str) -> bool:
         return module.startswith("pe_") and (not number or module.endswith(f"_{number}"))
     if part.kind in ("collector", "divider", "fifo"):
         return re.fullmatch(part.module + r"(_margin_\d+)?", module) is not None
-    owner = part.npu is not None and number
-    return module == (f"{part.module}_{number}" if owner else part.module)
+    return module == _numbered(part.module, number)
+
+
+def _numbered(module: str, number: str) -> str:
+    """A module's name in an NPU; ``number`` is empty where NPUs don't differ, and for what is part of none."""
+    return f"{module}_{number}" if number else module
 
 
 def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:

@@ -37,6 +37,8 @@ class AreaPart:
         Instances.
     inside
         Whether the figures are those of the block with the blocks in it.
+    modules
+        Modules in it whose own figures are counted with its own; their names begin so.
     """
 
     kind: str
@@ -45,6 +47,12 @@ class AreaPart:
     npu: int | None = None
     times: int = 1
     inside: bool = False
+    modules: tuple[str, ...] = ()
+
+
+def _sequencer(unit: str) -> tuple[str, ...]:
+    """The modules that a sequencer consists of."""
+    return tuple(f"{unit}_{name}" for name in ("writer", "tap_source", "issuer"))
 
 
 def parts(design: Design) -> list[AreaPart]:
@@ -132,7 +140,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
               "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
-    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n)
+    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=_sequencer("conv"))
     queue = npu.kgp * acc * (npu.units > 1)
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets
@@ -146,7 +154,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
     values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
-    yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n)
+    yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n, modules=_sequencer("pool"))
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
     integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)

@@ -1,313 +1,264 @@
 """Issuer: turns taps into beats, as words arrive and room allows (part of hls_gen/rtl/sequencer/sequencer.py).
 
     tap --> tap at work --> beat: a word, a cycle, if the word has arrived and the result's unit has room
-    writes, claims --> arrived: words written and not claimed yet
-    writes, words given back --> free: words that may be overwritten
+                       +--> words claimed and given back --> counts.py --> has_free
 
-Writer and reader meet in these two counts alone. A tuple is given back when a new one is claimed so much later that no
-window reads it any more (B6, claims.py).
-
-With several accumulators a PE, a word may be used by all kernel groups one after another before the next word comes
-(dataflow input_stationary, spec A10): the inner groups. Each pass then takes as many accumulators, in a ring, from its
-first beats on; ``slot`` is the one at work, and ``room`` says whether one is free.
+A tap with n words takes n beats, times the kernel groups that share a word; a skip takes one cycle and none. The next
+tap follows the last beat of this one without a gap. A beat that ends a pass needs room for the pass's result; where a
+PE has several accumulators (inner_groups.py), it is the first beat of a pass that needs room, for the accumulators.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
     add,
     all_of,
     any_of,
-    bits,
     choose,
-    const,
     eq,
-    nonzero,
     resize,
     sub,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.memory import Library, ram
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .claims import by_tuples, by_words
+from .beat import Beat, WaitPulses
+from .counts import Counts
+from .inner_groups import InnerGroups
 from .spec import SequencerSpec
 from .tap import Tap
-from .weights import weights_done
-from .writer import Writer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TapAtWork:
-    """What registers keep of the tap that is being turned into beats; fields as in Tap, but for ``address``.
-
-    Attributes
-    ----------
-    address : Signal
-        Place of the word of the present beat.
-    """
-
-    skip: Signal
-    claim: Signal
-    last: Signal
-    layer_end: Signal
-    address: Signal
-    words_minus_1: Signal
-    hold_words: Signal
-
-    @classmethod
-    def registers(cls, b: Block, tap: Tap) -> "TapAtWork":
-        """Registers ``at_...`` in ``b``, which take ``tap`` with its step."""
-        names = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "hold_words")
-        return cls(**{name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names})
-
-
-@dataclass(frozen=True)
-class InnerGroups:
-    """Kernel groups that use a word one after another (dataflow input_stationary).
-
-    Attributes
-    ----------
-    group : Signal
-        The one at work.
-    limit : Signal
-        The last one.
-    base : Signal
-        First accumulator of the pass.
-    last : Signal
-        The one at work is the last one, so that the next beat takes the next word.
-    """
-
-    group: Signal
-    limit: Signal
-    base: Signal
-    last: Signal
-
-    @classmethod
-    def registers(cls, b: Block, npu: Npu) -> "InnerGroups":
-        """The registers in ``b``."""
-        group, limit = b.reg("inner_group", npu.slot_bits, init=None), b.reg("inner_limit", npu.slot_bits, init=None)
-        return cls(group, limit, b.reg("slot_base", npu.slot_bits), b.reg("inner_last", init=None))
-
-
-@dataclass(frozen=True)
-class Issue:
-    """The tap at work and what happens to it in this cycle.
+    """Registers with the tap that is being turned into beats.
 
     Attributes
     ----------
     busy : Signal
-        There is a tap at work.
-    at : TapAtWork
-        That tap.
+        There is such a tap; the others mean nothing without it.
+    skip, claim, last, layer_end, hold_words : Signal
+        As in tap.Tap.
+    address : Signal
+        Place of the word of the next beat.
+    left : Signal
+        Words of the tuple after that one.
+    word_last : Signal
+        ``left`` is 0: a register of its own, since the longest path begins here.
     first_tap : Signal
-        It is the first one with beats of its pass.
-    word_first, word_last : Signal
-        The word at hand is the tuple's first, its last. ``word_first`` is None in the pool's sequencer.
+        It is the first tap with beats of its pass.
     starting : Signal
         The next tap with beats will be the first of its pass.
-    beat : Signal
-        A word is read and used in this cycle.
-    used : Signal
-        It is used for the last time: the next beat takes the next word.
-    done : Signal
-        The tap's last beat, or its only cycle if it is a skip.
+    word_first : Signal or None
+        The next beat is the first one of a word, and that word the first one of its tuple. None in the pool's
+        sequencer.
     inner : InnerGroups or None
-        Groups that share a word. None with one accumulator a PE and in the pool's sequencer.
+        Groups that share a word. None with one accumulator a PE, and in the pool's sequencer.
     """
 
     busy: Signal
-    at: TapAtWork
-    first_tap: Signal
-    word_first: Signal | None
+    skip: Signal
+    claim: Signal
+    last: Signal
+    layer_end: Signal
+    hold_words: Signal
+    address: Signal
+    left: Signal
     word_last: Signal
+    first_tap: Signal
     starting: Signal
-    beat: Signal
-    used: Signal
-    done: Signal
+    word_first: Signal | None
     inner: InnerGroups | None
+
+    @classmethod
+    def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
+        """The registers in ``b``."""
+        names = ("skip", "claim", "last", "layer_end", "hold_words", "address")
+        slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.slot_bits
+        return cls(
+            busy=b.reg("busy"),
+            left=b.reg("left", spec.address_bits, init=None),
+            word_last=b.reg("word_last", init=None),
+            first_tap=b.reg("first_tap", init=None),
+            starting=b.reg("starting", init=1),
+            word_first=None if spec.pool else b.reg("word_first", init=None),
+            inner=InnerGroups(b, slot_bits) if slot_bits else None,
+            **{name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names},
+        )
 
 
 @dataclass(frozen=True)
-class Counts:
-    """The two counts of words in which writer and reader meet, in two's complement.
+class Events:
+    """What happens in this cycle.
 
     Attributes
     ----------
-    arrived : Signal
-        Words written and not claimed. Below 0 while words are claimed that are not there.
-    arrived_minus_1 : Signal
-        Less 1: the two signs say whether a word is there, without a comparison.
-    free : Signal
-        Words that may be overwritten.
+    step : Signal
+        The tap at hand is taken to work.
+    beat : Signal
+        A word is read and used.
+    used : Signal
+        It is used for the last time by this tap.
+    done : Signal
+        The tap's last beat, or its only cycle if it is a skip.
     """
 
-    arrived: Signal
-    arrived_minus_1: Signal
-    free: Signal
-
-    @classmethod
-    def registers(cls, b: Block, spec: SequencerSpec) -> "Counts":
-        """The registers in ``b``; the ring is empty after reset."""
-        w = spec.count_bits
-        arrived, free = b.reg("arrived", w), b.reg("free", w, init=spec.ring_words)
-        return cls(arrived, b.reg("arrived_minus_1", w, init=-1), free)
+    step: Signal
+    beat: Signal
+    used: Signal
+    done: Signal
 
 
-def issuer(b: Block, library: Library, spec: SequencerSpec, tap: Tap, source: Writer, room: Signal) -> None:
-    """The issuer and the tuple memory inside ``b``; ``room``: the unit that takes results has room for another."""
-    busy = b.reg("busy")
-    at = TapAtWork.registers(b, tap)
-    left = b.reg("left", spec.address_bits, init=None)  # words of the tuple after this one
-    counts = Counts.registers(b, spec)
-    issue, there, clear = _issue(b, spec, tap, (busy, at, left, counts), room)
-    _take(b, tap, issue, left)
-    _count(b, spec, tap, issue, source.write, counts)
-    free_sign = bits(counts.free, spec.count_bits - 1, 1)
-    source.has_free.assign(all_of(~free_sign, nonzero(counts.free)))
-    _tuple_memory(b, library, spec, issue, source)
-    b.output("last", 1, at.last & issue.word_last if not spec.pool else at.last)
-    if spec.pool:
-        _pool_beat(b, spec, tap, issue)
-        return
-    _array_beat(b, spec.npu, tap, issue)
-    # where cycles go: every cycle is one of beat and these
-    waiting = b.wire("waiting", 1, busy & ~at.skip)
-    b.output("wait_input", 1, waiting & ~there)
-    b.output("wait_room", 1, all_of(waiting, there, ~clear))
-    no_tap = ~waiting
-    if spec.npu.stream_weights:
-        no_tap = weights_done(b, tap, issue.done & at.layer_end, busy, waiting)
-    b.output("wait_table", 1, no_tap)
+def issuer(library: Library, spec: SequencerSpec) -> Block:
+    """The module.
 
+    It takes ``tap_*`` (tap.Tap). It gives beats (beat.Beat), ``read_row`` (place of the beat's word in the tuple
+    memory) and waits (beat.WaitPulses). ``write``: a word is written; ``has_free``: one may be written. ``room``: the
+    unit that takes results has room for another.
+    """
+    header = Header(
+        __doc__ or "", rate="one beat a cycle", latency="1 cycle from a tap, or from a word written, to a beat"
+    )
+    b = Block(library.name(spec.module("issuer"), spec.npu), header)
+    tap = Tap.input(b, spec)
+    write = b.input("write", means="a word is written to the tuple memory at this clock edge")
+    room = b.input("room", means="the unit behind the beats has room for another result")
+    beat, waits = Beat.output(b, spec), WaitPulses.output(b, spec)
+    read_row = b.output("read_row", spec.address_bits, means="place of the beat's word in the tuple memory")
+    has_free = b.output("has_free", means="a word of the tuple memory may be overwritten")
 
-def _issue(
-    b: Block, spec: SequencerSpec, tap: Tap, work: tuple[Signal, TapAtWork, Signal, Counts], room: Signal
-) -> tuple[Issue, Signal, Signal]:
-    """(what happens in this cycle, has the word at hand arrived, is there room for what it ends)."""
-    busy, at, left, counts = work
-    sign = spec.count_bits - 1
-    first_tap = b.reg("first_tap", init=None)
-    inner = None if spec.pool or spec.npu.accumulators == 1 else InnerGroups.registers(b, spec.npu)
-    word_last = b.reg("word_last", init=None)  # left is 0: a register, since the longest path begins here
-    # a tap that claims uses a word that is not claimed yet; any other needs all claimed words to be there
-    missing = choose(at.claim, bits(counts.arrived_minus_1, sign, 1), bits(counts.arrived, sign, 1), 1)
-    there = b.wire("there", 1, ~missing)
-    word_first = None if spec.pool else b.reg("word_first", init=None)
-    if spec.pool:
-        needs_room = at.last
-    elif inner is None:
-        needs_room = at.last & word_last
+    # # #
+
+    counts, work = Counts.registers(b, spec), TapAtWork.registers(b, spec, tap)
+    there = b.wire("there", 1, counts.there(work.claim))
+    if work.inner is not None:
+        needs_room = work.first_tap & work.word_first
     else:
-        needs_room = first_tap & word_first
+        needs_room = work.last if spec.pool else work.last & work.word_last
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
-    beat = b.output("beat", 1, all_of(busy, ~at.skip, there, clear))
-    used = beat if inner is None else b.wire("word_used", 1, beat & inner.last)
-    done = b.wire("tap_done", 1, all_of(busy, any_of(at.skip, used & word_last)))
-    may_step = tap.valid & any_of(~busy, done)
-    tap.step.assign(may_step if tap.held is None else may_step & ~tap.held)
-    b.on(used, (left, sub(left, 1, width(left))), (word_last, eq(left, 1)))
-    b.on(used, (at.address, add(at.address, 1, width(at.address))))
-    b.on(done, (busy, 0))
-    starting = b.reg("starting", init=1)
-    return Issue(busy, at, first_tap, word_first, word_last, starting, beat, used, done, inner), there, clear
+    beat.assign(beat=all_of(work.busy, ~work.skip, there, clear))
+    used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
+    done = b.wire("tap_done", 1, all_of(work.busy, any_of(work.skip, used & work.word_last)))
+    tap.ready.assign(any_of(~work.busy, done))
+    events = Events(b.wire("step", 1, tap.valid & tap.ready), beat.beat, used, done)
+    _advance(b, tap, work, events)
+    _count(b, tap, work, events, counts, write)
+    read_row.assign(work.address)
+    has_free.assign(counts.has_free)
+    (_pool_beat if spec.pool else _array_beat)(b, tap, work, events, beat)
+    if not spec.pool:
+        _waits(b, tap, work, (there, clear), waits)
+    return b
 
 
-def _take(b: Block, tap: Tap, issue: Issue, left: Signal) -> None:
-    """What the registers become as the tap at hand is taken to work."""
-    at = issue.at
-    kept = [(getattr(at, f.name), getattr(tap, f.name)) for f in fields(at)]
-    b.on(tap.step, (issue.busy, 1), (left, tap.words_minus_1), (issue.word_last, eq(tap.words_minus_1, 0)), *kept)
-    starting = choose(tap.last, 1, issue.starting & tap.skip, 1)
-    b.on(tap.step, (issue.starting, starting), (issue.first_tap, issue.starting))
-
-
-def _count(b: Block, spec: SequencerSpec, tap: Tap, issue: Issue, write: Signal, counts: Counts) -> None:
-    """Keep ``counts``: words written, claimed and given back."""
-    at, count = issue.at, spec.count_bits
-    skips = all_of(issue.busy, at.skip, at.claim)  # a skip claims its tuple at once
-    skipped = b.wire("skipped", count, choose(skips, add(at.words_minus_1, 1, count), 0, count))
-    claimed = resize(issue.used & at.claim, count) + skipped
-    claims = by_words(b, tap, count) if spec.npu.raster else by_tuples(b, tap, count)
-    if claims.ahead is not None:
-        claimed = claimed + claims.ahead
-    for value in (counts.arrived, counts.arrived_minus_1):
-        b.on(None, (value, add(value, write, count) - claimed))
-    ended = b.wire("ended", count, choose(issue.done & at.layer_end, at.hold_words, 0, count))
-    returned = b.reg("returned", count)  # a cycle late, so that no path leads from the beat's conditions to the sum
-    free = counts.free
-    b.on(None, (returned, claims.given + ended), (free, free - resize(write, count) + returned))
-
-
-def _tuple_memory(b: Block, library: Library, spec: SequencerSpec, issue: Issue, source: Writer) -> None:
-    """The ring of words: written as they come, read with each beat (output ``word``, a cycle later)."""
-    write_row = b.reg("write_row", spec.address_bits)
-    b.on(source.write, (write_row, add(write_row, 1, spec.address_bits)))
-    word = b.output("word", spec.word_bits)
-    b.instance(
-        library.get(ram, spec.word_bits, spec.ring_words, latency=1),
-        "tuple_memory",
-        write=source.write,
-        write_row=write_row,
-        write_data=source.word,
-        read=issue.beat,
-        read_row=issue.at.address,
-        read_data=word,
+def _advance(b: Block, tap: Tap, work: TapAtWork, events: Events) -> None:
+    """Go on to the next word, and to the next tap, which wins where both happen."""
+    b.on(
+        events.used,
+        (work.left, sub(work.left, 1, width(work.left))),
+        (work.word_last, eq(work.left, 1)),
+        (work.address, add(work.address, 1, width(work.address))),
+    )
+    b.on(events.done, (work.busy, 0))
+    b.on(
+        events.step,
+        (work.busy, 1),
+        (work.skip, tap.skip),
+        (work.claim, tap.claim),
+        (work.last, tap.last),
+        (work.layer_end, tap.layer_end),
+        (work.hold_words, tap.hold_words),
+        (work.address, tap.address),
+        (work.left, tap.words_minus_1),
+        (work.word_last, eq(tap.words_minus_1, 0)),
+        (work.first_tap, work.starting),
+        (work.starting, choose(tap.last, 1, work.starting & tap.skip, 1)),
     )
 
 
-def _pool_beat(b: Block, spec: SequencerSpec, tap: Tap, issue: Issue) -> None:
+def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, write: Signal) -> None:
+    """Words that are claimed and given back in this cycle.
+
+    A word is claimed with its beat. A skip claims its whole tuple in its one cycle: ``left`` is then one less than its
+    words. A tap gives words back as it is taken, and the layer's last one what is left of the layer as it is done.
+    """
+    w = width(counts.free)
+    skips = all_of(work.busy, work.skip, work.claim)
+    skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
+    claimed = resize(events.used & work.claim, w) + skipped
+    if tap.gap_words is not None:
+        claimed = claimed + b.wire("claimed_ahead", w, choose(events.step, tap.gap_words, 0, w))
+    given = b.wire("given", w, choose(events.step, tap.given_words, 0, w))
+    ended = b.wire("ended", w, choose(events.done & work.layer_end, work.hold_words, 0, w))
+    counts.advance(b, write, claimed, given + ended)
+
+
+def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the pool unit is told with a beat."""
-    step = tap.step
-    b.output("first", 1, issue.first_tap)
-    b.output("tuple_last", 1, issue.word_last)
-    b.output("map_last", 1, issue.at.layer_end)
-    for name, value in (("target", tap.target), ("average", tap.average)):
+    beat.assign(first=work.first_tap, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
+    for name in ("target", "average"):
+        value = getattr(tap, name)
         if value is not None:
-            flag = b.reg(f"at_{name}", width(value), init=None)
-            b.on(step, (flag, value))
-            b.output(name, width(value), flag)
-    if spec.npu.engine == "integer":
-        taps = b.output_reg("taps", COUNT_BITS, init=None)  # of this window so far, this one included
-        counted = b.wire("counted", COUNT_BITS, add(choose(issue.starting, 0, taps, COUNT_BITS), 1, COUNT_BITS))
-        b.on(step & ~tap.skip, (taps, counted))
-    index = b.output_reg("index", spec.address_bits, init=None)  # word of the tuple
-    b.on(issue.beat, (index, add(index, 1, width(index))))
-    b.on(step, (index, 0))
+            kept = b.reg(f"at_{name}", width(value), init=None)
+            b.on(events.step, (kept, value))
+            beat.assign(**{name: kept})
+    if beat.taps is not None:
+        w = width(beat.taps)
+        taps = b.reg("window_taps", w, init=None)
+        counted = b.wire("counted", w, add(choose(work.starting, 0, taps, w), 1, w))
+        b.on(events.step & ~tap.skip, (taps, counted))
+        beat.assign(taps=taps)
+    index = b.reg("word_index", width(beat.index), init=None)
+    b.on(events.beat, (index, add(index, 1, width(index))))
+    b.on(events.step, (index, 0))
+    beat.assign(index=index)
 
 
-def _array_beat(b: Block, npu: Npu, tap: Tap, issue: Issue) -> None:
-    """What the array is told with a beat: first of its pass, kernel row, offset, accumulator."""
-    step, beat, used, inner, word_first = tap.step, issue.beat, issue.used, issue.inner, issue.word_first
-    b.on(used, (word_first, 0))
+def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
+    """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
+    step, inner, word_first = events.step, work.inner, work.word_first
+    b.on(events.used, (word_first, 0))
     b.on(step, (word_first, 1))
-    b.output("first", 1, issue.first_tap & word_first)
+    beat.assign(first=work.first_tap & word_first, last=work.last & work.word_last)
     row = b.reg("at_row", width(tap.row), init=None)
-    b.on(beat, (row, add(row, 1, width(row))))
+    b.on(events.beat, (row, add(row, 1, width(row))))  # groups that share a word have their rows side by side
     b.on(step, (row, tap.row))
-    b.output("kernel_row", width(row), row)
+    beat.assign(kernel_row=row)
     if tap.offset is not None:
-        once = beat if inner is None else b.wire("offset_beat", 1, used & word_first)
-        _offsets(b, npu.acc_bits, tap, once, issue)
+        _offset(b, tap, work, events, beat)
     if inner is not None:
-        onward = b.wire("inner_onward", npu.slot_bits, add(inner.group, 1, npu.slot_bits))
-        ends = choose(inner.last, eq(inner.limit, 0), eq(onward, inner.limit), 1)
-        last = tap.inner_groups_minus_1
-        b.on(step, (inner.limit, last), (inner.group, 0), (inner.last, eq(last, 0)))
-        b.on(beat & ~issue.done, (inner.group, choose(inner.last, 0, onward, npu.slot_bits)), (inner.last, ends))
-        passed = b.wire("pass_done", 1, issue.done & issue.at.last)
-        b.on(passed, (inner.base, inner.base + inner.limit + const(1, npu.slot_bits)))
-        b.output("slot", npu.slot_bits, inner.base + inner.group)
+        pass_done = b.wire("pass_done", 1, events.done & work.last)
+        inner.advance(step, tap.inner_groups_minus_1, events.beat & ~events.done, pass_done)
+        beat.assign(slot=inner.slot)
+    if tap.streamed is not None:
+        streamed = b.reg("at_streamed")
+        b.on(step, (streamed, tap.streamed))
+        beat.assign(weights_done=all_of(events.done, work.layer_end, streamed))
 
 
-def _offsets(b: Block, w: int, tap: Tap, beat: Signal, issue: Issue) -> None:
-    """Output ``offset``: the taps' offsets of this pass so far, added up once a tap."""
-    held, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
-    b.on(tap.step, (held, tap.offset))
-    begun = choose(issue.first_tap, 0, total, w) + held
-    now = b.wire("offset_now", w, choose(issue.word_first, begun, total, w))
-    b.on(beat, (total, now))
-    b.output("offset", w, now)
+def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
+    """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
+    w = width(tap.offset)
+    own, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
+    b.on(events.step, (own, tap.offset))
+    begun = choose(work.first_tap, 0, total, w) + own
+    now = b.wire("offset_now", w, choose(work.word_first, begun, total, w))
+    # with one accumulator every beat may write what it shows; groups that share the first word must add once
+    once = events.beat if work.inner is None else b.wire("offset_beat", 1, events.used & work.word_first)
+    b.on(once, (total, now))
+    beat.assign(offset=now)
+
+
+def _waits(b: Block, tap: Tap, work: TapAtWork, conditions: tuple[Signal, Signal], waits: WaitPulses) -> None:
+    """Where cycles without a beat go; ``conditions`` of a beat: is the word there, is there room."""
+    there, clear = conditions
+    waiting = b.wire("with_beats", 1, work.busy & ~work.skip)
+    waits.assign(wait_input=waiting & ~there, wait_room=all_of(waiting, there, ~clear))
+    if tap.weights_missing is None:
+        waits.assign(wait_table=~waiting)
+        return
+    missing = b.wire("misses_weights", 1, ~work.busy & tap.weights_missing)
+    waits.assign(wait_weights=missing, wait_table=~any_of(waiting, missing))

@@ -13,11 +13,11 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, con
 from .layers import Layers
 from .progress import Progress
 from .raster import CounterTaps
-from .tables import Jumps
+from .tables import TableTaps
 
 
 class KernelRows:
-    """Registers of the kernel row.
+    """The kernel row in the tap source of the array's sequencer.
 
     Attributes
     ----------
@@ -26,45 +26,48 @@ class KernelRows:
     """
 
     def __init__(self, b: Block, layers: Layers):
+        self._b, self._layers = b, layers
         w = width(layers.now.kernel.kernel_base)
-        self._layers = layers
-        self.row, self._group_row, self._start = b.reg("row", w), b.reg("group_row", w), b.reg("start_row", w)
+        self.row = b.reg("row", w)
+        self._group_row = b.reg("group_row", w)  # first row of the kernel group
+        self._start = b.reg("start_row", w)  # from there to the row of the window's first tap
 
-    def advance(
-        self, b: Block, progress: Progress, skip: Signal, jumps: Jumps, counters: CounterTaps | None
-    ) -> None:  # fmt: skip
-        """Let the row follow the taps."""
-        row, group_row, start, now = self.row, self._group_row, self._start, self._layers.now
+    def advance(self, progress: Progress, skip: Signal, tables: TableTaps, counters: CounterTaps | None) -> None:
+        """Let the row follow the taps.
+
+        Parameters
+        ----------
+        progress : Progress
+            What happens to the tap at hand.
+        skip : Signal
+            The tap at hand is no tap of a window, and has no place in the kernel.
+        tables, counters : TableTaps and CounterTaps
+            The sources that know where rows jump. In direct layers they never do.
+        """
+        b, row, group_row, now = self._b, self.row, self._group_row, self._layers.now
         step, w = progress.step, width(row)
-        landed = choose(jumps.taken, jumps.target, 0, w)
-        if counters is not None:
-            landed = choose(counters.serves, counters.landing(b, progress, w), landed, w)
-        landing = b.wire("landing", w, landed)
-        next_group_row = b.wire("next_group_row", w, group_row + now.kernel.group_rows)
+        jump, target = tables.jump, tables.jump_row
         tap_rows = now.words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
-        next_row = choose(jumps.taken, group_row + jumps.target, add(row, tap_rows, w) + const(1, w), w)
-        firsts = [row]  # both begin at the first tap of a pass
+        next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
+        landing = choose(jump, target, 0, w)
+        firsts = [row]  # registers that hold the first row of a pass when it begins
         if counters is not None:
-            line = b.reg("line_row", w)  # kernel row of the first tap of this line of the kernel
+            line = b.reg("line_row", w)  # row of the first tap of this line of the kernel
             line_next = b.wire("line_row_next", w, line + now.raster.kernel.line_rows)
             next_row = choose(counters.serves & counters.line_end, line_next, next_row, w)
+            landing = choose(counters.serves, counters.landing(progress), landing, w)
             b.on(step & counters.line_end, (line, line_next))
             firsts.append(line)
-        onward = b.wire("onward", w, next_row)
-        base, first = now.kernel.kernel_base, self._first
-        b.on(step & ~skip, (row, onward))  # a skip has no place in the kernel
-        b.on(step & progress.rewind, *[(r, next_group_row + start) for r in firsts], (group_row, next_group_row))
-        b.on(
-            step & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing)
-        )  # fmt: skip
-        b.on(
-            progress.begin,
-            *[(r, first) for r in firsts],
-            (group_row, self._layers.upcoming.kernel.kernel_base),
-            (start, self._layers.start.start_row),
-        )
+        b.on(step & ~skip, (row, b.wire("next_row", w, next_row)))
+        self._next_pass(progress, firsts, b.wire("landing", w, landing))
 
-    @property
-    def _first(self) -> Signal:
-        """Kernel row of the first tap of the layer that begins."""
-        return self._layers.upcoming.kernel.kernel_base + self._layers.start.start_row
+    def _next_pass(self, progress: Progress, firsts: list[Signal], landing: Signal) -> None:
+        """What the registers become at the end of a pass, of a window, and of a layer; the last one wins."""
+        b, group_row, start, step = self._b, self._group_row, self._start, progress.step
+        base, upcoming = self._layers.now.kernel.kernel_base, self._layers.upcoming.kernel.kernel_base
+        next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
+        b.on(step & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
+        b.on(step & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing))
+        start_row = self._layers.start.start_row
+        first = upcoming + start_row
+        b.on(progress.begin, *[(r, first) for r in firsts], (group_row, upcoming), (start, start_row))

@@ -14,12 +14,12 @@ there.
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub, width
 
 from .layer_row import AxisRow
 from .layers import Layers
 from .progress import Progress
-from .spec import SequencerSpec
+from .source import ALWAYS, NEVER
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,11 @@ class CounterTaps:
         Where the window lies.
     """
 
-    def __init__(self, b: Block, spec: SequencerSpec, layers: Layers):
+    def __init__(self, b: Block, layers: Layers, tuple_words: Signal):
         row = self._row = layers.now.raster
-        self._start, self._upcoming, self._bits = layers.start, layers.upcoming.raster, spec.address_bits
-        self.serves = row.by_counters
+        self._b, self._start, self._upcoming = b, layers.start, layers.upcoming.raster
+        self._tuple_words, self._bits = tuple_words, width(tuple_words)
+        self.serves, self.skip, self.placed = row.by_counters, NEVER, ALWAYS
         self.x, self.y = _axis(b, "x", row.x, self._bits), _axis(b, "y", row.y, self._bits)
         self.word = b.reg("counted_word", self._bits)
         self._top, self._left = b.reg("top_windows"), b.reg("left_window")  # first row of windows, first of its row
@@ -114,10 +115,11 @@ class CounterTaps:
         self.last = b.wire("counted_last", 1, self.line_end & self.y.final)
         self.row_end = b.wire("row_end", 1, eq(self.x.room, row.x_room_end))
 
-    def advance(self, b: Block, progress: Progress, tuple_words: Signal) -> None:
+    def advance(self, progress: Progress) -> None:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
-        step, row, ring, x, y = progress.step, self._row, self._bits, self.x, self.y
-        line, first = b.reg("line_word", ring), b.reg("first_word", ring)  # of this kernel line, of the window
+        b, step, row, ring, x, y = self._b, progress.step, self._row, self._bits, self.x, self.y
+        starts = [self.word, b.reg("line_word", ring)]  # of the tap, of its line: both begin at the window's first tap
+        line = starts[1]
         line_next = b.wire("line_word_next", ring, line + row.line_words)
         place_next = add(x.place, 1, PLACE_BITS)
         tap_done = step if self._visited is None else b.wire("visits_done", 1, step & self._visited)
@@ -126,7 +128,7 @@ class CounterTaps:
         b.on(
             tap_done,
             (x.place, choose(x.final, x.lead, place_next, PLACE_BITS)),
-            (self.word, choose(x.final, line_next, self.word + tuple_words, ring)),
+            (self.word, choose(x.final, line_next, self.word + self._tuple_words, ring)),
             (self._line_start, x.final),
         )
         b.on(
@@ -135,13 +137,20 @@ class CounterTaps:
             (line, line_next),
             (self._line_before, self._line_new),
         )
-        b.on(step & progress.rewind, (y.place, y.lead), (self.word, first), (line, first))
-        self._next_window(b, progress, line, first)
-        self._begin(b, progress, line, first)
+        if progress.rewind is not None:
+            first = b.reg("first_word", ring)
+            b.on(step & progress.rewind, (y.place, y.lead), *[(start, first) for start in starts])
+            starts.append(first)
+        self._next_window(progress, starts)
+        self._begin(progress, starts)
 
-    def _next_window(self, b: Block, progress: Progress, line: Signal, first: Signal) -> None:
-        """What registers become at the end of a window: to the right, or at the left of the next row of windows."""
-        step, row, ring, x, y, end = progress.step, self._row, self._bits, self.x, self.y, self.row_end
+    def _next_window(self, progress: Progress, starts: list[Signal]) -> None:
+        """What registers become at the end of a window: to the right, or at the left of the next row of windows.
+
+        starts : registers with words that begin at the window's first one.
+        """
+        b, step, ring, x, y = self._b, progress.step, self._bits, self.x, self.y
+        row, end = self._row, self.row_end
         x_first = b.wire("x_first_after", PLACE_BITS, choose(end, row.x_lead, x.next_lead, PLACE_BITS))
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         x_at = b.wire("x_at_after", ring, choose(end, 0, x.next_at, ring))
@@ -152,26 +161,27 @@ class CounterTaps:
             step & progress.window_end,
             (x.place, x_first), (x.lead, x_first), (x.room, x_room), (x.at, x_at),
             (y.place, y_first), (y.lead, y_first), (y.at, y_at),
-            (self.word, word), (line, word), (first, word),
+            *[(start, word) for start in starts],
             (self._left, end), (self._line_before, 0),
         )  # fmt: skip
         b.on(all_of(step, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
 
-    def _begin(self, b: Block, progress: Progress, line: Signal, first: Signal) -> None:
+    def _begin(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become when a layer begins."""
         row, start, x, y = self._upcoming, self._start, self.x, self.y
-        b.on(
+        self._b.on(
             progress.begin,
             (x.place, row.x_lead), (x.lead, row.x_lead), (x.room, row.x_room), (x.at, 0),
             (y.place, start.y_lead), (y.lead, start.y_lead), (y.room, start.y_room), (y.at, 0),
-            (self.word, 0), (line, 0), (first, 0),
+            *[(start, 0) for start in starts],
             (self._left, 1), (self._top, 1), (self._line_start, 1), (self._line_before, 0),
             *([(self._second, 0)] if self._second is not None else []),
         )  # fmt: skip
 
-    def landing(self, b: Block, progress: Progress, w: int) -> Signal:
-        """Kernel row of the next window's first tap, counted from the kernel group's first one; ``w`` bits."""
-        row, upcoming = self._row.kernel, self._upcoming.kernel
+    def landing(self, progress: Progress) -> Signal:
+        """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits."""
+        b, row, upcoming = self._b, self._row.kernel, self._upcoming.kernel
+        w = width(row.line_rows)
         x_rows, y_rows = b.reg("x_first_rows", w), b.reg("y_first_rows", w)
         x_less = b.wire("x_rows_less", w, choose(self.x.beyond, x_rows - row.x_stride_rows, 0, w))
         y_less = b.wire("y_rows_less", w, choose(self.y.beyond, y_rows - row.y_stride_rows, 0, w))

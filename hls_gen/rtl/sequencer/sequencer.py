@@ -1,10 +1,10 @@
 """Sequencer: tuple memory, tables and dataflows (spec B9, B10, B13).  Golden twin: hls_gen/compiler/schedule.
 
-    words in --> tuple memory (ring) ---------------------> word, a cycle after its beat
-                    ^ address
-    layer rows --> tap source <-- flags, olds, jumps
-                    | one tap a cycle
-                   issuer --> beat (first, last, kernel row, ...)
+    words --> writer --write--> tuple memory (ring) --------> word, a cycle after its beat
+                 ^ has_free        ^ read_row
+                 +------------ issuer --> beat (first, last, kernel row, ...)
+                                 ^ one tap a cycle
+    layer rows, tables --> tap source
 
 Dataflow output_stationary (B9): for each window, each kernel group, each valid tap, each word of its tuple. One beat a
 cycle; the next window, layer or frame starts in the cycle after the last beat of this one, if its words are there and
@@ -13,38 +13,96 @@ there is room.
 The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
 the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
 
-Parts: hls_gen/rtl/sequencer/writer.py, hls_gen/rtl/sequencer/tap_source.py, hls_gen/rtl/sequencer/issuer.py.
+Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.memory import Library, ram
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .beat import Beat, WaitPulses
+from .context import Context
 from .issuer import issuer
 from .spec import SequencerSpec
+from .tap import Tap
 from .tap_source import tap_source
-from .writer import writer
+from .weights import WeightsBegun
+from .writer import INLET_BITS, INLET_MEANS, Written, writer
 
 __all__ = ["SequencerSpec", "sequencer"]
 
 
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
-    """The sequencer module that ``spec`` describes."""
+    """The module of one sequencer.
+
+    Parameters
+    ----------
+    library : Library
+        Where its modules and memories come from.
+    spec : SequencerSpec
+        Which sequencer, of which NPU.
+
+    Returns
+    -------
+    Block
+        Module ``conv_sequencer`` or ``pool_sequencer``. It takes words by a stream for each inlet (``host_*``, ...; in
+        the pool's ``in_*``) and is told by ``room`` whether the unit behind it has room for another result. It gives
+        beats (beat.Beat), and ``word`` a cycle after each. Registers see ``layer`` (the layer that begins next),
+        ``inlet`` (the one that is read) and what beat.WaitPulses says.
+    """
     header = Header(
         __doc__ or "",
         rate="one beat a cycle",
-        latency="1 cycle from a beat to its word",
+        latency="1 cycle from a word to its beat, 1 cycle from a beat to its word at the output",
         parameters={"word_bits": spec.word_bits, "words": spec.ring_words},
     )
-    b = Block(library.name(spec.module, spec.npu), header)
-    bus = LoadBus.ports(b, library.stream_bits, spec.memories)
-    last_layer = b.input("last_layer", LAYER_BITS)
-    room = b.input("room")
+    context = Context.module(library, spec, "sequencer", spec.memories, header)
+    b, bus = context.b, context.bus
+    last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
+    room = b.input("room", means="the unit behind the beats has room for another result")
+    inlets = {f"{name}_{part}": signal for name in spec.inlets
+              for part, signal in Stream.input(b, name, spec.word_bits).parts()}  # fmt: skip
+    beat, waits, weights = Beat.output(b, spec), WaitPulses.output(b, spec), WeightsBegun.output(b, spec)
+    word = b.output("word", spec.word_bits, means="word of the beat a cycle ago")
+    layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
+    inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=INLET_MEANS)}
 
     # # #
 
-    source = writer(b, library, spec, bus, last_layer)
-    tap = tap_source(b, library, spec, bus, last_layer)
-    issuer(b, library, spec, tap, source, room)
+    written, tap = Written.wires(b, spec), Tap.wires(b, spec)
+    read_row = b.wire("read_row", spec.address_bits)
+    block = library.get(writer, library, spec)
+    b.instance(block, "writer", last_layer=last_layer, **bus.to(block), **inlets, **inlet, **written.ports())
+    block = library.get(tap_source, library, spec)
+    ports = {**tap.ports(), **weights.ports()}
+    b.instance(block, "tap_source", last_layer=last_layer, layer=layer, **bus.to(block), **ports)
+    b.instance(
+        library.get(issuer, library, spec),
+        "issuer",
+        write=written.write,
+        has_free=written.has_free,
+        read_row=read_row,
+        room=room,
+        **tap.ports(),
+        **beat.ports(),
+        **waits.ports(),
+    )
+    _tuple_memory(context, written, beat, read_row, word)
     return b
+
+
+def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Signal, word: Signal) -> None:
+    """The ring of words: written as they come, read with each beat."""
+    spec = context.spec
+    context.b.instance(
+        context.library.get(ram, spec.word_bits, spec.ring_words, latency=1),
+        "tuple_memory",
+        write=written.write,
+        write_row=written.write_row,
+        write_data=written.write_word,
+        read=beat.beat,
+        read_row=read_row,
+        read_data=word,
+    )

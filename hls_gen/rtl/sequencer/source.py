@@ -4,50 +4,95 @@
     tables    flags, addresses and jumps from memories: any window in any order
     counters  a few counters, for windows in raster order (only in NPUs with ``raster``)
 
-All three work at the same time; the layer's row says which one is looked at.
+All work at the same time; the layer's row says which one is looked at.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, width
 
 from .progress import Progress
 
+ALWAYS: Signal = const(1, 1)
+NEVER: Signal = const(0, 1)
+"""What a source says that never changes: choices leave out gates for it."""
+
 
 class TapSource(Protocol):
-    """What makes the taps of a layer.
+    """What makes the taps of a layer; each attribute is a signal that says something of the tap at hand.
 
     Attributes
     ----------
     serves : Signal
-        1 in layers whose taps this source makes.
+        1 in layers whose taps this source makes. Exactly one source serves a layer.
     last : Signal
-        The tap at hand is the last one of its window.
+        The tap is the last one of its window.
     new : Signal
-        The tap's tuple is claimed by this tap: no tap before has read it.
+        The tap's tuple is read for the first time. It is claimed, but for later passes over the same window.
+    skip : Signal
+        The tap is no tap of a window: its tuple arrives now and is read later.
+    placed : Signal
+        The tuple lies at ``word``. Else it lies where the next new tuple does.
+    word : Signal or None
+        Address of the tuple's first word, counted from the layer's first word; address bits. None if ``placed`` is
+        NEVER.
     """
 
     serves: Signal
     last: Signal
     new: Signal
+    skip: Signal
+    placed: Signal
+    word: Signal | None
 
-    def advance(self, b: Block, progress: Progress) -> None:
-        """What the source's registers do when the issuer takes the tap at hand, and when a layer begins."""
+    def advance(self, progress: Progress) -> None:
+        """Say what the source's registers do when the issuer takes the tap at hand, and when a layer begins."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is said of the tap at hand by the source that serves its layer.
-
-    Attributes
-    ----------
-    last, new : Signal
-        As in TapSource.
-    skip : Signal
-        The tap is no tap of a window: its tuple arrives now and is read later. There is no beat.
-    """
+    """What the source that serves the layer says of the tap at hand; fields as in TapSource."""
 
     last: Signal
     new: Signal
     skip: Signal
+    placed: Signal
+    word: Signal
+
+
+def choice(b: Block, sources: Sequence[TapSource]) -> Choice:
+    """Wires in ``b`` with what the source that serves the layer says."""
+    return Choice(
+        last=b.wire("tap_at_hand_last", 1, _served(sources, "last")),
+        new=b.wire("tap_at_hand_new", 1, _served(sources, "new")),
+        skip=b.wire("tap_at_hand_skip", 1, _served(sources, "skip")),
+        placed=b.wire("tap_at_hand_placed", 1, _served(sources, "placed")),
+        word=_word(b, [source for source in sources if source.word is not None]),
+    )
+
+
+def _served(sources: Sequence[TapSource], name: str) -> Signal:
+    """The 1-bit signal ``name`` of the source that serves the layer; the first source is looked at if no other does.
+
+    A choice for each source, not an OR of ANDs: the late ones, which come last, are then next to what follows.
+    """
+    found = getattr(sources[0], name)
+    for source in sources[1:]:
+        value = getattr(source, name)
+        if value is ALWAYS:
+            found = any_of(source.serves, found)
+        elif value is NEVER:
+            found = all_of(~source.serves, found)
+        else:
+            found = choose(source.serves, value, found, 1)
+    return found
+
+
+def _word(b: Block, sources: Sequence[TapSource]) -> Signal:
+    """``word`` of the source that serves the layer; any value where none of them does."""
+    word = sources[0].word
+    for source in sources[1:]:
+        word = choose(source.serves, source.word, word, width(word))
+    return b.wire("relative_word", width(word), word)

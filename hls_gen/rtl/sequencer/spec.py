@@ -26,15 +26,28 @@ class SequencerSpec:
     npu: Npu
     pool: bool
 
+    def module(self, name: str) -> str:
+        """Name of the sequencer's module ``name``, before it is numbered where NPUs differ."""
+        return f"pool_{name}" if self.pool else f"conv_{name}"
+
     @property
-    def module(self) -> str:
-        """Name of the module, before it is numbered where NPUs differ."""
-        return "pool_sequencer" if self.pool else "conv_sequencer"
+    def inlets(self) -> tuple[str, ...]:
+        """Names of the streams of words that the sequencer takes from; the pool's has one."""
+        return ("in",) if self.pool else self.npu.inlets
+
+    @property
+    def tables(self) -> list[Memory]:
+        """The loadable memories of the tap source."""
+        return [self.memory(name) for name in ("layers", "flags", "olds", *(() if self.pool else ("jumps",)))]
 
     @property
     def memories(self) -> list[Memory]:
         """The loadable memories inside the sequencer."""
-        return [self.memory(name) for name in ("inputs", "layers", "flags", "olds", *(() if self.pool else ("jumps",)))]
+        return [self.memory("inputs"), *self.tables]
+
+    def layer_bits(self, field: str) -> int:
+        """Width of a field of the layer rows (layer_row.py), 0 where this sequencer's rows don't have it."""
+        return self.memory("layers").widths.get(field, 0)
 
     def memory(self, name: str) -> Memory:
         """The sequencer's memory ``name``, which the pool's sequencer has under a name of its own."""

@@ -1,73 +1,80 @@
-"""What the tap source tells the issuer of a tap."""
+"""What the tap source tells the issuer of a tap: a ready/valid stream with one word for each tap."""
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
+from .bundle import Bundle, Meaning
+
 
 @dataclass(frozen=True, kw_only=True)
-class Tap:
-    """The tap at hand: a tuple that a pass over a window reads, word by word.
+class Tap(Bundle):
+    """The tap at hand: a tuple that a pass over a window reads, word by word. A pass is one kernel group's.
 
-    Attributes
-    ----------
-    valid : Signal
-        There is a tap at hand.
-    step : Signal
-        Wire, driven by the issuer: it takes the tap; the next one is at hand a cycle later.
-    begin : Signal
-        A layer begins in this cycle; ``hold_next`` is looked at.
-    skip : Signal
-        No tap of a window: its tuple arrives now and is read later. It counts as claimed, and there is no beat.
-    claim : Signal
-        The tap's tuple is claimed: its words must have arrived before they are read. 0 in later passes and for tuples
-        that a tap before has claimed.
-    last : Signal
-        Last tap of a pass over its window.
-    layer_end : Signal
-        Last tap of its layer in this frame.
-    address : Signal
-        Place of the tuple's first word in the tuple memory; address bits.
-    words_minus_1 : Signal
-        Words of a tuple, less 1; address bits.
-    hold_words : Signal
-        Words that the ring still holds of the layer when its last tap is done; address bits + 1.
-    hold_next : Signal
-        Of the layer that begins: what its windows keep in the ring; address bits + 1. In words with ``raster``, else in
-        tuples.
-    gap_words : Signal or None
-        Words that are claimed together with the tap's own, since only later windows read them; address bits + 1. None
-        without ``raster``.
-    target, average : Signal or None
-        Outlet of the map, and whether the pool takes averages, as in layer_row.LayerRow. None in the array's sequencer.
-    row : Signal or None
-        Kernel row of the tuple's first word; row bits. None in the pool's sequencer, like the following ones.
-    offset : Signal or None
-        What the tap adds to its window's offset, in two's complement; ``acc_bits``. None with engine "integer".
-    inner_groups_minus_1 : Signal or None
-        Kernel groups that use each word one after another, less 1; ``slot_bits``. None with one accumulator a PE.
-    held : Signal or None
-        The tap must wait: it is the first of a layer whose weights are not there. None without ``stream_weights``.
-    streamed : Signal or None
-        The layer's weights come down the stream. None without ``stream_weights``.
+    Everything but ``valid`` and ``ready`` belongs to the tap, and stays as it is until the issuer takes it. Words are
+    counted in words of the tuple memory. Which of the optional signals a sequencer has follows from the fields of its
+    layer rows (layer_row.py), from which they also take their widths.
     """
 
-    valid: Signal
-    step: Signal
-    begin: Signal
-    skip: Signal
-    claim: Signal
-    last: Signal
-    layer_end: Signal
-    address: Signal
-    words_minus_1: Signal
-    hold_words: Signal
-    hold_next: Signal
-    gap_words: Signal | None = None
-    target: Signal | None = None
-    average: Signal | None = None
-    row: Signal | None = None
-    offset: Signal | None = None
-    inner_groups_minus_1: Signal | None = None
-    held: Signal | None = None
-    streamed: Signal | None = None
+    prefix: ClassVar[str] = "tap_"
+
+    valid: Annotated[Signal, Meaning("a tap is at hand")]
+    ready: Annotated[Signal, Meaning("the issuer takes the tap at hand at this clock edge, if there is one", back=True)]
+    skip: Annotated[
+        Signal, Meaning("no tap of a window: its tuple arrives now and is read later; it is claimed without a beat")
+    ]
+    claim: Annotated[
+        Signal, Meaning("the tuple is claimed: its words must have arrived, and no tap before has claimed them")
+    ]
+    last: Annotated[Signal, Meaning("last tap of its pass over its window")]
+    layer_end: Annotated[Signal, Meaning("last tap of its layer in this frame")]
+    address: Annotated[Signal, Meaning("place of the tuple's first word in the tuple memory", lambda s: s.address_bits)]
+    words_minus_1: Annotated[Signal, Meaning("words of the tuple, less 1", lambda s: s.address_bits)]
+    hold_words: Annotated[
+        Signal,
+        Meaning(
+            "words that the layer still keeps in the tuple memory when its last tap is done",
+            lambda s: s.layer_bits("hold_words"),
+        ),
+    ]
+    given_words: Annotated[
+        Signal, Meaning("words that no tap reads any more once this one is taken", lambda s: s.count_bits)
+    ]
+    gap_words: Annotated[
+        Signal | None,
+        Meaning(
+            "words that are claimed beside the tap's own, since only later windows read them",
+            lambda s: s.layer_bits("gap_words"),
+        ),
+    ] = None
+    target: Annotated[
+        Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
+    ] = None
+    average: Annotated[
+        Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
+    ] = None
+    row: Annotated[
+        Signal | None, Meaning("kernel row of the tuple's first word", lambda s: s.layer_bits("kernel_base"))
+    ] = None
+    offset: Annotated[
+        Signal | None,
+        Meaning("what the tap adds to its window's offset, in two's complement", lambda s: s.layer_bits("tap_offset")),
+    ] = None
+    inner_groups_minus_1: Annotated[
+        Signal | None,
+        Meaning(
+            "kernel groups that use each word one after another, less 1", lambda s: s.layer_bits("inner_groups_minus_1")
+        ),
+    ] = None
+    streamed: Annotated[
+        Signal | None,
+        Meaning("the weights of the tap's layer come down the stream", lambda s: s.layer_bits("kernel_stream")),
+    ] = None
+    weights_missing: Annotated[
+        Signal | None,
+        Meaning(
+            "a tap would be at hand, but the weights of its layer are not there; valid is 0 so long",
+            lambda s: s.layer_bits("kernel_stream"),
+        ),
+    ] = None

@@ -10,19 +10,24 @@ layer or not, as long as there is room in the ring.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from bitloom.hls_gen.design.folding import INLETS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, const, eq, resize, sub, width
-from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS, layer_counter
+from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .bundle import Bundle, Meaning
+from .context import Context
 from .spec import SequencerSpec
 
 INLET_BITS = 2
 """Width of an inlet's place in INLETS."""
+INLET_MEANS = "inlet that is read: " + ", ".join(f"{number} {name}" for number, name in enumerate(INLETS))
 
 
 @dataclass(frozen=True)
@@ -41,62 +46,58 @@ class InputRow:
     source: Signal | None = None
 
 
-@dataclass(frozen=True)
-class Writer:
-    """The write port of the tuple memory.
+@dataclass(frozen=True, kw_only=True)
+class Written(Bundle):
+    """The write port of the tuple memory, as the issuer sees it too."""
 
-    Attributes
-    ----------
-    write : Signal
-        A word is written in this cycle.
-    word : Signal
-        That word.
-    has_free : Signal
-        Wire, driven by the issuer: a word of the ring may be overwritten.
-    """
-
-    write: Signal
-    word: Signal
-    has_free: Signal
+    write: Annotated[Signal, Meaning("a word is written to the tuple memory at this clock edge")]
+    write_row: Annotated[Signal, Meaning("place in the tuple memory that it goes to", lambda s: s.address_bits)]
+    write_word: Annotated[Signal, Meaning("the word", lambda s: s.word_bits)]
+    has_free: Annotated[Signal, Meaning("a word of the tuple memory may be overwritten", back=True)]
 
 
-def writer(b: Block, library: Library, spec: SequencerSpec, bus: LoadBus, last_layer: Signal) -> Writer:
-    """The writer inside ``b``."""
+def writer(library: Library, spec: SequencerSpec) -> Block:
+    """The module: a stream of words for each inlet, ports of Written, and ``inlet`` (which one is read)."""
     memory = spec.memory("inputs")
-    names = ("in",) if spec.pool else spec.npu.inlets
-    inlets = {name: Stream.input(b, name, spec.word_bits) for name in names}
-    has_free = b.wire("has_free")
-    left = b.reg("words_left", memory.widths["words"])  # of the map that comes, this word included
+    header = Header(__doc__ or "", rate="one word a cycle", latency="0 cycles from an inlet to the write port")
+    context = Context.module(library, spec, "writer", [memory], header)
+    b = context.b
+    last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
+    inlets = {name: Stream.input(b, name, spec.word_bits) for name in spec.inlets}
+    out = Written.output(b, spec)
+    shown = None if spec.pool else b.output("inlet", INLET_BITS, means=INLET_MEANS)  # for register STATE
+
+    # # #
+
+    left = b.reg("words_left", memory.widths["words"])  # of the map that comes, the next word included
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
-    write, word = b.wire("write"), b.wire("write_word", spec.word_bits)
-    final = b.wire("write_final", 1, write & eq(left, 1))
+    final = b.wire("write_final", 1, out.write & eq(left, 1))
     advance = b.wire("writer_advance", 1, any_of(~loaded, final))
     number = layer_counter(b, "writer_upcoming", last_layer, advance)
-    row = InputRow(**library.loadable(b, memory, bus, resize(number, bits_for(memory.depth - 1))))
-    b.on(write, (left, sub(left, 1, width(left))))
+    row = InputRow(**context.memory("inputs", resize(number, bits_for(memory.depth - 1))))
+    b.on(out.write, (left, sub(left, 1, width(left))))
     b.on(advance, (left, row.words), (loaded, 1))
-    can = b.wire("can_write", 1, loaded & has_free)
-    shown = None if spec.pool else b.output("inlet", INLET_BITS)  # the inlet that is read, for register STATE
+    write_row = b.reg("next_row", spec.address_bits)  # places are filled one after another, layer after layer
+    b.on(out.write, (write_row, add(write_row, 1, spec.address_bits)))
+    out.write_row.assign(write_row)
+    can = b.wire("can_write", 1, loaded & out.has_free)
     if row.source is None:
-        if shown is not None:
-            shown.assign(const(INLETS.index(names[0]), INLET_BITS))
         (inlet,) = inlets.values()
         inlet.ready.assign(can)
-        write.assign(inlet.valid & can)
-        word.assign(inlet.data)
+        out.assign(write=inlet.valid & can, write_word=inlet.data)
+        place: Signal = None if spec.pool else const(INLETS.index(spec.inlets[0]), INLET_BITS)
     else:
         source = b.reg("source", width(row.source))
         b.on(advance, (source, row.source))
-        shown.assign(_place(spec.npu, source))
-        _select(b, inlets, source, can, (write, word))
-    return Writer(write, word, has_free)
+        _select(b, inlets, source, can, out)
+        place = _place(spec.npu, source)
+    if shown is not None:
+        shown.assign(place)
+    return b
 
 
-def _select(
-    b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, outcome: tuple[Signal, Signal]
-) -> None:
-    """Takes words from the inlet with number ``source`` and from no other; ``outcome``: is a word written, which."""
-    write, word = outcome
+def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, out: Written) -> None:
+    """Takes words from the inlet with number ``source`` and from no other."""
     first = next(iter(inlets.values()))
     valid, data = first.valid, first.data
     for number, (name, inlet) in enumerate(inlets.items()):
@@ -104,8 +105,7 @@ def _select(
         inlet.ready.assign(can & mine)
         if number:
             valid, data = choose(mine, inlet.valid, valid, 1), choose(mine, inlet.data, data, width(data))
-    write.assign(can & valid)
-    word.assign(data)
+    out.assign(write=can & valid, write_word=data)
 
 
 def _place(npu: Npu, source: Signal) -> Signal:

@@ -233,8 +233,8 @@ def pool():
 ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
 
 
-def made_plan(name: str, order: str) -> Plan:
-    return plan(MODELS[name], [BIG], order)
+def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
+    return plan(MODELS[name], [npu], order)
 
 
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])

@@ -16,7 +16,8 @@ from bitloom.overlay.explore.samples import samples
 from bitloom.overlay.explore.stores import stores
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
-INSIDE = ("popcount", "lut_ram", "block_ram")
+INSIDE = ("popcount", "lut_ram", "block_ram",
+          *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
 """Modules that are counted with the one around them, or by rule."""
 
 

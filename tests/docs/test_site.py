@@ -132,7 +132,7 @@ def test_reference_has_what_users_call(pages):
         "bitloom.hls_gen.compiler.emit.compile_model",
         "bitloom.driver.errors.Timeout",
         "bitloom.hls_gen.design.npu.Npu",
-        "bitloom.hls_gen.design.npu.ring",
+        "bitloom.hls_gen.design.topology.ring",
         "bitloom.hls_gen.compiler.sizing.size_memories",
         "bitloom.overlay.build.build.build",
         "bitloom.overlay.build.run.run",

@@ -31,7 +31,7 @@ ACT = Threshold(name="act")
 
 
 def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Plan:
-    return plan(model, [folding], map_order)
+    return plan(model, [npu_of(folding)], map_order)
 
 
 def test_depths_of_a_small_network():

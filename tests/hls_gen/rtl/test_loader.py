@@ -466,7 +466,7 @@ def test_each_npu_gets_its_own_rows(several):
         wanted |= {f"npu{n}_{name}": number for name, number in numbers.items()}
     for packet in packets:
         head = PacketHeader.of(*(int(w) for w in packet[:3]))
-        width = next(m.width for m in several.manifest.npus[head.npu].memories if m.id == head.memory)
+        width = next(m.width for m in several.manifest.npus[head.npu].memories() if m.id == head.memory)
         banks = -(-width // several.design.stream_bits)
         for k, item in enumerate(several.items(packet[4:])):
             expected.append((head.npu, head.memory, k % banks, k // banks, item["data"]))

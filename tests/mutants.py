@@ -204,6 +204,13 @@ MUTANTS = [
         ("write & eq(left, 1)", "write & eq(left, 2)")),
     *of("hls_gen/rtl/sequencer/raster.py", "hls_gen/rtl/test_raster.py",
         ("lead > row.stride", "lead < row.stride")),
+    # check
+    *of("hls_gen/check/module.py", "hls_gen/test_check.py",
+        ("if other.ref.low <= ref.high and", "if other.ref.low < ref.high and")),
+    *of("hls_gen/check/bits.py", "hls_gen/test_check.py",
+        ("return [*refs(scope, e.cond), *either]", "return either")),
+    *of("hls_gen/check/process.py", "hls_gen/test_check.py",
+        ("(target.exact and target.ref == scope.signals[name].whole)", "target.exact")),
     # driver
     *of("driver/waiting.py", "driver/test_waiting.py",
         ('found[n] = ((n - 1) % count, "words of")', 'found[n] = ((n + 1) % count, "words of")')),

@@ -8,7 +8,7 @@ from tests import mutants
 from tests.mutants import CAUGHT, MUTANTS, Mutant
 from tests.paths import ROOT
 
-ROOMS = ("golden", "hls_gen/compiler", "hls_gen/design", "hls_gen/rtl", "driver", "overlay")
+ROOMS = ("golden", "hls_gen/compiler", "hls_gen/design", "hls_gen/rtl", "hls_gen/check", "driver", "overlay")
 
 
 def mistake(mutant: Mutant) -> str:

@@ -1,31 +1,45 @@
-"""The pass over generated Verilog before it is written out. Test: tests/hls_gen/test_check.py.
+"""Rules for generated Verilog that Verilator's lint can't say. Test: tests/hls_gen/test_check.py.
 
-    text --> verilog.py: syntax trees --> scope.py, process.py, module.py: drivers and readers --> paths.py: paths
+    text --> verilog.py: syntax trees --> scope.py: names --> constructs.py, process.py: what may stand in a module
+                                                          --> module.py: drivers, paths --> streams.py: ready to valid
 
-Rules:
-- every output and every bit that is read has one driver; instances know their module, connect each input, widths match;
-- one clock: always is ``@(posedge clk)`` with ``<=`` or ``@(*)`` with ``=``, and the clock is no data;
-- a combinational always assigns its targets on every path;
-- no combinational loop, and no combinational path from ``x_ready`` to ``x_valid``, followed through the hierarchy;
-- no initial block, delay, generate, loop statement, inout, directive or numbered name.
+Tests run ``verilator --lint-only -Wall`` on what the generator writes. Verilator reports names that nobody declared,
+signals that nobody drives, ports left open, widths that differ, latches, loops, and the wrong kind of assignment
+(tests/hls_gen/test_lint.py has an example of each). Verilator accepts what follows here, since all of it is legal
+Verilog; that our hardware does without it is a rule of ours.
 
-What is not understood is refused. Bits are followed one by one through slices, concatenations, conditions and bitwise
-operators; elsewhere a result depends on all bits of its operands, so a loop may be reported that no bit takes.
+- *Streams.* ``x_valid`` of an output doesn't depend on ``x_ready`` in the same cycle, be it in the module or in those
+  below. Else two modules that wait for each other form a loop, which shows only where both are joined.
+- *One clock.* Every ``always`` is ``@(posedge clk)`` or ``@(*)``: no other clock, no falling edge, no asynchronous
+  reset. The clock is connected to clocks only and is no data.
+- *One driver.* A bit is written by one ``assign``, one ``always`` or one instance. Verilator reports two ``assign``,
+  but not two clocked ``always`` that write one register, nor an ``assign`` beside an instance.
+- *Whole signals.* An ``always @(*)`` assigns signals as a whole. Verilator reports a latch of a whole signal, but not
+  one of some bits.
+- *Names.* No numbered name (``_tmp_17``), since such numbers change by the dozen when one register is added.
+- *Constructs.* No initial block, generate, loop, delay, inout, directive, SystemVerilog block, array of instances,
+  port connected by position, output connected to an expression, indexed part select, vector whose lowest bit isn't 0,
+  system call such as ``$display``, function that reads signals of its module, or module that contains itself. Some of
+  them mean one thing to simulation and another to synthesis; the others aren't followed here.
+
+What is not understood is refused. Paths are followed bit by bit through slices, concatenations, conditions and bitwise
+operators; elsewhere a result depends on all bits of its operands, so a path may be reported that no bit takes. A module
+that is not in the text, which Verilator reports, drives nothing here.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pyverilog.vparser import ast
 
 from .findings import DesignError, Finding
 from .module import Module
-from .paths import check_loops, check_streams
+from .streams import check_streams
 from .verilog import parse
 
 __all__ = ["DesignError", "Finding", "check"]
 
 
-def check(text: str, top: str, *, library: Collection[str] = (), clock: str = "clk") -> None:
+def check(text: str, top: str, *, clock: str = "clk") -> None:
     """Hold Verilog to the rules above.
 
     Parameters
@@ -34,8 +48,6 @@ def check(text: str, top: str, *, library: Collection[str] = (), clock: str = "c
         Modules, one after another.
     top
         Name of the top module, which must be among them.
-    library
-        Names of modules that are defined elsewhere; what is connected to them counts as driven.
     clock
         Name of the clock in every module.
 
@@ -49,9 +61,8 @@ def check(text: str, top: str, *, library: Collection[str] = (), clock: str = "c
         raise DesignError([Finding(top, "", "the top module is not in the text")])
     modules: dict[str, Module] = {}
     for name in _bottom_up(nodes):
-        module = modules[name] = Module(nodes[name], modules, library, clock)
-        check_loops(module)
-        check_streams(module)
+        modules[name] = Module(nodes[name], modules, clock)
+        check_streams(modules[name])
     findings = [finding for module in modules.values() for finding in module.scope.findings]
     if findings:
         raise DesignError(findings)

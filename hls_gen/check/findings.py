@@ -4,7 +4,17 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One broken rule: the module, the signal or instance in it ("" for the module as a whole), and the rule."""
+    """One broken rule.
+
+    Attributes
+    ----------
+    module : str
+        Name of the module.
+    signal : str
+        The signal or instance in it; "" for the module as a whole.
+    rule : str
+        The rule, and what was found instead.
+    """
 
     module: str
     signal: str
@@ -15,7 +25,13 @@ class Finding(NamedTuple):
 
 
 class DesignError(ValueError):
-    """Generated Verilog breaks rules; the message has a line for each finding."""
+    """Generated Verilog breaks rules; the message has a line for each finding.
+
+    Parameters
+    ----------
+    findings
+        What was found, one or more.
+    """
 
     def __init__(self, findings: list[Finding]):
         self.findings = tuple(findings)

@@ -68,7 +68,23 @@ def _cache() -> Path:
 
 
 def parse(text: str) -> dict[str, ModuleDef]:
-    """Syntax trees of the modules of ``text`` by name, in its order."""
+    """Read Verilog.
+
+    Parameters
+    ----------
+    text
+        Modules, one after another.
+
+    Returns
+    -------
+    dict
+        Name -> syntax tree of each module, in the order of the text.
+
+    Raises
+    ------
+    DesignError
+        Pyverilog can't read the text, or would misread it.
+    """
     plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
     findings = [
         Finding(_module_at(plain, m.start()), f"line {plain.count(chr(10), 0, m.start()) + 1}", rule)
@@ -85,12 +101,10 @@ def parse(text: str) -> dict[str, ModuleDef]:
         where = re.search(r"line:(\d+).*?(before.*|Illegal.*)", str(error))
         place, reason = (f"line {where[1]}", where[2]) if where else ("", str(error).strip(" :"))
         raise DesignError([Finding("text", place, f"Pyverilog can't read it, {reason}")]) from None
-    twice = [m.name for i, m in enumerate(modules) if m.name in {n.name for n in modules[:i]}]
-    if twice:
-        raise DesignError([Finding(name, "", "a module must be defined once") for name in twice])
     return {m.name: m for m in modules}
 
 
 def _module_at(text: str, position: int) -> str:
+    """Name of the module that a place of the text belongs to."""
     names = _MODULE.findall(text, 0, position)
     return names[-1] if names else "text"

@@ -138,7 +138,7 @@ MUTANTS = [
     *of("hls_gen/compiler/mapping.py", "hls_gen/compiler/test_mapping.py",
         ("there == (here + 1) % len(npus)", "there == here + 1"),
         ("work = max(busiest, sum(", "work = max(0, sum(")),
-    *of("hls_gen/compiler/streamed_weights.py", "hls_gen/compiler/test_streamed_weights.py",
+    *of("hls_gen/compiler/weight_placement.py", "hls_gen/compiler/test_streamed_weights.py",
         ("base=(0, *ends[:-1])", "base=(0, *ends[1:])")),
     *of("hls_gen/compiler/flow/streams.py", "hls_gen/compiler/test_flow_streams.py",
         ("cycle = out + 2", "cycle = out + 3")),

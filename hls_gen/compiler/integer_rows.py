@@ -19,20 +19,64 @@ from .passes import IntegerPass
 
 
 def two_complement(values: Array, bits: int) -> Array:
-    """(..., n) integers -> (..., n * bits) of 0 and 1."""
+    """Take integers apart into bits, low bit first.
+
+    Parameters
+    ----------
+    values
+        (..., n) integers.
+    bits
+        Bits of each, in two's complement.
+
+    Returns
+    -------
+    ndarray
+        (..., n * bits) of 0 and 1.
+    """
     planes: Array = (values[..., None] >> np.arange(bits)) & 1
     flat: Array = planes.reshape(*values.shape[:-1], -1)
     return flat
 
 
 def lane_bits(layout: Layout, bits: int) -> Layout:
-    """Layout of lanes -> layout of their bits: lane * bits + bit, or UNUSED."""
+    """Lay out the bits of lanes.
+
+    Parameters
+    ----------
+    layout
+        (words, lanes) layout.
+    bits
+        Bits of a lane, low bit first.
+
+    Returns
+    -------
+    ndarray
+        (words, lanes * bits): lane * bits + bit, or UNUSED.
+    """
     wide = layout[..., None] * bits + np.arange(bits)
     return np.where(layout[..., None] == UNUSED, UNUSED, wide).reshape(len(layout), -1)
 
 
 def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> Layout:
-    """(tuples * words, word bits): number of the image bit in each bit, or ZERO; the sign bit is repeated."""
+    """Find where the bits of a frame's words come from.
+
+    Parameters
+    ----------
+    source
+        The input map.
+    layout
+        (words, lanes) layout of a tuple.
+    order
+        (tuples,) row-major position of each tuple that is sent.
+    feature_bits
+        Bits of a lane. Above the stored bits of a signed number its sign is repeated; above an unsigned one's come
+        zeros.
+
+    Returns
+    -------
+    ndarray
+        (tuples * words, word bits): number of the image bit in each place, or ZERO.
+    """
     stored = source.encoding.bits
     above = ZERO if source.encoding.kind == "unsigned" else stored - 1
     bit = np.array([b if b < stored else above for b in range(feature_bits)])
@@ -44,7 +88,24 @@ def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> 
 
 
 def kernels(p: IntegerPass, layout: Layout, kgp: int, weight_bits: int) -> Array:
-    """(groups * taps * words, kgp * kfp * weight_bits) of 0 and 1."""
+    """Make the kernel rows of a layer.
+
+    Parameters
+    ----------
+    p
+        The layer's pass.
+    layout
+        (words, lanes) layout of a tuple that it reads.
+    kgp
+        Kernels of a group.
+    weight_bits
+        Bits of a weight.
+
+    Returns
+    -------
+    ndarray
+        (groups * taps * words, kgp * kfp * weight_bits) of 0 and 1.
+    """
     groups, taps = -(-p.out_channels // kgp), p.weight.shape[1]
     padded = np.concatenate([p.weight, np.zeros((*p.weight.shape[:2], 1), p.weight.dtype)], axis=2)
     kernel = np.zeros(groups * kgp, np.int64)
@@ -54,7 +115,20 @@ def kernels(p: IntegerPass, layout: Layout, kgp: int, weight_bits: int) -> Array
 
 
 def scales(p: IntegerPass, steps: Layout) -> dict[str, Ints]:
-    """Columns of the memory ``scales`` by field, one row a step; none where the sums are the result."""
+    """Make the rows of memory ``scales``.
+
+    Parameters
+    ----------
+    p
+        The layer's pass.
+    steps
+        (steps, ol) layout of its results.
+
+    Returns
+    -------
+    dict
+        Name of a field -> its column, one row a step; no rows where the sums are the result.
+    """
     out: dict[str, Ints] = {}
     for lane in range(steps.shape[1]):
         for name, array in (("bias", p.bias), ("multiplier", p.multiplier), ("shift", p.shift)):
@@ -64,9 +138,21 @@ def scales(p: IntegerPass, steps: Layout) -> dict[str, Ints]:
 
 
 def bounded_shifts(columns: Mapping[str, Ints], acc_bits: int) -> dict[str, Ints]:
-    """Columns of ``scales`` with shifts of at most acc_bits + 16, the hardware's limit.
+    """Bound the shifts of memory ``scales`` by acc_bits + MULTIPLIER_BITS, the hardware's limit.
 
-    The result is the same: a product is below 2^(acc_bits + 15), so all larger shifts give 0, too.
+    The results stay the same: a product is below 2^(acc_bits + 15), so that every larger shift gives 0, too.
+
+    Parameters
+    ----------
+    columns
+        Columns of the memory by field.
+    acc_bits
+        Width of an accumulator.
+
+    Returns
+    -------
+    dict
+        The columns, with bounded shifts.
     """
     most = acc_bits + MULTIPLIER_BITS
     return {name: np.minimum(c, most) if name.startswith("shift_") else c for name, c in columns.items()}

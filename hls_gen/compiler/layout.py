@@ -18,7 +18,20 @@ UNUSED = -1
 
 
 def chunks(lanes: Array, width: int) -> Layout:
-    """``lanes`` in their order, ``width`` to a word."""
+    """Put lanes into words, in their order.
+
+    Parameters
+    ----------
+    lanes
+        (n,) logical lanes.
+    width
+        Lanes of a word.
+
+    Returns
+    -------
+    ndarray
+        (ceil(n / width), width) layout.
+    """
     words = -(-len(lanes) // width)
     flat = np.full(words * width, UNUSED, np.int64)
     flat[: len(lanes)] = lanes
@@ -26,9 +39,25 @@ def chunks(lanes: Array, width: int) -> Layout:
 
 
 def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
-    """Steps in which the results unit gives a tuple: (steps, ol) of kernel * levels + level.
+    """Lay out the steps in which the results unit gives a tuple.
 
-    Kernel group after kernel group; of a group ol kernels at a time; of those, level after level.
+    Kernel group comes after kernel group; of a group ol kernels at a time; of these, level after level.
+
+    Parameters
+    ----------
+    kernels
+        Kernels of the layer.
+    levels
+        Levels, or thresholds, of each kernel.
+    kgp
+        Kernels of a group.
+    ol
+        Lanes of a step.
+
+    Returns
+    -------
+    ndarray
+        (steps, ol) layout of the logical lanes kernel * levels + level.
     """
     steps = []
     for group in range(0, kernels, kgp):
@@ -42,7 +71,20 @@ def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
 
 
 def regroup(layout: Layout, width: int) -> Layout:
-    """``layout`` after a gearbox to words of ``width`` (hls_gen/rtl/primitives/gearbox.py); it ends with the tuple."""
+    """Send a layout through a gearbox (hls_gen/rtl/primitives/gearbox.py), which begins a word with each tuple.
+
+    Parameters
+    ----------
+    layout
+        (words, lanes) of a tuple, as it comes.
+    width
+        Lanes of a word behind the gearbox.
+
+    Returns
+    -------
+    ndarray
+        (words, width) layout of the tuple behind the gearbox.
+    """
     count, have = layout.shape
     together, pieces = gear(have, width)
     if have <= width:
@@ -58,11 +100,25 @@ def regroup(layout: Layout, width: int) -> Layout:
 
 
 def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Layout, Ints]:
-    """Words of an integer input: (layout of channel * (planes + 1) + plane, code of each word's kernel rows).
+    """Lay out an integer input of an engine that reads bits: its bit planes, in words.
 
-    planes : bit planes without the constant one, which has number ``planes``.
-    groups : the NPU's plane groups, then planes == groups, a word has all planes of kfp // (groups + 1) channels, and
-        its code is 1; or 0: plane after plane, code = shift, for the negative plane -1 - shift.
+    Parameters
+    ----------
+    channels
+        Channels of the input.
+    planes
+        Bit planes of a channel, without the constant one, which has number ``planes``.
+    kfp
+        Lanes of a word.
+    groups
+        Plane groups of the NPU. 0: there are none, so that plane comes after plane. Else it is ``planes``, and a word
+        has all planes of kfp // (groups + 1) channels.
+
+    Returns
+    -------
+    tuple of ndarray
+        (words, kfp) layout of the logical lanes channel * (planes + 1) + plane, and (words,) code of each word's kernel
+        rows: with plane groups 1, without them the plane's shift, or -1 - shift for the negative plane.
     """
     channel = np.arange(channels) * (planes + 1)
     if not groups:
@@ -79,5 +135,18 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
 
 
 def to_stream(words: Layout, stream_bits: int) -> Layout:
-    """Input or result words in stream words: (stream words, stream_bits); a frame begins at a stream word."""
+    """Put input or result words into stream words; a frame begins with a stream word.
+
+    Parameters
+    ----------
+    words
+        (words, width) layout of a frame.
+    stream_bits
+        Width of the stream.
+
+    Returns
+    -------
+    ndarray
+        (stream words, stream_bits) layout.
+    """
     return regroup(words, stream_bits)

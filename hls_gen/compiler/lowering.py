@@ -156,8 +156,8 @@ def _lowered(
 ) -> tuple[Pass | IntegerPass, Array]:
     """The pass of a part on its engine, and which of the bits that the pass makes are complements.
 
-    engines : of each part, by name.  inverted : which of the bits that it reads are complements.
-    planes : of the network's input.
+    ``engines`` has the engine of each part by name, ``inverted`` tells which of the bits that the part reads are
+    complements, and ``planes`` is the number of bit planes of the network's input.
     """
     own, binary = engines[part.name], {name for name, engine in engines.items() if engine.kind == "binary"}
     if part.name in binary:

@@ -19,10 +19,27 @@ from .passes import Pass
 def mapped(
     model: Model, npus: Sequence[Folding], mapping: Sequence[int] | None = None
 ) -> tuple[Lowered, Sequence[int]]:
-    """The passes of ``model``, each for the NPU that computes it, and these NPUs.
+    """Lower a network, each layer for the NPU that computes it.
 
-    mapping : NPU of each weighted layer; by default ``assign``'s, where engines differ by the layers' own.
-    ValueError where a layer finds no way to its NPU, or this one can't compute it.
+    Parameters
+    ----------
+    model
+        The network with its arrays.
+    npus
+        Foldings of the NPUs, in their order.
+    mapping
+        NPU of each weighted layer; by default that of ``assign``, with engines by the layers' own kinds where the NPUs'
+        engines differ.
+
+    Returns
+    -------
+    tuple of Lowered and sequence of int
+        The passes, and the NPU of each.
+
+    Raises
+    ------
+    ValueError
+        A layer finds no way to its NPU, or the NPU can't compute it.
     """
     names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
     if mapping is not None:
@@ -48,7 +65,7 @@ def _engine(npus: Sequence[Folding]) -> Engine:
 
 
 def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
-    """Passes for these engines. npu : NPU 0, which the input is for."""
+    """Lower a network to passes for these engines; ``npu`` is NPU 0, which reads the input."""
     lowered = lower(model, npu.planes or None, npu.binariser_bits, npu.plane_lanes, engines=engines)
     if not npu.planes and lowered.input_bits > 1 << npu.shift_bits:
         raise ValueError(
@@ -70,8 +87,27 @@ def _beats(lowered: Lowered, npus: Sequence[Folding]) -> list[list[float]]:
 
 
 def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
-    """The outlet of NPU ``here`` by which a map reaches NPU ``there``; ValueError, with the layer's name, if none
-    does."""
+    """Find the outlet by which a map gets from an NPU to its reader.
+
+    Parameters
+    ----------
+    npus
+        Foldings of the NPUs, in their order.
+    name
+        The layer that makes the map, for messages.
+    here, there
+        Numbers of the NPU that makes the map and of the one that reads it.
+
+    Returns
+    -------
+    str
+        "loop" or "ring".
+
+    Raises
+    ------
+    ValueError
+        No outlet leads there.
+    """
     outlets = npus[here].outlets
     if here == there and "loop" in outlets:
         return "loop"
@@ -81,7 +117,22 @@ def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
 
 
 def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int]) -> None:
-    """ValueError unless every map of layers ``names`` finds its way."""
+    """Check that every map finds its way.
+
+    Parameters
+    ----------
+    npus
+        Foldings of the NPUs, in their order.
+    names
+        Names of the weighted layers.
+    mapping
+        NPU of each of them.
+
+    Raises
+    ------
+    ValueError
+        A map doesn't. One line: layer, rule and value.
+    """
     if len(mapping) != len(names) or not all(0 <= n < len(npus) for n in mapping):
         raise ValueError(
             f"mapping: an NPU 0..{len(npus) - 1} must be given for each of {len(names)} layers, got {mapping}"
@@ -95,12 +146,29 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int])
 
 
 def assign(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
-    """An NPU for every layer.
+    """Choose an NPU for every layer.
 
-    beats : (layers, NPUs), cycles of each layer on each NPU; infinite where the NPU has another engine.
     In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
     so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
-    ValueError where there is none.
+
+    Parameters
+    ----------
+    npus
+        Foldings of the NPUs, in their order.
+    names
+        Names of the weighted layers.
+    beats
+        (layers, NPUs): cycles of each layer on each NPU; infinite where the NPU has another engine.
+
+    Returns
+    -------
+    list of int
+        NPU of each layer.
+
+    Raises
+    ------
+    ValueError
+        There is no such mapping.
     """
     count = len(npus)
     if count > 1 and "ring" in npus[0].inlets:

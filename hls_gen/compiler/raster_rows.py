@@ -12,12 +12,38 @@ MODULAR = ("x_step", "x_cross", "y_step", "y_cross", "line_words", *KERNEL)
 
 
 def no_counters(kernel: bool) -> dict[str, int]:
-    """Fields of a layer that has tables or needs none. kernel : of the convolution's sequencer."""
+    """Fields of a layer that has tables, or needs none.
+
+    Parameters
+    ----------
+    kernel
+        Whether they are those of the convolution's sequencer; else of the pool's.
+
+    Returns
+    -------
+    dict
+        Name of a field -> 0.
+    """
     return dict.fromkeys((*COMMON, *(KERNEL if kernel else ())), 0)
 
 
 def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
-    """Fields of a layer by counters. words : of a tuple.  tap_rows : kernel rows of a tap, 0 in a pool."""
+    """Fields of a layer by counters.
+
+    Parameters
+    ----------
+    raster
+        What the counters run by, in tuples.
+    words
+        Words of a tuple.
+    tap_rows
+        Kernel rows of a tap; 0 in a pool.
+
+    Returns
+    -------
+    dict
+        Name of a field -> its value.
+    """
     line = raster.x.size * words
     out = {"by_counters": 1, "x_room_end": raster.x.room_end, "line_words": line, "gap_words": raster.gap * words}
     for name, axis, unit in (("x", raster.x, words), ("y", raster.y, line)):
@@ -32,7 +58,22 @@ def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
 
 
 def raster_schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
-    """As hls_gen.compiler.schedule for an NPU with counters: ``auto`` weighs no tables where there are none."""
+    """Schedule a chain for NPUs that all have counters.
+
+    As ``bitloom.hls_gen.compiler.schedule.schedule``, but "auto" doesn't weigh the tables of stages that need none.
+
+    Parameters
+    ----------
+    chain
+        The stages, in their order.
+    map_order
+        "pull", "raster" or "auto".
+
+    Returns
+    -------
+    Schedule
+        In the map order chosen.
+    """
     found = schedule(chain, map_order)
     if map_order != "auto":
         return found

@@ -63,7 +63,7 @@ def append_results(
 
 
 def _append_activation(made: NpuPlan, p: Pass | IntegerPass, steps: Layout, to: dict[str, int]) -> None:
-    """Append the row of the results unit, thresholds and scales. to : the field that tells the map's outlet, if any."""
+    """Append the row of the results unit, thresholds and scales; ``to`` has the field that tells the map's outlet."""
     folding = made.folding
     groups = -(-p.out_channels // folding.kgp)
     last_group = p.out_channels - (groups - 1) * folding.kgp

@@ -25,36 +25,47 @@ FLAGS = ("last", "new", "skip", "jump")
 
 @dataclass
 class Tables:
-    """Rows of one sequencer's memories: ``inputs`` and ``layers`` by field, the others one array a layer.
-
-    kernel : the convolution's sequencer, which counts kernel rows and jumps; else the pool's.
-    raster : the NPU has counters, so that layers in raster order need no flags, olds and jumps.
-    """
+    """Rows of one sequencer's memories: ``inputs`` and ``layers`` by field, the others one array a layer."""
 
     kernel: bool
+    """Whether the sequencer is the convolution's, which counts kernel rows and jumps; else it is the pool's."""
     raster: bool = False
+    """Whether the NPU has counters, so that layers in raster order need no flags, olds and jumps."""
     inputs: list[dict[str, int]] = field(default_factory=list)
+    """Rows of memory ``inputs``, one a layer, by field."""
     layers: list[dict[str, int]] = field(default_factory=list)
+    """Rows of memory ``layers``, one a layer, by field."""
     flags: list[Array] = field(default_factory=list)
     """(taps, 4) of 0 and 1, columns FLAGS."""
     olds: list[Ints] = field(default_factory=list)
-    """(old taps) word of the layer; the tuple memory's capacity is still to be taken off."""
+    """(old taps,) the word that each reads, counted through the layer; its address is that modulo the tuple memory's
+    capacity."""
     jumps: list[Ints] = field(default_factory=list)
-    """(jumps) kernel row, counted from the first row of the kernel group; none in the pool's."""
+    """(jumps,) the kernel row that each goes to, counted from the kernel group's first row; none in the pool's."""
     ring_words: int = 2
-    """Words that the tuple memory must hold: the largest of the layers, with room for one more tuple."""
+    """Words that the tuple memory must hold: as many as the layer that needs most, with room for one more tuple."""
     hold_words: int = 0
-    """Words that the layers' windows keep, the largest of the layers."""
+    """Words that the windows of the layer that keeps most keep."""
     steady_words: int = 2
-    """Words with which layers by counters need not wait at each new row of windows, if words come fast enough: room
-    for what its first window claims."""
+    """Words with which no layer by counters waits at the beginning of a row of windows, if words come fast enough:
+    there
+    is room for all that the row's first window claims."""
 
     def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1) -> None:
-        """Rows of a layer with windows.
+        """Append the rows of a layer with windows.
 
-        words : of a tuple.  visits : beats of each word at a tap, one after another, with a kernel row each.
-        reread : a window is passed several times, so its tuples must stay until it ends.
-        inner : kernel rows of a word, used one after another (dataflow input_stationary).
+        Parameters
+        ----------
+        tables
+            The layer's schedule.
+        words
+            Words of a tuple.
+        visits
+            Beats of each word at a tap, one after another, each with a kernel row of its own.
+        reread
+            Whether a window is passed several times, so that its tuples must stay until the last pass ends.
+        inner
+            Kernel rows that use a word one after another (dataflow input_stationary).
         """
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds = _taps(tables, visits)
@@ -94,7 +105,15 @@ class Tables:
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
     def append_straight(self, windows: int, words: int) -> None:
-        """Rows of a pool layer without windows: it hands ``windows`` tuples on."""
+        """Append the rows of a pool layer without windows, which hands tuples on as they come.
+
+        Parameters
+        ----------
+        windows
+            How many tuples.
+        words
+            Words of a tuple.
+        """
         row = dict.fromkeys(("window_taps_minus_1", "flags_base", "old_base"), 0)
         row |= {
             "words_minus_1": words - 1,
@@ -112,17 +131,34 @@ class Tables:
 
 
 def rows(parts: Sequence[Array]) -> int:
-    """Rows of several parts of a memory together."""
+    """Count the rows of several parts of a memory together."""
     return sum(len(p) for p in parts)
 
 
 def base(before: Sequence[Array], own: Sized) -> int:
-    """Row at which a layer's part of a memory begins; 0 if it has none, since the memory may end where it would be."""
+    """Find the row at which a layer's part of a memory begins.
+
+    Parameters
+    ----------
+    before
+        Parts of the layers before it.
+    own
+        The layer's own part.
+
+    Returns
+    -------
+    int
+        The row; 0 if the part is empty, since the memory may end where it would begin.
+    """
     return rows(before) if len(own) else 0
 
 
 def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
-    """Flags of each tap, each visit a tap of its own and a skip before it for each tuple that only comes by; olds."""
+    """Flags of a layer's taps, (taps, 4), and its olds.
+
+    Each visit of a tap counts as a tap. Before a tap comes a skip for each tuple that arrives ahead of the tap's own
+    and is not read.
+    """
     tap = np.repeat(np.arange(len(tables.index)), visits)
     visit = np.tile(np.arange(visits), len(tables.index))
     final = visit == visits - 1
@@ -138,7 +174,7 @@ def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
 
 
 def _plain_window(flags: Array) -> int:
-    """Taps of a window if every tap is new and all windows are alike, so that no table is needed; else 0."""
+    """Taps of a window, if every tap is new and all windows are alike, so that no table is needed; else 0."""
     last, new, skip, jump = flags.T
     taps = int(last.argmax()) + 1
     ends = (np.arange(len(flags)) + 1) % taps == 0

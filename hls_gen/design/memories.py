@@ -173,7 +173,7 @@ def _input_row(npu: "Npu") -> Parts:
 
 
 def _reading_row(npu: "Npu", ring: int, taps: int, olds: int) -> Parts:
-    """What the array's and the pool's sequencer are both told of a layer. ring : bits of a tuple memory's address."""
+    """Fields that both sequencers, array's and pool's, have of a layer; ``ring`` is the width of an address."""
     return [
         ("words_minus_1", ring),
         *([] if npu.raster else [("hold_tuples", ring + 1)]),

@@ -17,7 +17,15 @@ from .streams import Sink
 
 
 class Gearbox:
-    """From words of ``source`` lanes to words of ``target`` lanes in a sink."""
+    """A gearbox: words of ``source`` lanes become words of ``target`` lanes, which go into ``sink``.
+
+    Parameters
+    ----------
+    source, target
+        Lanes of a word that comes and of a word that leaves.
+    sink
+        What takes the words that leave.
+    """
 
     def __init__(self, source: int, target: int, sink: Sink):
         self.sink = sink
@@ -29,7 +37,20 @@ class Gearbox:
         """Cycle in which the output was last taken."""
 
     def take(self, cycle: int, last: bool) -> int | None:
-        """Cycle, >= ``cycle``, in which it takes the next word; None if not known yet. last : of its tuple."""
+        """Take the next word.
+
+        Parameters
+        ----------
+        cycle
+            First cycle in which the word is there.
+        last
+            Whether the word is the last one of its tuple.
+
+        Returns
+        -------
+        int or None
+            Cycle, >= ``cycle``, in which the gearbox takes the word; None if that is not known yet.
+        """
         if not self.flush():
             return None
         cycle = max(cycle, self._free)
@@ -50,7 +71,13 @@ class Gearbox:
 
 
 class Gears:
-    """Gearboxes side by side. maps : (words of a map, its gearbox), round and round."""
+    """Gearboxes side by side, one for each width of words that leave.
+
+    Parameters
+    ----------
+    maps
+        (words of a map, its gearbox) in the order in which the maps come, round and round.
+    """
 
     def __init__(self, maps: Sequence[tuple[int, Gearbox]]):
         self._boxes = list(dict.fromkeys(box for _, box in maps))
@@ -60,12 +87,12 @@ class Gears:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for; that of the gearbox at hand stands first."""
+        """What ``take`` or ``flush`` waits for. What the gearbox of the map at hand waits for stands first."""
         full = [b for b in self._boxes if not b.flush()]
         return tuple(b.sink.room for b in sorted(full, key=lambda b: b is not self._box))
 
     def take(self, cycle: int, last: bool) -> int | None:
-        """See Gearbox."""
+        """Take the next word into the gearbox of its map; see ``Gearbox.take``."""
         if not self._left:
             self._left, self._box = next(self._maps)
         assert self._box is not None
@@ -75,7 +102,7 @@ class Gears:
         return taken
 
     def flush(self) -> bool:
-        """See Gearbox: of all."""
+        """Empty all gearboxes; see ``Gearbox.flush``."""
         done = True
         for box in self._boxes:
             done &= box.flush()

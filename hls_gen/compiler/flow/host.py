@@ -12,7 +12,19 @@ from .kahn import Stamps, Wait
 
 
 class FrameSource:
-    """Source: words of frame after frame. words : of a frame.  done : cycles in which frames have left."""
+    """Source: the words of frame after frame, as the loader hands them to NPU 0.
+
+    Parameters
+    ----------
+    words
+        Words of a frame.
+    word_bits, stream_bits
+        Width of such a word, and of a stream word.
+    late
+        Whether a word takes a cycle more, through the binariser's register.
+    done
+        Cycles in which frames have left.
+    """
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, late: bool, done: Stamps):
         self._words, self._done = words, done
@@ -54,7 +66,7 @@ class FrameSource:
             self._left = cycle
 
     def _accept(self) -> bool:
-        """Take the next frame's header, if as many frames may be in flight."""
+        """Accept the next frame's header, unless as many frames as there may be are still in flight."""
         frame, cycle = len(self.accepted), self._beat + self._header + timing.JUDGING
         if not frame:
             cycle = -1
@@ -72,7 +84,15 @@ class FrameSource:
 
 
 class RawResults:
-    """Sink: accumulators, one 32-bit word each. words : of a frame.  done : gets the cycle in which each has left."""
+    """Sink: the accumulators of a raw layer, one 32-bit word each.
+
+    Parameters
+    ----------
+    words
+        Accumulators of a frame.
+    done
+        Gets the cycle in which each frame has left.
+    """
 
     def __init__(self, words: int, done: Stamps):
         self._words, self._done = words, done
@@ -89,7 +109,17 @@ class RawResults:
 
 
 class MapResults:
-    """Sink: words of a last map, to stream words. words : of a frame.  done : gets the cycle in which each has left."""
+    """Sink: the words of the last map, which become stream words.
+
+    Parameters
+    ----------
+    words
+        Words of a frame's map.
+    word_bits, stream_bits
+        Width of such a word, and of a stream word.
+    done
+        Gets the cycle in which each frame has left.
+    """
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, done: Stamps):
         self._words, self._done = words, done

@@ -23,7 +23,18 @@ Passing = Generator[tuple[Wait, ...], None, int]
 
 @dataclass(frozen=True)
 class Count:
-    """Cycles of an issuer up to the last beat of a frame, which is in cycle ``at``."""
+    """What an issuer had counted when it issued the last beat of a frame.
+
+    Attributes
+    ----------
+    at
+        Cycle of that beat.
+    beats
+        Beats up to then.
+    wait_input, wait_room, wait_table
+        Cycles up to then without a beat, because a word had not arrived, because there was no room for results, or
+        because the sequencer had no tap ready.
+    """
 
     at: int
     beats: int
@@ -34,10 +45,22 @@ class Count:
 
 @dataclass(eq=False)
 class Issuer:
-    """Stamps between the issuer of an NPU and what surrounds it.
+    """The convolution's issuer of beats, and the stamps between it and what surrounds it.
 
-    written : words in the tuple memory.  given : words given back.  arrived : results at the results unit.
-    credit : results whose place is free again.  counts : at the end of each frame.
+    Attributes
+    ----------
+    unit
+        The NPU.
+    written
+        Cycles in which words come into the tuple memory.
+    given
+        Cycles in which the issuer gives words of that memory back.
+    arrived
+        Cycles in which results arrive at the results unit.
+    credit
+        Cycles in which the place of a result is free again.
+    counts
+        What was counted at the end of each frame.
     """
 
     unit: Unit
@@ -52,7 +75,7 @@ class Issuer:
     _table: int = 0
 
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
-        """The process: beats of the layers, round and round."""
+        """The process: beats of all layers, frame after frame."""
         several, t, beats = self.unit.accumulators > 1, timing.FIRST_STEP, 0
         self._table = timing.FIRST_STEP + 1
         plans = [(layer, passes(layer.reading, layer.inner)) for layer in layers]
@@ -116,7 +139,7 @@ class Issuer:
         return t
 
     def _claim(self, claims: Sequence[Claim], shift: int, inner: int) -> Passing:
-        """Go on to the last of ``claims``; returns by how much the pass is shifted then."""
+        """Wait for the words of ``claims``. Returns the cycle in which the pass begins, as delayed by them."""
         written, given = self.written, self.given
         for at, back, ahead, own in claims:
             if back:
@@ -136,7 +159,17 @@ class Issuer:
 
 
 def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Steps:
-    """Process: words of map after map from their sources into a tuple memory. maps : (words, source) of each."""
+    """Process: words of map after map go from their sources into a store.
+
+    Parameters
+    ----------
+    maps
+        (words, source) of each map of a frame.
+    ring
+        The store: a tuple memory, or a pair of buffers.
+    frames
+        How many frames come.
+    """
     put: int | None = 0
     for _ in range(frames):
         for words, source in maps:

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 
 class Stamps(list[int]):
-    """Cycles of events in their order. what : what somebody waits for who needs the next one."""
+    """Cycles of events, in their order.
+
+    Parameters
+    ----------
+    what
+        What somebody who needs the next stamp waits for, in words.
+    """
 
     __slots__ = ("reader", "wanted", "what", "writer")
 
@@ -33,7 +39,19 @@ Steps = Generator[tuple[Wait, ...], None, None]
 
 @dataclass(eq=False)
 class FlowProcess:
-    """A generator, the stamps that it writes, and the NPU that it is part of (None: of what lies between NPUs)."""
+    """A process: a generator and the stamps that it writes.
+
+    Attributes
+    ----------
+    name
+        What the process does, or the part of the NPU that it models.
+    npu
+        Number of the NPU that it is part of; None for what lies between NPUs.
+    steps
+        The generator.
+    writes
+        The stamps that it writes.
+    """
 
     name: str
     npu: int | None
@@ -51,7 +69,14 @@ class FlowProcess:
 class Blocked:
     """A process that can't go on.
 
-    npu : the NPU's number, None between NPUs.  process : the part of the NPU.  waits_for : what.
+    Attributes
+    ----------
+    npu
+        Number of the NPU that it is part of; None for what lies between NPUs.
+    process
+        Its name.
+    waits_for
+        What it waits for, in words.
     """
 
     npu: int | None
@@ -60,7 +85,13 @@ class Blocked:
 
 
 class Deadlock(RuntimeError):
-    """Nothing can go on. ``cycle``: each waits for the next, the last one for the first."""
+    """Nothing can go on.
+
+    Parameters
+    ----------
+    cycle
+        Processes that wait for each other: each for the next one, the last one for the first.
+    """
 
     def __init__(self, cycle: Sequence[Blocked]):
         self.cycle = tuple(cycle)
@@ -73,7 +104,13 @@ class Deadlock(RuntimeError):
 
 
 def run(processes: Iterable[FlowProcess]) -> None:
-    """Run all processes to their end; Deadlock if they can't get there."""
+    """Run all processes to their end.
+
+    Raises
+    ------
+    Deadlock
+        They can't get there: some wait for each other.
+    """
     everything = list(processes)
     ready = everything[::-1]
     while ready:

@@ -16,12 +16,20 @@ Ints = NDArray[np.int64]
 class Reading:
     """How a sequencer reads a map (hls_gen/compiler/schedule/tables.py, hls_gen/rtl/sequencer/tap_source.py).
 
-    words : of a tuple, >= 1.
-    taps : (windows) valid taps of each window, >= 1; a tap that is visited twice counts as two.
-    claiming : (claims) numbers of the taps that claim tuples, counted through all windows, ascending.
-    claims : (claims) tuples that each of them claims, >= 1.
-    hold_tuples : tuples that are claimed before the first is given back, 1..tuples.
-    skips : tuples that a tap claims beyond its own cost a cycle each, in every pass over the window.
+    Attributes
+    ----------
+    words
+        Words of a tuple, >= 1.
+    taps
+        (windows,) valid taps of each window, >= 1. A tap that is visited twice counts as two.
+    claiming
+        (claims,) numbers of the taps that claim tuples, counted through all windows, ascending.
+    claims
+        (claims,) tuples that each of these taps claims, >= 1.
+    hold_tuples
+        Tuples that are claimed before the first one is given back, 1..tuples.
+    skips
+        Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window.
     """
 
     words: int
@@ -52,12 +60,25 @@ class Reading:
 class FlowLayer:
     """A weighted layer with its activation and its pool.
 
-    groups : kernel groups for each of which a window is passed anew.  inner : groups that use a word in turn, in one
-    pass (dataflow input_stationary).
-    steps, last_steps : cycles in which the results of a kernel group leave, and of a window's last one; levels counted.
-    pool : how the pool unit reads the results; None where nothing is pooled.
-    raw : accumulators go to the host; the last layer only.
-    chunk_words : of the map that it reads, where that comes through a ping-pong pair; None: as many as a buffer holds.
+    Attributes
+    ----------
+    name
+        The layer's name.
+    reading
+        How the convolution's sequencer reads the layer's map.
+    groups
+        Kernel groups for each of which a window is passed anew.
+    inner
+        Kernel groups that use a word in turn, in one pass (dataflow input_stationary).
+    steps, last_steps
+        Cycles in which the results of a kernel group leave, and those of a window's last group; one for each level.
+    pool
+        How the pool unit reads the results; None where nothing is pooled.
+    raw
+        Whether the accumulators themselves go to the host: of the last layer only.
+    chunk_words
+        Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
+        buffer holds.
     """
 
     name: str
@@ -97,10 +118,11 @@ class FlowLayer:
 
 
 Claim = tuple[int, int, int, int]
-"""Cycle of the pass in which a tap's first beat (or its skip) is due, words given back as it is taken, words claimed
-that it does not read, words that it reads."""
+"""What a tap, or a skip, claims: the cycle of the pass in which its first beat is due; words given back as it is taken;
+words claimed that it does not read; words claimed that it reads."""
 Pass = tuple[int, int, list[Claim], list[Claim]]
-"""Cycles of a pass, of which so many before its first beat; claims up to the first beat's tap, and those after it."""
+"""A pass over a window: its cycles; how many of these come before the first beat; claims of the first beat's tap and
+of the skips before it; claims of later taps."""
 
 
 def passes(reading: Reading, inner: int = 1) -> list[Pass]:

@@ -1,4 +1,4 @@
-"""The processes of a system and the stores between them."""
+"""The processes of a system and the stores between them (Kahn's process network; hls_gen/compiler/flow/kahn.py)."""
 
 import numpy as np
 
@@ -13,7 +13,15 @@ from .system import System
 
 
 class ProcessNetwork:
-    """Processes and stores of ``system`` for so many frames."""
+    """The processes and the stores of a system.
+
+    Parameters
+    ----------
+    system
+        NPUs and layers.
+    frames
+        How many frames are run.
+    """
 
     def __init__(self, system: System, frames: int):
         self.system, self.frames = system, frames
@@ -41,7 +49,7 @@ class ProcessNetwork:
                 self._npu(n)
 
     def _host(self) -> FrameSource:
-        """What comes from the host and goes there."""
+        """Make the source of frames and the sink of results."""
         system, final = self.system, len(self.system.layers) - 1
         first, unit, layer = system.units[0], system.units[system.mapping[-1]], system.layers[-1]
         if layer.raw:

@@ -16,7 +16,24 @@ from .system import System, Unit
 
 
 def system(plan: Plan, npus: Sequence[Npu], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
-    """The system of these NPUs that runs ``plan``."""
+    """The system that runs a plan.
+
+    Parameters
+    ----------
+    plan
+        The network's plan.
+    npus
+        NPUs of the design, whose foldings the plan was made for.
+    stream_bits
+        Width of the stream, 32 or 64.
+    spill_words
+        Words of the spill store on the closing edge of a ring; 0: there is none, None: without limit.
+
+    Returns
+    -------
+    System
+        Its NPUs and layers.
+    """
     made = tuple(layers(plan, npus))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
@@ -48,7 +65,20 @@ def unit(npu: Npu) -> Unit:
 
 
 def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
-    """The layers of ``plan``, each on its NPU."""
+    """The layers of a plan, each as its NPU sees it.
+
+    Parameters
+    ----------
+    plan
+        The network's plan.
+    npus
+        NPUs of the design.
+
+    Returns
+    -------
+    list of FlowLayer
+        In the network's order.
+    """
     tables, out = iter(plan.schedule.tables), list[FlowLayer]()
     chunks = [iter(npu.chunks) for npu in plan.npus]
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
@@ -77,7 +107,22 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
 
 
 def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading:
-    """How a sequencer reads a map. row : of its memory ``layers``.  visits : beats of each word at a tap."""
+    """How a sequencer reads a map.
+
+    Parameters
+    ----------
+    tables
+        The map's schedule.
+    row
+        The layer's row of the sequencer's memory ``layers``, by field.
+    visits
+        Beats of each word at a tap.
+
+    Returns
+    -------
+    Reading
+        What counts of them for the flow.
+    """
     words = row["words_minus_1"] + 1
     claiming = np.flatnonzero(tables.new)
     return Reading(

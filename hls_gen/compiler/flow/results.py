@@ -3,9 +3,9 @@
     arrived --> steps --> value register --> stages of the activation --> gearbox
                                                   (hls_gen/rtl/results/results.py, threshold.py, requantise.py)
 
-The stages of an activation move together, when the last one is free. So a step that is ``depth`` moves behind the value
-register leaves in the cycle of that move, and move i is in cycle i + lag, where ``lag`` is how long moves up to it had
-to wait for the gearbox.
+All stages of an activation move at once, as soon as the last stage is free. So the model numbers the moves: a step that
+leaves the value register with move i leaves the last of ``depth`` stages with move i + depth. Move i takes place in
+cycle i + lag. Its lag is how many cycles all moves up to it had to wait for the gearbox.
 """
 
 from collections import deque
@@ -18,7 +18,15 @@ from .layer import FlowLayer
 
 
 class Activation:
-    """From the value register to the gearboxes. depth : stages behind the value register."""
+    """The way of steps from the value register to the gearboxes.
+
+    Parameters
+    ----------
+    depth
+        Stages behind the value register.
+    gears
+        The gearboxes behind the stages.
+    """
 
     def __init__(self, depth: int, gears: Gears):
         self._depth, self._gears = depth, gears
@@ -29,13 +37,13 @@ class Activation:
         self._entry = -1
         """Number of the move in which the latest step left the value register."""
         self._lags: deque[tuple[int, int]] = deque([(0, 0)])
-        """(first move, lag): all since the latest step left the value register."""
+        """(first move, lag) of each stretch of moves with one lag, since the latest step left the value register."""
         self._left = -1
         """Cycle in which the latest step left the value register."""
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What it waits for when ``left`` is None or ``drained`` False."""
+        """What the activation waits for when ``left`` returns None or ``drained`` False."""
         return self._gears.room
 
     def enter(self, cycle: int, last: bool) -> None:
@@ -61,7 +69,7 @@ class Activation:
         return self._left
 
     def drained(self) -> bool:
-        """Whether all that came has left the gearboxes; if not, as far as is known yet."""
+        """Whether all that came has left the gearboxes. Steps go into them as far as their cycles are known."""
         if self.left() is None:
             return False
         while self._moving:
@@ -70,7 +78,7 @@ class Activation:
         return self._gears.flush()
 
     def _move(self, cycle: int) -> int:
-        """Number of the first move that is not before ``cycle``, if nothing waits but what is known to."""
+        """Number of the first move that is not before ``cycle``, if no move waits that isn't known to."""
         found = 0
         for first, lag in reversed(self._lags):
             if found and found - 1 + lag < cycle:  # the last move with this lag comes too early

@@ -12,7 +12,19 @@ FRAMES = 8
 
 @dataclass(frozen=True)
 class Waits:
-    """Where the cycles of an NPU go in a frame of a steady stream; they add up to the cycles of a frame."""
+    """Where the cycles of an NPU go in a frame of a steady stream. Together they are the cycles of a frame.
+
+    Attributes
+    ----------
+    beats
+        Cycles in which the array is fed.
+    wait_input
+        Cycles in which the next word had not arrived.
+    wait_room
+        Cycles without room for results.
+    wait_table
+        Cycles in which the sequencer had no tap ready.
+    """
 
     beats: float
     wait_input: float
@@ -22,11 +34,20 @@ class Waits:
 
 @dataclass(frozen=True)
 class Result:
-    """What the flow model says.
+    """What the flow model says of a system.
 
-    cycles_per_frame : of a steady stream.  latency : cycles of a frame alone, from the acceptance of its header to its
-    last result word.  left : cycle in which each frame has left.  npus : of each NPU that computes a layer.
-    stores : most words that each store held, by name.
+    Attributes
+    ----------
+    cycles_per_frame
+        Cycles from frame to frame of a steady stream.
+    latency
+        Cycles of a frame alone, from the acceptance of its header to its last result word.
+    left
+        Cycle in which each frame has left.
+    npus
+        Number of each NPU that computes a layer -> where its cycles go.
+    stores
+        Name of each store -> most words that it held.
     """
 
     cycles_per_frame: float
@@ -37,9 +58,26 @@ class Result:
 
 
 def simulate(system: System, frames: int = FRAMES) -> Result:
-    """Run ``frames`` frames back to back; figures of a steady stream are those of the second half.
+    """Run frames back to back.
 
-    frames : even, >= 2. ValueError else; Deadlock where the system can't finish.
+    Parameters
+    ----------
+    system
+        What runs them.
+    frames
+        How many, even, >= 2. Figures of a steady stream are those of the second half.
+
+    Returns
+    -------
+    Result
+        Cycles, waits and levels.
+
+    Raises
+    ------
+    ValueError
+        ``frames`` is odd or less than 2.
+    Deadlock
+        The system can't finish.
     """
     if frames < 2 or frames % 2:
         raise ValueError(f"flow: frames must be an even number >= 2, got {frames}")
@@ -56,7 +94,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
 
 
 def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
-    """Per frame, from the end of the first half to the end of the second. An NPU that is done waits for input."""
+    """Figures of a frame: from the end of the first half to that of the second. An NPU that is done waits for input."""
     few, many = counts[half - 1], counts[-1]
     idle = (done[-1] - many.at) - (done[half - 1] - few.at)
     return Waits(

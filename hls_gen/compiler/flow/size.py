@@ -11,17 +11,39 @@ from .system import System
 
 @dataclass(frozen=True)
 class Spill:
-    """Words of the spill store on the closing edge. least : with fewer it can't finish.  smooth : with so many, nobody
-    ever waits for room in it. 0: none is needed."""
+    """How large the spill store on the closing edge of a ring must be.
+
+    Attributes
+    ----------
+    least
+        Words with which the ring finishes; with fewer it can't. 0: no store is needed.
+    smooth
+        Words with which nobody ever waits for room in the store. 0: no store is needed.
+    """
 
     least: int
     smooth: int
 
 
 def spill(system: System, frames: int = FRAMES) -> Spill:
-    """Spill store that ``system``, two NPUs or more, needs; its own ``spill_words`` count for nothing.
+    """Find how large a spill store a ring needs.
 
-    Deadlock where no size helps.
+    Parameters
+    ----------
+    system
+        Two NPUs or more. Its own ``spill_words`` count for nothing.
+    frames
+        Frames that the search simulates.
+
+    Returns
+    -------
+    Spill
+        The least size, and the size at which nobody waits.
+
+    Raises
+    ------
+    Deadlock
+        No size helps.
     """
     most = smooth(system, frames)
     low, high = 0, most
@@ -35,12 +57,31 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
 
 
 def smooth(system: System, frames: int = FRAMES) -> int:
-    """Words of a spill store in which nobody ever waits for room. Deadlock where no size helps."""
+    """Find the size of a spill store in which nobody ever waits for room.
+
+    Parameters
+    ----------
+    system
+        Two NPUs or more. Its own ``spill_words`` count for nothing.
+    frames
+        Frames that are simulated.
+
+    Returns
+    -------
+    int
+        Words.
+
+    Raises
+    ------
+    Deadlock
+        No size helps.
+    """
     held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
     return held + 2 * (held > timing.LUT_RAM_WORDS)  # a registered ready keeps so many free
 
 
 def _finishes(system: System, frames: int) -> bool:
+    """Whether the system gets to the end of all frames."""
     try:
         simulate(system, frames)
     except Deadlock:

@@ -44,7 +44,17 @@ class Source(Protocol):
 
 
 class Ring:
-    """Tuple memory: words that are written, and cycles in which the reader gave words back."""
+    """Tuple memory: words are written, and the reader gives words back.
+
+    Parameters
+    ----------
+    capacity
+        Words that it holds.
+    written
+        Gets the cycle in which each word is written.
+    given
+        Cycles in which the reader gave words back.
+    """
 
     def __init__(self, capacity: int, written: Stamps, given: Stamps):
         self._capacity, self._written, self._given = capacity, written, given
@@ -67,7 +77,15 @@ class Ring:
 
 
 class Fifo:
-    """hls_gen/rtl/primitives/fifo.py: memory and output register. depth None: without limit."""
+    """A FIFO: a memory and an output register (hls_gen/rtl/primitives/fifo.py).
+
+    Parameters
+    ----------
+    depth
+        Words that the memory holds; None: without limit.
+    puts, takes
+        Get the cycles in which words come in and are taken out.
+    """
 
     def __init__(self, depth: int | None, puts: Stamps, takes: Stamps):
         self._depth, self._puts, self._takes = depth, puts, takes
@@ -124,8 +142,17 @@ class Fifo:
 
 
 class Pair:
-    """hls_gen/rtl/primitives/ping_pong.py: two buffers in turn. maps : (words, words of a chunk) of the maps that come,
-    in turn."""
+    """Two buffers, filled and emptied in turn (hls_gen/rtl/primitives/ping_pong.py).
+
+    Parameters
+    ----------
+    maps
+        (words, words of a chunk) of the maps that come, in turn.
+    full
+        Gets the cycle in which each chunk is whole.
+    cleared
+        Gets the cycle in which each chunk has been read.
+    """
 
     def __init__(self, maps: Sequence[tuple[int, int]], full: Stamps, cleared: Stamps):
         self._full, self._cleared = full, cleared
@@ -190,7 +217,13 @@ def _chunks(maps: Sequence[tuple[int, int]]) -> Iterator[int]:
 
 
 class Router:
-    """A sink that is one after another: so many words to this one, then so many to the next, round and round."""
+    """A sink that hands words on to one sink after another, round and round.
+
+    Parameters
+    ----------
+    maps
+        (words, the sink that they go to) in their order.
+    """
 
     def __init__(self, maps: Sequence[tuple[int, Sink]]):
         self._maps = again(maps)

@@ -12,17 +12,32 @@ from .layer import FlowLayer, Reading
 class Unit:
     """Widths, capacities and latencies of an NPU.
 
-    kfp, pfp, ol : lanes of a word of its tuple memory, of its pool unit (0: it has none) and of a step of results.
-    word_bits, host_word_bits : of a word of its maps, of a frame.
-    tuple_words, pool_words : capacity of the tuple memories.  map_words : of the store from its output to its input.
-    buffer_words : of each of the two buffers between the NPU before and this one.
-    accumulators : of each PE.
-    array_latency : cycles from the last beat of a window to its results.  activation_latency : from a step to its
-    features, >= 1.
-    pool_latency : cycles from a beat of the pool unit to its output FIFO.  pool_room : words in that FIFO from which on
-    it takes no more.
-    binariser : words of a frame take a cycle more.  to_bits : words to the NPU after have a gearbox of their own, in
-    which features are bits.
+    Attributes
+    ----------
+    kfp, pfp, ol
+        Lanes of a word of its tuple memory, of its pool unit (0: it has none), and of a step of results.
+    word_bits, host_word_bits
+        Width of a word of its maps, and of a frame.
+    tuple_words, pool_words
+        Capacities of the two tuple memories, the convolution's and the pool's.
+    map_words
+        Capacity of the store from its output to its input.
+    buffer_words
+        Capacity of each of the two buffers between the NPU before and this one.
+    accumulators
+        Accumulators of each PE.
+    array_latency
+        Cycles from the last beat of a window to the window's results.
+    activation_latency
+        Cycles from a step of results to its features, >= 1.
+    pool_latency
+        Cycles from a beat of the pool unit to its output FIFO.
+    pool_room
+        Words in that FIFO from which on it takes no more.
+    binariser
+        Whether the words of a frame take a cycle more, through the binariser.
+    to_bits
+        Whether words for the NPU after have a gearbox of their own, in which a feature is a bit.
     """
 
     kfp: int
@@ -59,13 +74,27 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """NPUs and layers. ValueError where they don't go together.
+    """NPUs in a chain or a ring, and the layers that they compute. Checked when it is made.
 
-    mapping : the NPU of each layer: 0 for the first, then that of the layer before or the one after it (after the last
-    comes 0).
-    spill_words : of the FIFO between the last NPU and NPU 0, in front of the pair; 0: there is none, None: without
-    limit.
-    stream_bits : of the host's streams.
+    Attributes
+    ----------
+    units
+        The NPUs, in their order.
+    layers
+        The layers, in the network's order.
+    mapping
+        NPU of each layer. The first layer is on NPU 0; each other one is on the NPU of the layer before or on the next
+        NPU, and after the last NPU comes NPU 0.
+    spill_words
+        Words of the spill store between the last NPU and NPU 0, in front of the pair of buffers; 0: there is none,
+        None: without limit.
+    stream_bits
+        Width of the host's streams.
+
+    Raises
+    ------
+    ValueError
+        NPUs and layers don't go together. One line: layer, rule and value.
     """
 
     units: tuple[Unit, ...]
@@ -134,8 +163,15 @@ class System:
         return self.units[self.mapping[layer if reader is None else reader]].kfp
 
     def gearbox(self, layer: int) -> tuple[int, bool]:
-        """Which of the gearboxes at the outlets of its NPU the map that ``layer`` makes takes: one for all words of so
-        many lanes, and one for bits."""
+        """Which gearbox at the outlets of its NPU the map that ``layer`` makes takes.
+
+        All words with as many lanes share a gearbox, but those that leave as bits have one of their own.
+
+        Returns
+        -------
+        tuple of int and bool
+            Lanes of the words behind the gearbox, and whether features are bits there.
+        """
         reader = self.reader(layer)
         leaves = reader is not None and self.crosses(reader)
         return self.target_lanes(layer), leaves and self.units[self.mapping[layer]].to_bits

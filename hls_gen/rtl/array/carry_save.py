@@ -39,9 +39,25 @@ def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: in
 
 
 def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False) -> Columns:
-    """Two bits at most in each column, three in the lowest that has several; the sum modulo 2^columns is the same.
+    """Add bits until each column has two at the most, three in the lowest that has several.
 
-    sparing : take no more bits than must go, which is shallower where all columns are full, as with bit planes.
+    The sum modulo 2^columns stays the same.
+
+    Parameters
+    ----------
+    b
+        The module that gets the adders.
+    columns
+        Bits of each weight, with the level at which each arrives.
+    tag
+        What names of the adders' wires begin with.
+    sparing
+        Whether no more bits are taken than must go, which is shallower where all columns are full, as with bit planes.
+
+    Returns
+    -------
+    list
+        The columns that are left.
     """
     columns, carry_in = [list(column) for column in columns], False
     for weight, column in enumerate(columns):

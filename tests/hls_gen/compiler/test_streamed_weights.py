@@ -14,8 +14,8 @@ from bitloom.hls_gen.compiler.streamed_weights import (
     WeightStream,
     check,
     cycles,
-    place,
 )
+from bitloom.hls_gen.compiler.weight_placement import place
 from tests.errors import value_error
 
 STREAM = WeightStream(bits=32, row_words=16, frame_words=2048, absorbed=True)

@@ -1,0 +1,132 @@
+"""Rows of the memories of an NPU: what its part of a plan becomes in the fields that hardware reads."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.headers import Words
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import pack_fields, pack_rows
+
+from .integer_rows import bounded_shifts, reciprocals, two_complement
+from .npu_plan import NpuPlan
+from .raster_rows import MODULAR
+from .tables import FLAGS, Tables
+
+
+def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
+    """Make the rows of each memory, from row 0 on, that an NPU's part of a plan fills.
+
+    An NPU without layers gets a layer that waits for a word, and no word ever comes.
+
+    Parameters
+    ----------
+    made
+        The NPU's part of the plan.
+    npu
+        The NPU.
+
+    Returns
+    -------
+    dict
+        Name of a memory -> (rows, words of a row) uint32, in the order in which they are sent.
+    """
+    if not made.results:
+        return {
+            f"{prefix}{name}": _waiting(npu.memory(f"{prefix}{name}"))
+            for prefix in ("", *["pool_"] * npu.pool)
+            for name in ("inputs", "layers")
+        }
+    out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
+    kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
+    out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
+    out["results"] = pack_fields(npu.memory("results"), columns(made.results))
+    if made.chunks:
+        out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
+    if made.scales:
+        scales = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
+        out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(scales, npu.acc_bits))
+        if npu.pool:
+            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
+        return out
+    if len(made.binariser):
+        width = npu.binariser_bits + 1
+        out["binariser"] = pack_rows(npu.memory("binariser").width, two_complement(made.binariser, width))
+    limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
+    bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
+    out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
+    return out
+
+
+def _waiting(memory: Memory) -> Words:
+    """A row of memory ``inputs`` or ``layers`` for an NPU without layers: one word, no table."""
+    ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
+    return pack_fields(memory, {f.name: np.array([ones.get(f.name, 0)]) for f in memory.fields})
+
+
+def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
+    """Rows of the memories of one sequencer, whose names begin with ``prefix``; none if it has no layer."""
+    if not tables.layers:
+        return {}
+    capacity = npu.tuple_words if tables.kernel else npu.pool_words
+    parts: dict[str, Mapping[str, Array]] = {
+        "inputs": columns(tables.inputs),
+        "layers": _modular(columns(tables.layers), npu.memory(prefix + "layers")),
+        "flags": dict(zip(FLAGS if tables.kernel else FLAGS[:-1], _joined(tables.flags, len(FLAGS)).T)),
+        "olds": {"word": _joined(tables.olds) % capacity},
+    }
+    if tables.kernel:
+        parts["jumps"] = {"row": _joined(tables.jumps)}
+    return {prefix + name: pack_fields(npu.memory(prefix + name), part) for name, part in parts.items()}
+
+
+def _modular(layers: dict[str, Array], memory: Memory) -> dict[str, Array]:
+    """Columns of memory ``layers``; those that are added to addresses are cut to their fields' widths."""
+    return {name: c % (1 << memory.field(name).width) if name in MODULAR else c for name, c in layers.items()}
+
+
+def columns(rows: Sequence[Mapping[str, int]]) -> dict[str, Array]:
+    """Turn rows by field into a column for each field.
+
+    Parameters
+    ----------
+    rows
+        At least one row; all have the same fields.
+
+    Returns
+    -------
+    dict
+        Name of a field -> (rows,) its values.
+    """
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
+def _joined(parts: Sequence[Array], width: int = 0) -> Array:
+    """All layers' rows one after another; (0,) or (0, width) where there are none."""
+    return np.concatenate([np.zeros((0, width) if width else 0, np.int64), *parts])
+
+
+def _code_bits(made: NpuPlan, npu: Npu) -> Array:
+    """(kernel rows, code bits) of 0 and 1, which follow the weights in each kernel row.
+
+    An NPU with plane groups has one bit: whether the words that the row meets are those of an integer input; none if no
+    other words ever come. An NPU without has the shift of the row's bit plane, low bit first, and then its sign; none
+    if it can't shift. On top comes, in an NPU that can accumulate both ways, whether the layer accumulates by OR.
+    ValueError where a layer needs a code that the rows have no bit for.
+    """
+    codes = np.concatenate(made.codes)[:, None]
+    parts = [codes]
+    if npu.planes and not npu.code_bits:
+        for p, layer in zip(made.passes, made.codes):
+            if not layer.all():
+                raise ValueError(f"{p.name}: an NPU with planes and no inlet but host must read integers, got bits")
+        parts = []
+    elif not npu.planes:
+        shift_bits = npu.shift_bits
+        shift = np.where(codes < 0, -1 - codes, codes)
+        parts = [(shift >> k) & 1 for k in range(shift_bits)] + [(codes < 0).astype(np.int64)] * (shift_bits > 0)
+    if npu.accumulate == "both":
+        parts.append(np.repeat(made.any_match, [len(layer) for layer in made.codes])[:, None])
+    return np.concatenate([codes[:, :0], *parts], axis=1)

@@ -1,0 +1,122 @@
+"""Placement of weights that come down the stream: which layers stay in the kernel memory, and where the others lie.
+
+Rules and costs of a placement: streamed_weights.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from .streamed_weights import Placement, StreamBlocked, WeightLayer, WeightStream, check, cycles, overlap
+
+MOST_AHEAD = 255
+"""Largest number that a packet has room for in the place of ``ahead``."""
+
+
+def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: WeightStream) -> Placement:
+    """Find a placement: layers are made resident one after another, each time the one that saves most cycles.
+
+    Parameters
+    ----------
+    network
+        The network's name, for messages.
+    layers
+        All layers, in their order.
+    depth
+        Rows of the kernel memory.
+    stream
+        The stream.
+
+    Returns
+    -------
+    Placement
+        The best one that was found.
+
+    Raises
+    ------
+    ValueError
+        A layer is larger than the memory.
+    """
+    largest = max(layers, key=lambda layer: layer.rows)
+    if largest.rows > depth:
+        raise ValueError(f"{network}: kernel_rows must be >= {largest.rows} for {largest.name}, got {depth}")
+    if sum(layer.rows for layer in layers) <= depth:
+        ends = list(accumulate(layer.rows for layer in layers))
+        return Placement(base=(0, *ends[:-1]))
+    resident: frozenset[int] = frozenset()
+    best = _best(layers, _placed(layers, resident, depth), stream, 2)
+    while True:  # the layer that is best made resident, then the next
+        more = []
+        for i in sorted(set(range(len(layers))) - resident):
+            if _fits(layers, resident | {i}, depth):
+                more.append((*_best(layers, _placed(layers, resident | {i}, depth), stream, 2), i))
+        if not more:
+            break
+        found = min(more, key=lambda entry: entry[0])
+        best, resident = found[:2], resident | {found[2]}
+    _, made = _best(layers, best[1], stream, len(layers))
+    check(network, layers, made, depth, stream)
+    return made
+
+
+def _fits(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> bool:
+    """Whether each of the other layers fits into the rows that the ``resident`` ones leave."""
+    room = depth - sum(layers[i].rows for i in resident)
+    return all(layer.rows <= room for i, layer in enumerate(layers) if i not in resident) and room >= 0
+
+
+def _placed(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int) -> Placement:
+    """Put resident layers at the end of the memory, and the others in turn at both ends of the rest."""
+    base, room = [0] * len(layers), depth
+    for i in sorted(resident):
+        room -= layers[i].rows
+        base[i] = room
+    streamed = [i for i in range(len(layers)) if i not in resident]
+    first = _first_after_a_pair(layers, streamed)
+    for s in range(len(streamed)):
+        i = streamed[(first + s) % len(streamed)]
+        base[i] = room - layers[i].rows if s % 2 else 0
+    ahead = []
+    for s, i in enumerate(streamed):
+        free = 0
+        while free < min(len(streamed) - 1, MOST_AHEAD) and not overlap(layers, base, i, streamed[s - 1 - free]):
+            free += 1
+        ahead.append(free)
+    return Placement(base=tuple(base), streamed=tuple(streamed), ahead=tuple(ahead))
+
+
+def _first_after_a_pair(layers: Sequence[WeightLayer], streamed: Sequence[int]) -> int:
+    """Which streamed layer the turns begin with.
+
+    An odd number of them closes its circle with two neighbours at the same end; best where the beats of resident layers
+    between the two hide the most of the second one's rows.
+    """
+    count = len(streamed)
+    if count % 2 == 0:
+        return 0
+
+    def gain(s: int) -> int:
+        before, own = streamed[s - 1], streamed[s]
+        between = range(before + 1, own if own > before else own + len(layers))
+        return sum(layers[i % len(layers)].beats for i in between) - layers[own].rows
+
+    return max(range(count), key=gain)
+
+
+def _best(
+    layers: Sequence[WeightLayer], made: Placement, stream: WeightStream, most: int
+) -> tuple[tuple[int, int], Placement]:
+    """Find after how many packets of weights, ``most`` at the most, the frame costs least.
+
+    Returns (cycles a frame, rows that are streamed), and the placement with the frame there.
+    """
+    found = []
+    for before in range(min(most, len(made.streamed)) + 1):
+        candidate = replace(made, before=before)
+        try:
+            found.append((cycles(layers, candidate, stream), before))
+        except StreamBlocked:
+            if found:
+                break
+    time, before = min(found)
+    return (time, sum(layers[i].rows for i in made.streamed)), replace(made, before=before)

@@ -16,8 +16,9 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import load_packet, pack_fields, weights_packet
+from bitloom.hls_gen.design.packets import load_packet, weights_packet
 from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.rows import pack_fields
 
 from .dataflow import Dataflow
 from .flow import Deadlock, simulate, spill

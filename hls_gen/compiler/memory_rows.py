@@ -8,7 +8,7 @@ from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packets import pack_fields, pack_rows
+from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
 from .integer_rows import bounded_shifts, reciprocals, two_complement
 from .npu_plan import NpuPlan

@@ -16,10 +16,26 @@ STREAM_BITS = (32, 64)
 class Design:
     """One piece of hardware: a chain of NPUs behind one stream. Checked when it is made.
 
-    Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2); that of the last
-    one, where NPU 0 has such an inlet, closes the ring, through a store of ``spill_words`` words (D8). Neighbours of
-    one engine have features of the same width; between NPUs of different engines a feature is a bit: the sign of what
-    an integer NPU gives, and +1 or -1 to one that reads it.
+    Frames enter NPU 0. Outlet "ring" of an NPU leads to inlet "ring" of the next one (spec B16, D2). That of the last
+    NPU closes the ring, where NPU 0 has such an inlet. Neighbours of one engine have features of the same width;
+    between NPUs of different engines a feature is a bit: the sign of what an integer NPU gives, and +1 or -1 to one
+    that reads it.
+
+    Attributes
+    ----------
+    name
+        What the design is called.
+    stream_bits
+        Width of the streams from and to the host, 32 or 64.
+    npus
+        The NPUs, in their order, 1 to MOST_NPUS.
+    spill_words
+        Words of the store on the edge that closes a ring (spec D8), >= 2; 0: there is none.
+
+    Raises
+    ------
+    ValueError
+        NPUs don't go together. One line: name, rule and value.
     """
 
     name: str
@@ -64,11 +80,11 @@ class Design:
         return "ring" in self.npus[0].inlets
 
     def changes_engine(self, n: int) -> bool:
-        """Whether the NPU after NPU n has another engine, so that features are bits between them."""
+        """Whether the NPU after NPU ``n`` has another engine, so that features are bits between them."""
         return self.npus[n].engine != self.npus[(n + 1) % len(self.npus)].engine
 
     def next_word_bits(self, n: int) -> int:
-        """Width of a word on the way from NPU n to the next one, which has that one's lanes."""
+        """Width of a word on its way from NPU ``n`` to the next one, which has that one's lanes."""
         after = self.npus[(n + 1) % len(self.npus)]
         return after.kfp if self.changes_engine(n) else after.word_bits
 
@@ -83,7 +99,15 @@ class Design:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Design":
-        """Design of ``to_dict``'s data, also as bitloom 0.1 wrote it. Errors as ``Npu.from_dict``'s, and KeyError."""
+        """Design of the data that ``to_dict`` made, also of what bitloom 0.1 wrote.
+
+        Raises
+        ------
+        KeyError
+            An entry is missing.
+        ValueError
+            As ``Npu.from_dict``, or NPUs don't go together.
+        """
         return cls(
             name=data["name"],
             stream_bits=data["stream_bits"],

@@ -4,7 +4,7 @@ Everything is numpy uint32, in the order in which the DMA sends it; word 0 of a 
 word.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,15 +19,52 @@ Array = NDArray[Any]
 
 
 def frame_header(manifest: Manifest, frame_words: int, last: bool = False) -> Words:
-    """(4,) uint32 header of a FRAME of ``frame_words`` input words of KFP bits."""
+    """Make the header of a FRAME packet.
+
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    frame_words
+        Input words of the frame, of KFP features each.
+    last
+        Whether the frame is the last one of its transfer.
+
+    Returns
+    -------
+    ndarray
+        (4,) uint32.
+    """
     return PacketHeader(manifest.packet_kinds["FRAME"], 0, 0, 0, frame_words, last).words(manifest.packet_magic)
 
 
 def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows: Array) -> Words:
-    """LOAD packet that writes ``rows`` from row ``first_row`` on.
+    """Make a LOAD packet, which writes rows of a memory.
 
-    rows : (n, ceil(width / 32)) unsigned integers, word 0 the least significant; bits above ``width`` must be 0.
-    KeyError if the NPU or the memory doesn't exist, ValueError if the rows don't fit it.
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    npu
+        Number of the NPU.
+    memory
+        Name of its memory.
+    first_row
+        Row that is written first.
+    rows
+        (n, ceil(width / 32)) unsigned integers, word 0 the least significant; bits above ``width`` must be 0.
+
+    Returns
+    -------
+    ndarray
+        (words of the packet,) uint32.
+
+    Raises
+    ------
+    KeyError
+        There is no such NPU or memory.
+    ValueError
+        The rows don't fit the memory.
     """
     target = manifest.memory(npu, memory)
     head = PacketHeader(manifest.packet_kinds["LOAD"], npu, target.id, first_row, len(rows))
@@ -35,15 +72,39 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
 
 
 def weights_packet(manifest: Manifest, npu: int, first_row: int, rows: Array, ahead: int) -> Words:
-    """WEIGHTS packet with all kernel rows of a layer, as ``load_packet``.
+    """Make a WEIGHTS packet, which writes all kernel rows of a layer while frames are computed.
 
-    ahead : streamed layers that may be unfinished when they are written, 0..255.
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    npu
+        Number of the NPU.
+    first_row
+        Row that is written first.
+    rows
+        As ``load_packet`` takes them.
+    ahead
+        How many streamed layers before this one may be unfinished when the rows are written, 0..255.
+
+    Returns
+    -------
+    ndarray
+        (words of the packet,) uint32.
+
+    Raises
+    ------
+    KeyError
+        There is no such NPU.
+    ValueError
+        The rows don't fit its memory ``kernels``.
     """
     head = PacketHeader(manifest.packet_kinds["WEIGHTS"], npu, ahead, first_row, len(rows), last=True)
     return _packet(manifest, head, manifest.memory(npu, "kernels"), rows, f"npu {npu} weights")
 
 
 def _packet(manifest: Manifest, head: PacketHeader, target: Memory, rows: Array, what: str) -> Words:
+    """Put a header before rows, each padded to whole stream words; ``what`` names the memory in messages."""
     rows, first_row = np.asarray(rows), head.address
     if rows.ndim != 2 or rows.shape[1] != target.words or not np.issubdtype(rows.dtype, np.unsignedinteger):
         raise ValueError(f"{what}: rows must be unsigned of shape (n, {target.words}), got {rows.dtype} {rows.shape}")
@@ -59,53 +120,31 @@ def _packet(manifest: Manifest, head: PacketHeader, target: Memory, rows: Array,
     return np.concatenate([head.words(manifest.packet_magic), payload.ravel()])
 
 
-def pack_rows(width: int, values: Array | Sequence[int]) -> Words:
-    """Rows of ``width`` bits as (n, ceil(width / 32)) uint32.
-
-    values : (n, width) array of 0 and 1, column 0 the least significant bit; or n integers of any size, each in
-        -2^(width - 1) .. 2^width - 1 (negative ones become two's complement).
-    """
-    words = -(-width // 32)
-    if isinstance(values, np.ndarray) and values.ndim == 2:
-        if values.shape[1] != width or ((values != 0) & (values != 1)).any():
-            raise ValueError(f"rows: bits must be 0 or 1 of shape (n, {width}), got shape {values.shape}")
-        padded = np.zeros((len(values), 32 * words), np.uint8)
-        padded[:, :width] = values
-        return np.packbits(padded, axis=1, bitorder="little").view("<u4").astype(np.uint32)
-    data = bytearray()
-    for value in values:
-        number = int(value)
-        if not -(1 << (width - 1)) <= number < 1 << width:
-            raise ValueError(f"rows: a value must fit {width} bits, got {number}")
-        data += (number & ((1 << width) - 1)).to_bytes(4 * words, "little")
-    return np.frombuffer(bytes(data), "<u4").reshape(-1, words).astype(np.uint32)
-
-
-def pack_fields(memory: Memory, values: Mapping[str, Array | Sequence[int]]) -> Words:
-    """Rows of ``memory`` from one sequence of n integers per field; fields that are not named are 0.
-
-    Each integer must be in -2^(w - 1) .. 2^w - 1 for its field's width w. (n, memory.words) uint32.
-    """
-    counts = {name: len(column) for name, column in values.items()}
-    if len(set(counts.values())) != 1:
-        raise ValueError(f"memory {memory.name}: all fields must have the same number of rows, got {counts}")
-    rows = [0] * next(iter(counts.values()))
-    for name, column in values.items():
-        target = memory.field(name)
-        for i, value in enumerate(column):
-            number = int(value)
-            if not -(1 << (target.width - 1)) <= number < 1 << target.width:
-                raise ValueError(f"memory {memory.name}: {name} must fit {target.width} bits, got {number} in row {i}")
-            rows[i] |= target.at(number)
-    return pack_rows(memory.width, rows)
-
-
 def packets(
     manifest: Manifest, words: Array, name: str = "program", kind: str = "LOAD"
 ) -> Iterator[tuple[PacketHeader, Memory, Words]]:
-    """Take a run of LOAD or WEIGHTS packets apart: (header, memory, (rows, words per row) uint32) each.
+    """Take a run of LOAD or WEIGHTS packets apart.
 
-    ValueError that begins with ``name`` and the packet's number if the device would refuse one.
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    words
+        (n,) uint32, packet after packet.
+    name
+        What messages begin with.
+    kind
+        Kind that all packets must have.
+
+    Yields
+    ------
+    tuple of PacketHeader, Memory and ndarray
+        A packet's header, the memory that it writes, and its rows, (rows, words of a row) uint32.
+
+    Raises
+    ------
+    ValueError
+        The device would refuse a packet. One line: name, number of the packet, rule and value.
     """
     position, number = 0, 0
     while position < len(words):
@@ -136,10 +175,28 @@ def packets(
 
 
 def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program") -> Iterator[Words]:
-    """Cut a run of LOAD packets into transfers of at most ``limit`` words, each ending where a packet ends.
+    """Cut a run of LOAD packets into transfers, each of which ends where a packet ends.
 
-    A packet that is longer than ``limit`` becomes several packets for consecutive rows. ValueError if a single row
-    doesn't fit, or as ``packets``.
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    words
+        (n,) uint32, packet after packet.
+    limit
+        Words of a transfer at most. A longer packet becomes several packets, for consecutive rows.
+    name
+        What messages begin with.
+
+    Yields
+    ------
+    ndarray
+        (words of the transfer,) uint32.
+
+    Raises
+    ------
+    ValueError
+        A single row doesn't fit a transfer, or as ``packets``.
     """
     waiting: list[Words] = []
     room = limit
@@ -154,9 +211,31 @@ def transfers(manifest: Manifest, words: Array, limit: int, name: str = "program
 
 
 def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", kind: str = "LOAD") -> Iterator[Words]:
-    """The packets of a run, one by one; one longer than ``limit`` words becomes several for consecutive rows.
+    """Take a run of packets apart into packets of at most ``limit`` words; a longer one becomes several, for
+    consecutive rows.
 
-    Of the pieces of WEIGHTS only the last one has ``last``. ValueError as ``transfers``.
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    words
+        (n,) uint32, packet after packet.
+    limit
+        Words of a piece at most.
+    name
+        What messages begin with.
+    kind
+        Kind that all packets must have. Of a WEIGHTS packet's pieces only the last one has ``last``.
+
+    Yields
+    ------
+    ndarray
+        (words of the piece,) uint32.
+
+    Raises
+    ------
+    ValueError
+        A single row doesn't fit a piece, or as ``packets``.
     """
     for header, memory, rows in packets(manifest, words, name, kind):
         most = (limit - HEADER_WORDS) // rows.shape[1]
@@ -173,7 +252,20 @@ def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", 
 
 
 def describe_header(manifest: Manifest, word0: int, address: int, length: int) -> str:
-    """One line about a header's words 0 to 2, for messages. Never raises."""
+    """Describe a header in one line, for messages. Never raises.
+
+    Parameters
+    ----------
+    manifest
+        Of the design.
+    word0, address, length
+        Words 0 to 2 of the header.
+
+    Returns
+    -------
+    str
+        Kind, NPU, memory and rows, as far as they are legal.
+    """
     header = PacketHeader.of(word0, address, length)
     raw = f"(header 0x{word0:08X})"
     if word0 >> 24 != manifest.packet_magic:
@@ -191,4 +283,5 @@ def describe_header(manifest: Manifest, word0: int, address: int, length: int) -
 
 
 def _hex(words: list[int]) -> str:
+    """Words in hexadecimal digits, as a list."""
     return "[" + ", ".join(f"0x{w:08X}" for w in words) + "]"

@@ -4,9 +4,7 @@ Format: docs/reference/device.md, "Program". The file is a plain zip of .npy arr
 without a date, so equal programs are equal bytes.
 """
 
-import io
 import json
-import os
 import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.encoding import BIPOLAR, Encoding, signed
+from bitloom.golden.encoding import Encoding, signed
 from bitloom.golden.layer import Map
-from bitloom.golden.packing import from_bits, to_bits
+from bitloom.golden.packing import from_bits
+
+from .array_file import first_line, read_arrays, write_arrays
+from .image_bits import stored_bits
 
 Array = NDArray[Any]
 
@@ -36,20 +37,47 @@ CHUNK_BITS = 1 << 19
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Program:
-    """A compiled network. Checked when it is made; ValueError ``name: rule, got value``.
+    """A compiled network. Checked when it is made.
 
-    name : the network's.  design_digest : of the design it runs on.  model_digest : of network and arrays. Hex.
-    input : map of one image.  output_shape : (height, width, channels).
-    output_kind : "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low first.
-    classes : names of the output channels, or ().
-    ideal_cycles : beats a frame needs at least, of the busiest NPU.  layers : (name, ideal cycles) each.
-    mapping : NPU of each layer; none: all are NPU 0's.
-    parameters : (n,) uint32, LOAD packets.
-    weights : (m,) uint32, WEIGHTS packets that go with every frame: ``weights_before`` words of them before it, the
-        others after it. None where all weights stay on the device.
-    frame_source : (32 m,) int32, where each payload bit of a frame comes from: an image bit, ZERO or ONE.
-    frame_words : input words of KFP bits a frame.  result_words : 32-bit words of a frame's result, padding included.
-    result_index : (outputs, k) int32, result word (raw, k = 1) or result bits (bits) of each output value.
+    Attributes
+    ----------
+    name
+        The network's name.
+    design_digest, model_digest
+        Of the design that it runs on, and of the network and its arrays: 64 hex digits each.
+    input
+        Map of one image.
+    output_shape
+        (height, width, channels) of the output.
+    output_kind
+        "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first.
+    classes
+        Names of the output's channels, or ().
+    ideal_cycles
+        Beats of the busiest NPU in a frame: no frame takes fewer cycles.
+    layers
+        (name, ideal cycles) of each layer.
+    mapping
+        NPU of each layer; () becomes NPU 0 for all.
+    parameters
+        (n,) uint32, LOAD packets.
+    frame_source
+        (32 m,) int32, where each bit of a frame's payload comes from: number of an image bit, or ZERO or ONE.
+    frame_words
+        Input words of a frame, of KFP features each.
+    result_words
+        32-bit words of a frame's result, padding included.
+    result_index
+        (outputs, k) int32, where each output value lies: its result word (raw, k = 1), or its k result bits.
+    weights
+        (m,) uint32, WEIGHTS packets that go with every frame; none where all weights stay on the device.
+    weights_before
+        How many words of these go before the frame; the others go after it.
+
+    Raises
+    ------
+    ValueError
+        A rule is broken. One line: name, rule and value.
     """
 
     name: str
@@ -106,6 +134,7 @@ class Program:
         self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
 
     def _require(self, ok: bool, rule: str, value: Any) -> None:
+        """Raise ValueError with the rule and the value unless ``ok``."""
         if not ok:
             raise ValueError(f"{self.name}: {rule}, got {value}")
 
@@ -115,7 +144,7 @@ class Program:
         return len(self.frame_source) // 32
 
     def check_images(self, images: Array) -> None:
-        """Raise ValueError unless ``images`` is (N, H, W, C) integers of the input map's encoding."""
+        """Raise ValueError unless ``images`` are (n, H, W, C) integers of the input map's encoding."""
         shape = ", ".join(str(n) for n in self.input.shape)
         got = getattr(images, "shape", type(images).__name__)
         ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
@@ -129,10 +158,26 @@ class Program:
             encoding.check(f"{self.name}: images", images[i : i + self._chunk])
 
     def pack_images(self, images: Array, out: Array | None = None, check: bool = True) -> Array:
-        """Payloads of ``images``: (n, H, W, C) integers -> (n, payload_words) uint32.
+        """Make the payloads of frames. Scratch memory doesn't grow with their number.
 
-        out : written to instead of a new array, if given. Scratch memory doesn't grow with n.
-        ValueError as ``check_images``, which ``check=False`` leaves out.
+        Parameters
+        ----------
+        images
+            (n, H, W, C) integers.
+        out
+            Where to write the payloads; by default a new array.
+        check
+            Whether images are checked first.
+
+        Returns
+        -------
+        ndarray
+            (n, payload_words) uint32.
+
+        Raises
+        ------
+        ValueError
+            As ``check_images``.
         """
         if check:
             self.check_images(images)
@@ -164,7 +209,10 @@ class Program:
         return max(1, CHUNK_BITS // (len(self.frame_source) + self.input.size * self.input.encoding.bits))
 
     def unpack_results(self, words: Array) -> Array:
-        """Output values of n frames: (n * result_words,) or (n, result_words) uint32 -> (n, H, W, C) int64."""
+        """Read output values, (n, H, W, C) int64, from result words, (n * result_words,) or (n, result_words) uint32.
+
+        ValueError if they are not the words of whole frames.
+        """
         words = np.asarray(words, np.uint32)
         self._require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
         words = np.ascontiguousarray(words).reshape(-1, self.result_words)
@@ -181,9 +229,9 @@ class Program:
         return outputs
 
     def classify(self, outputs: Array) -> Array:
-        """Index of the largest output value of each frame, (n,): the class, if the output is 1 x 1 x classes.
+        """Find the index, (n,), of each frame's largest output value; of equal ones the first.
 
-        The first one wins where several are equal.
+        It is the class if the output is 1 x 1 x classes.
         """
         return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
 
@@ -203,26 +251,24 @@ class Program:
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
         if len(self.weights):
             arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
-        unfinished = Path(f"{path}.tmp{os.getpid()}")
-        try:
-            with zipfile.ZipFile(unfinished, "w") as file:
-                for key, array in arrays.items():
-                    data = io.BytesIO()
-                    np.save(data, array, allow_pickle=False)
-                    file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), data.getvalue())
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_arrays(path, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":
-        """Read a program. FileNotFoundError, or ValueError in one line that begins with the path."""
+        """Read a program.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        ValueError
+            The file holds no program. One line that begins with the path.
+        """
         try:
-            with zipfile.ZipFile(path) as file:
-                streamed = ("weights", "weights_before") if "weights.npy" in file.namelist() else ()
-                arrays = {key: _array(file, key) for key in ("header", *ARRAYS, *SCALARS, *streamed)}
+            arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"))
         except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as e:
-            raise ValueError(f"{path}: a program must be a whole .npz file of bitloom's, got: {_line(e)}") from None
+            got = first_line(e)
+            raise ValueError(f"{path}: a program must be a whole .npz file of bitloom's, got: {got}") from None
         try:
             header = json.loads(arrays["header"].tobytes())
             if header.get("format") != FORMAT or header.get("version") != VERSION:
@@ -242,36 +288,6 @@ class Program:
                 weights_before=int(arrays.get("weights_before", 0)),
             )  # fmt: skip
         except (KeyError, TypeError, AttributeError) as e:
-            raise ValueError(f"{path}: a field of the program's header is missing or wrong: {_line(e)}") from None
+            raise ValueError(f"{path}: a field of the program's header is missing or wrong: {first_line(e)}") from None
         except ValueError as e:
-            raise ValueError(f"{path}: {_line(e)}") from None
-
-
-def stored_bits(encoding: Encoding, values: Array) -> Array:
-    """(n, size) legal values -> (n, size * encoding.bits) uint8: golden.packing.to_bits, about 10 times as fast."""
-    n, size = values.shape
-    if encoding == BIPOLAR:
-        return np.asarray((values > 0).view(np.uint8))
-    if encoding.kind == "bipolar":
-        return to_bits(values, encoding).reshape(n, -1)
-    container = next(size for size in (1, 2, 4, 8) if 8 * size >= encoding.bits)
-    codes = values.astype(f"<i{container}" if encoding.low < 0 else f"<u{container}")
-    codes = np.ascontiguousarray(codes).view(np.uint8)
-    if encoding.bits == 8 * container:
-        return np.unpackbits(codes, axis=1, bitorder="little")
-    codes = codes.reshape(n, size, container)
-    return np.unpackbits(codes, axis=2, count=encoding.bits, bitorder="little").reshape(n, -1)
-
-
-def _array(file: zipfile.ZipFile, key: str) -> Array:
-    try:
-        data = file.read(f"{key}.npy")
-    except KeyError:
-        raise KeyError(f"no array {key}") from None
-    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
-    return array
-
-
-def _line(error: BaseException) -> str:
-    text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-    return str(text).splitlines()[0] if str(text) else type(error).__name__
+            raise ValueError(f"{path}: {first_line(e)}") from None

@@ -45,6 +45,37 @@ def test_docstrings_are_markdown(package):
     assert found == []
 
 
+RUN_ON = re.compile(r"[.`)] +[a-z_]+(?:, [a-z_]+)* : ")
+"""A parameter that is explained in the middle of a line: "A FIFO. depth : words.  width : bits."."""
+ENTRY = re.compile(r"^ *[a-z_]+(?:, [a-z_]+)* : ", re.M)
+SECTION = re.compile(r"^ *[A-Z][A-Za-z ]+\n *-{3,}$", re.M)
+
+
+def run_on(text: str) -> bool:
+    """Whether a docstring explains a parameter outside NumPy's sections."""
+    section = SECTION.search(text)
+    return bool(RUN_ON.search(text) or ENTRY.search(text[: section.start()] if section else text))
+
+
+def test_parameters_stand_in_sections(package):
+    assert [m.path for m in everything(package) if m.docstring and run_on(m.docstring.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A FIFO. depth : words.", True),
+        ("A FIFO.\n\ndepth : words.  width : bits.", True),
+        ("A FIFO.\n\ndepth, width : words and bits.", True),
+        ("A FIFO.\n\nAttributes\n----------\ndepth : int\n    Words.  width : bits.", True),
+        ("A FIFO.\n\nAttributes\n----------\ndepth : int\n    Words.", False),
+        ("A FIFO: words in order. None: without limit.", False),
+    ],
+)
+def test_what_runs_on_is_found(text, found):
+    assert run_on(text) == found
+
+
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_names_in_pages_exist(package, page):
     """Those whose docstrings a page shows, with their members, and those that it links to."""

@@ -19,9 +19,10 @@ from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packets import load_packet, pack_fields, pack_rows
+from bitloom.hls_gen.design.packets import load_packet
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.registers import STATE
+from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.cases import random_model
 
 KFP, KGP, DEPTH, WIDTH = 24, 3, 16, 72

@@ -1,16 +1,9 @@
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.design.packets import (
-    PacketHeader,
-    describe_header,
-    frame_header,
-    load_packet,
-    pack_fields,
-    pack_rows,
-    packets,
-    transfers,
-)
+from bitloom.hls_gen.design.headers import PacketHeader
+from bitloom.hls_gen.design.packets import describe_header, frame_header, load_packet, packets, transfers
+from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.driver.design import manifest
 from tests.errors import value_error
 

@@ -8,7 +8,8 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.packing import to_bits, unpack
 from bitloom.hls_gen.design import program as program_file
-from bitloom.hls_gen.design.program import Program, stored_bits
+from bitloom.hls_gen.design.image_bits import stored_bits
+from bitloom.hls_gen.design.program import Program
 from tests.cases import random_values
 from tests.driver.design import MODEL_DIGEST, manifest, model, program
 from tests.errors import value_error

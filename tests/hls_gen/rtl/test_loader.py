@@ -13,7 +13,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packets import frame_header, load_packet, pack_fields
+from bitloom.hls_gen.design.packets import frame_header, load_packet
+from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import STATES, loader

@@ -147,7 +147,7 @@ class CounterTaps:
     def _next_window(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows.
 
-        starts : registers with words that begin at the window's first one.
+        ``starts`` are registers with words that begin at the window's first one.
         """
         b, step, ring, x, y = self._b, progress.step, self._bits, self.x, self.y
         row, end = self._row, self.row_end

@@ -7,6 +7,7 @@ parameters.
 
 import ast
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -116,3 +117,10 @@ def test_a_class_name_is_used_once() -> None:
     assert len(places) > 150
     several = [f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1]
     assert not several, "a class name is used once, got\n" + "\n".join(several)
+
+
+def test_every_test_file_is_collected(pytestconfig: pytest.Config) -> None:
+    """No folder of tests has a name that pytest passes over."""
+    passed_over = pytestconfig.getini("norecursedirs")
+    folders = {part for path in (ROOT / "tests").rglob("test_*.py") for part in path.relative_to(ROOT).parts[:-1]}
+    assert [name for name in sorted(folders) if any(fnmatch(name, pattern) for pattern in passed_over)] == []

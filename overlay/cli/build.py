@@ -160,7 +160,7 @@ def _words(context: click.Context) -> list[str]:
 
 def _refuse(options: Mapping[str, Any]) -> None:
     """ValueError if an option is given that the file of --foldings has the answer to."""
-    given = [name.replace("_", "-") for name, value in options.items() if value]
+    given = [name.replace("_", "-") for name, value in options.items() if value is not None and value is not False]
     if given:
         raise ValueError(f"--foldings: the file says everything about the design, got --{given[0]} too")
 

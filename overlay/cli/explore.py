@@ -1,6 +1,7 @@
 """The command explore: foldings for a network within a budget."""
 
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,9 @@ def explore_command(
 
 def _budget(board_name: str | None, rate: float | None, clock_mhz: float, **limits: float | None) -> Budget:
     """The limits that the options say; a rate becomes cycles a frame."""
+    for name, value in (("rate", rate), ("clock-mhz", clock_mhz)):
+        if value is not None and not 0 < value < inf:
+            raise ValueError(f"explore: {name} must be a number > 0, got {value}")
     if rate is not None:
         if limits["cycles"] is not None:
             raise ValueError("explore: give --cycles or --rate, not both")

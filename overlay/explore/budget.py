@@ -45,7 +45,7 @@ class Budget:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if value is not None and value <= 0:
+            if value is not None and not value > 0:  # also refuses nan
                 raise ValueError(f"budget: {f.name} must be > 0, got {value}")
 
     @classmethod

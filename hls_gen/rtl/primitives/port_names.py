@@ -11,7 +11,7 @@ STREAM = {
     "valid": "a word of stream {} is there",
     "ready": "the word of stream {} is taken at this clock edge, if it is there",
     "data": "the word of stream {}",
-    "last": "this word of stream {} is the last one of its packet, map or tuple",
+    "last": "this word of stream {} is the last one of its packet, transfer, map or tuple",
     "side": "bits that go with the word of stream {}",
 }
 """Parts of a ready/valid stream, by the end of the port's name; ``{}`` is the stream's name."""
@@ -64,11 +64,10 @@ SHARED = {
     "load_row": "load bus: number of the row",
     "load_data": "load bus: contents of the bank",
     "flag_ready_out": "the word of stream flag is taken at this clock edge, if it is there",
-    "last_layer": "number of the network's last layer",
-    "last_pool_layer": "number of the network's last layer with a pool",
+    "last_layer": "number of this NPU's last layer",
+    "last_pool_layer": "number of the last row of pool_layers: layers that pass the pool unit, pooled or not",
     "last_row": "number of the last row of thresholds, one row a word of a tuple",
     "last_chunk": "number of the last row of memory chunks in use",
-    "last_map_layer": "number of the last layer whose maps the map store takes",
     "state": "where the NPU stands, for register STATE",
     # sequencer
     "beat": "there is a beat: a word that is used in this cycle",

@@ -4,7 +4,7 @@
                --> LayerRow    (kept in registers while the layer is at hand)
 
 Where the fields come from: hls_gen/compiler/tables.py, hls_gen/compiler/raster_rows.py. Their widths:
-``Npu.sequencer_fields``. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row
+``hls_gen.design.fields``. "address bits" below is the width of an address of the tuple memory, "row bits" that of a row
 of the kernel memory. A field that only some NPUs have is None in the others.
 """
 

@@ -215,7 +215,7 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
-    order = REFERENCE_DESIGNS["cnv-w1a1-ring3"].order
+    order = REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order
     programs = [compile_model(until(model, name), manifest, order) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
@@ -228,7 +228,7 @@ def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     images = random_images(model.network, 2, 5)
-    (found,) = on_device(build, [compile_model(model, manifest, REFERENCE_DESIGNS["cnv-w1a1-ring3"].order)], images)
+    (found,) = on_device(build, [compile_model(model, manifest, REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)], images)
     np.testing.assert_array_equal(found, packed.forward(model, images))
 
 

@@ -41,6 +41,7 @@ def test_command(tmp_path: Path) -> None:
         (json.dumps(Candidate("lfc-w1a1", (), ()).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
+        ("{}", ("--kfp", "0"), "--foldings: the file says everything about the design, got --kfp too"),
         ("{}", ("--stream-weights",),
          "--foldings: the file says everything about the design, got --stream-weights too"),
         ("{}", ("--map-order", "raster"),
@@ -85,3 +86,17 @@ def test_plot(tmp_path: Path, ending: str) -> None:
     picture = tmp_path / f"front.{ending}"
     assert call("digits-cnn", "--points", "2", "--plot", str(picture)).exit_code == 0
     assert picture.stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--rate", "0", "explore: rate must be a number > 0, got 0.0"),
+        ("--rate", "nan", "explore: rate must be a number > 0, got nan"),
+        ("--clock-mhz", "inf", "explore: clock-mhz must be a number > 0, got inf"),
+        ("--lut", "nan", "budget: lut must be > 0, got nan"),
+        ("--cycles", "-1", "budget: cycles must be > 0, got -1.0"),
+    ],
+)
+def test_limits_that_are_none_are_refused(option: str, value: str, message: str) -> None:
+    assert str(call("digits-cnn", option, value).exception) == f"bitloom: {message}"

@@ -7,7 +7,9 @@ store of the closing edge, are too small for the network (spec D8).
 
 from collections.abc import Mapping
 
-RING = 1
+from bitloom.hls_gen.design.folding import INLETS
+
+RING = INLETS.index("ring")
 """Field INLET while words of the NPU before are taken."""
 
 

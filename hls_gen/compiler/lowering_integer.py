@@ -21,6 +21,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .parts import Engine, Part
 from .passes import IntegerPass
@@ -29,7 +30,7 @@ TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_po
 """Kinds of layers that may follow a weighted one in its pass."""
 BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
 """The same where the binary engine computes the next pass."""
-MAX_AVERAGE = 127
+MAX_AVERAGE = (1 << COUNT_BITS) - 1
 """Taps of an average's window."""
 
 

@@ -12,6 +12,8 @@ from .widths import COUNT_BITS, bits_for
 ENGINES = ("binary", "integer")
 ACCUMULATIONS = ("popcount", "or", "both")
 KERNEL_RAMS = ("auto", "block", "distributed")
+MOST_ACCUMULATORS = 256
+"""Accumulators of a PE at most: a small memory beside it."""
 INLETS = ("host", "ring", "loop")
 OUTLETS = ("ring", "loop", "host")
 """Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order."""
@@ -132,8 +134,8 @@ class Folding:
             check_least(self, name, 0)
         check_power(self, "buffer_words")
         require(self.ol <= self.kgp, f"ol must be <= kgp = {self.kgp}", self.ol)
-        ok = self.accumulators <= 256 and not self.accumulators & (self.accumulators - 1)
-        require(ok, "accumulators must be a power of two <= 256", self.accumulators)
+        ok = self.accumulators <= MOST_ACCUMULATORS and not self.accumulators & (self.accumulators - 1)
+        require(ok, f"accumulators must be a power of two <= {MOST_ACCUMULATORS}", self.accumulators)
         ok = self.planes == 0 or (2 <= self.planes <= 8 and self.kfp > self.planes)
         require(ok, f"planes must be 0 or 2..8 and below kfp = {self.kfp}", self.planes)
         ok = not self.binariser_bits or (self.engine == "binary" and 2 <= self.binariser_bits <= 9)

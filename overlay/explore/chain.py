@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
@@ -95,7 +96,7 @@ class Chain:
     layers: Sequence[LayerDemand]
     stream_bits: int = 64
     feature_bits: int = 1
-    most_npus: int = 32
+    most_npus: int = MOST_NPUS
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
@@ -18,8 +19,6 @@ STEPS = 4
 """Changes at most, one after the other."""
 LEAST_GAIN = 0.01
 """Share of the latency that a step must gain."""
-MOST_ACCUMULATORS = 256
-"""Accumulators of a PE at most, which an input-stationary layer needs."""
 
 
 def refine(

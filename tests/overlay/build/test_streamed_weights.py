@@ -2,9 +2,11 @@
 
 import asyncio
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,9 +24,12 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
+from bitloom.hls_gen.compiler import emit
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.compiler.streamed_weights import Placement, WeightLayer, WeightStream
+from bitloom.hls_gen.compiler.weight_placement import place
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import HEADER_WORDS, PacketHeader
 from bitloom.hls_gen.design.manifest import Manifest
@@ -300,7 +305,7 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
         rows = [len(part) for part in plan(model, manifest.npus, order, dataflow).npus[0].kernels]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
-        program = compile_model(model, shallow(manifest, depth), order, dataflow)
+        program = compiled(model, manifest, depth, order, dataflow)
         assert (len(program.weights) == 0) == (depth >= sum(rows))
         board = activate()
         board.stall(source=data.draw(st.sampled_from([0.0, 0.4])), sink=data.draw(st.sampled_from([0.0, 0.4])),
@@ -319,10 +324,15 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
     check()
 
 
-def shallow(manifest: Manifest, depth: int) -> Manifest:
-    """The manifest of a memory with fewer kernel rows: all that the compiler looks at."""
-    npus = (replace(manifest.npus[0], kernel_rows=depth),)
-    return replace(manifest, design=replace(manifest.design, npus=npus))
+def compiled(model: Model, manifest: Manifest, depth: int, order: str, dataflow: str) -> Program:
+    """The program that uses ``depth`` rows of the kernel memory, which has more."""
+
+    def placed(network: str, layers: Sequence[WeightLayer], rows: int, stream: WeightStream) -> Placement:
+        assert depth <= rows
+        return place(network, layers, depth, stream)
+
+    with patch.object(emit, "place", placed):
+        return compile_model(model, manifest, order, dataflow)
 
 
 def test_random_networks(tmp_path: Path) -> None:

@@ -1,0 +1,139 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.table import ONE_BIT, TABLES, THREE_BITS, TWO_BITS, CodeTable
+from bitloom.golden.discrete.word import WordFormat
+from tests.errors import value_error
+
+UNEVEN = CodeTable((0.25, -2, 1, -0.125, 0.5, 2, -1, 0.125))
+"""Codes in no order, and values that are not symmetric."""
+EVERY = [*TABLES.values(), UNEVEN]
+
+
+def points(table: CodeTable, zone: int) -> np.ndarray:
+    """Values, midpoints and what lies between and outside, multiples of 2^-8."""
+    values = np.sort(table.real)
+    return np.concatenate([values, (values[1:] + values[:-1]) / 2, np.arange(-3 * 256, 3 * 256 + 1, 7) / 256])
+
+
+def chances(table: CodeTable, y: float, pair: str) -> dict[float, Fraction]:
+    """Probability of each value, by the text of C6 in fractions."""
+    exact, values = Fraction(y), [Fraction(v) for v in table.values]
+    if pair == "bracket":
+        above, below = [v for v in values if v >= exact], [v for v in values if v <= exact]
+        a, b = min(above, default=max(values)), max(below, default=min(values))
+    else:
+        a, b = sorted(values, key=lambda v: (abs(v - exact), -v))[:2]
+    if a == b:
+        return {float(a): Fraction(1)}
+    distance_a, distance_b = abs(a - exact), abs(b - exact)
+    chance = distance_b / (distance_a + distance_b)
+    return {float(a): chance, float(b): 1 - chance}
+
+
+@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
+def test_nearest_is_the_closest_value_and_the_larger_of_two(table):
+    x = points(table, 2)
+    codes = Converter(table=table, zone=2).codes(x)
+    for value, code in zip(x.tolist(), codes.tolist()):
+        y = max(-2.0, min(2.0, value))
+        closest = min(table.values, key=lambda v: (abs(Fraction(v) - Fraction(y)), -v))
+        assert table.values[code] == closest
+
+
+@pytest.mark.parametrize("pair", ["bracket", "nearest"])
+@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
+def test_stochastic_compares_z_with_the_chance_of_the_first(table, pair):
+    """Value by value with the same draws, in exact fractions."""
+    x = points(table, 2)
+    converter = Converter(table=table, zone=2, rounding="stochastic", pair=pair)
+    codes = converter.codes(x.reshape(1, -1), Lfsr.seeded(3))
+    draws = Lfsr.seeded(3).draw(x.size)
+    assert codes.shape == (1, x.size)
+    for value, draw, code in zip(x.tolist(), draws.tolist(), codes[0].tolist()):
+        (first, chance), *second = chances(table, max(-2.0, min(2.0, value)), pair).items()
+        z = Fraction(2 * draw + 1, 2**17)
+        assert table.values[code] == (first if not second or z < chance else second[0][0])
+
+
+@pytest.mark.parametrize("pair", ["bracket", "nearest"])
+@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
+@pytest.mark.parametrize("y", [-0.9, -0.3, -0.01, 0.3, 0.8125])
+def test_frequencies_are_the_chances(table, pair, y):
+    """2^16 conversions of one number; chi-square below its bound at 1 in 10,000, fixed seed."""
+    count = 1 << 16
+    codes = Converter(table=table, zone=2, rounding="stochastic", pair=pair).codes(np.full(count, y), Lfsr.seeded(11))
+    seen = dict(zip(*(part.tolist() for part in np.unique(table.real[codes], return_counts=True))))
+    expected = {value: float(chance) * count for value, chance in chances(table, y, pair).items() if chance}
+    assert seen.keys() == expected.keys()
+    assert sum((seen[value] - want) ** 2 / want for value, want in expected.items()) < 15.1  # 1 degree of freedom
+
+
+@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
+def test_the_bracketing_pair_keeps_the_mean(table):
+    """Between the ends of the table, within 4 standard deviations."""
+    y = np.linspace(max(-1, table.real.min()), min(1, table.real.max()), 41)
+    converter = Converter(table=table, zone=2, rounding="stochastic")
+    values = table.real[converter.codes(np.broadcast_to(y, (20_000, 41)), Lfsr.seeded(7))]
+    deviation = np.maximum(values.std(axis=0), 1e-9) / np.sqrt(len(values))
+    assert (np.abs(values.mean(axis=0) - y) < 4 * deviation + 1e-9).all()
+
+
+def test_the_nearest_pair_is_biased_as_the_source_has_it():
+    """The worked example of C6: 0.3 with {+-1, +-1/8} has the expectation 0.052."""
+    expectation = sum(value * chance for value, chance in chances(TWO_BITS, 0.3, "nearest").items())
+    assert round(float(expectation), 3) == 0.052
+    converter = Converter(table=TWO_BITS, rounding="stochastic", pair="nearest")
+    values = TWO_BITS.real[converter.codes(np.full(100_000, 0.3), Lfsr.seeded(0))]
+    assert abs(values.mean() - 0.052) < 0.002
+
+
+def test_every_number_takes_a_draw():
+    """Also one outside of the table: the draws of the others don't depend on it. Nearest rounding takes none."""
+    converter = Converter(table=ONE_BIT, rounding="stochastic")
+    a, b = Lfsr.seeded(1), Lfsr.seeded(1)
+    x = np.linspace(-0.9, 0.9, 50)
+    edge = np.where(np.arange(50) % 3 == 0, 1.5, x)
+    same = np.arange(50) % 3 != 0
+    assert converter.codes(x, a)[same].tolist() == converter.codes(edge, b)[same].tolist()
+    assert a.state == b.state
+    Converter(table=ONE_BIT).codes(x, a)
+    assert a.state == b.state
+
+
+@pytest.mark.parametrize("form", [WordFormat(8, 4), WordFormat(16, 12), WordFormat(32, 30), WordFormat()], ids=str)
+def test_words_are_converted_as_hardware_does_it_in_integers(form):
+    """Bracketing pair without a product of draw and distance: the upper value if (y - low) 2^17 > (2 draw + 1) gap."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(-form.one - 2, form.one + 3, 500)
+    codes = Converter(table=THREE_BITS, rounding="stochastic").word_codes(form, words, Lfsr.seeded(2))
+    values = sorted((int(v * form.one), code) for code, v in enumerate(THREE_BITS.values))
+    for word, draw, code in zip(words.tolist(), Lfsr.seeded(2).draw(500).tolist(), codes.tolist()):
+        y = max(-form.one, min(form.one, word))
+        low = max((pair for pair in values if pair[0] <= y), default=values[0])
+        high = min((pair for pair in values if pair[0] >= y), default=values[-1])
+        upper = (y - low[0]) << 17 > (2 * draw + 1) * (high[0] - low[0])
+        assert code == (high if upper else low)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounding": "up"}, "converter: rounding must be one of nearest, stochastic, got 'up'"),
+        ({"pair": "any"}, "converter: pair must be one of bracket, nearest, got 'any'"),
+        ({"zone": 3}, "converter: zone must be one of 1, 2, got 3"),
+        ({"table": UNEVEN}, "converter: zone must cover the table, whose largest magnitude is 2, got 1"),
+    ],
+)
+def test_wrong_converters(options, message):
+    with value_error(message):
+        Converter(**{"table": TWO_BITS, **options})
+
+
+def test_stochastic_rounding_needs_a_generator():
+    with value_error("converter: stochastic rounding needs a generator, got none"):
+        Converter(table=TWO_BITS, rounding="stochastic").codes(np.zeros(3))

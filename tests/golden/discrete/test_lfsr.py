@@ -1,0 +1,95 @@
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.lfsr import DRAW_BITS, LAGS, STATE_BITS, TAPS, Lfsr, open_interval
+from tests.errors import value_error
+
+PERIOD = 2**32 - 1
+PRIMES = (3, 5, 17, 257, 65537)
+
+
+def times(a: int, b: int, modulus: int) -> int:
+    """Product of polynomials over two elements, bit k the coefficient of x^k."""
+    total = 0
+    for k in range(b.bit_length()):
+        total ^= (a << k) * (b >> k & 1)
+    for k in range(total.bit_length() - 1, STATE_BITS - 1, -1):
+        total ^= (modulus << (k - STATE_BITS)) * (total >> k & 1)
+    return total
+
+
+def power(exponent: int, modulus: int) -> int:
+    """x^exponent modulo a polynomial of degree 32."""
+    result = 1
+    for bit in bin(exponent)[2:]:
+        result = times(result, result, modulus)
+        result = times(result, 2, modulus) if bit == "1" else result
+    return result
+
+
+def test_the_polynomial_is_primitive():
+    """So the period is 2^32 - 1, of which the primes are all the factors."""
+    assert reduce(int.__mul__, PRIMES) == PERIOD
+    modulus = reduce(int.__or__, (1 << lag for lag in LAGS), 1)
+    assert modulus == (1 << 32) + (1 << 30) + (1 << 26) + (1 << 25) + 1
+    assert power(PERIOD, modulus) == 1
+    assert all(power(PERIOD // prime, modulus) != 1 for prime in PRIMES)
+
+
+@pytest.mark.parametrize("state", [1, 0x80000000, 0xDEADBEEF, PERIOD])
+def test_draws_are_the_lower_half_after_16_steps(state):
+    register, numbers = state, []
+    for _ in range(300):
+        for _ in range(DRAW_BITS):
+            bit = sum(register >> tap & 1 for tap in TAPS) % 2
+            register = (register << 1 | bit) & 0xFFFFFFFF
+        numbers.append(register & 0xFFFF)
+    for counts in ((300,), (1, 299), (0, 33, 31, 236), (150, 150)):  # in parts of any size
+        generator = Lfsr(state)
+        assert np.concatenate([generator.draw(count) for count in counts]).tolist() == numbers
+        assert generator.state == register
+
+
+def test_all_16_bits_come_from_the_state_before():
+    """As hardware computes them: new bit 15 - t is the exclusive or of bits 31 - t, 29 - t, 25 - t and 24 - t."""
+    generator = Lfsr.seeded(5)
+    for _ in range(50):
+        old = generator.state
+        new = sum((sum(old >> (tap - t) & 1 for tap in TAPS) % 2) << (15 - t) for t in range(DRAW_BITS))
+        assert generator.draw(1).tolist() == [new]
+        assert generator.state == (old & 0xFFFF) << 16 | new
+
+
+def test_numbers_are_spread_evenly():
+    """Single numbers, and pairs and triples of neighbours, fill their cells evenly.
+
+    Bounds of chi-square at 1 in 10,000 (normal approximation), one fixed seed.
+    """
+    numbers = Lfsr.seeded(0).draw(1 << 18)
+    for width, cells in ((1, 256), (2, 16), (3, 8)):
+        high = numbers[: len(numbers) // width * width].reshape(-1, width) * cells >> DRAW_BITS
+        index = reduce(lambda total, column: total * cells + column, high.T)
+        counts = np.bincount(index, minlength=cells**width)
+        expected = len(index) / cells**width
+        freedom = cells**width - 1
+        chi_square = ((counts - expected) ** 2 / expected).sum()
+        assert abs(chi_square - freedom) < 3.9 * np.sqrt(2 * freedom)
+
+
+def test_z_lies_inside_the_open_interval():
+    z = open_interval(np.array([0, 32767, 32768, 65535]))
+    assert z.tolist() == [2**-17, 0.5 - 2**-17, 0.5 + 2**-17, 1 - 2**-17]
+
+
+def test_seeds_give_different_states():
+    states = {Lfsr.seeded(seed).state for seed in range(1000)}
+    assert len(states) == 1000
+    assert Lfsr.seeded(2**32 - 2).state > 0
+
+
+@pytest.mark.parametrize("state", [0, -1, 2**32])
+def test_wrong_states(state):
+    with value_error(f"lfsr: state must be 1..4294967295, got {state}"):
+        Lfsr(state)

@@ -21,7 +21,7 @@ from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
 from bitloom.hls_gen.design.packets import describe_header
-from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, IDENT
+from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, IDENT, VERSION, VERSION_REGISTER
 
 from .dma import StreamDma
 from .errors import DesignMismatch, DigestMismatch, PacketError, Timeout, TransferError
@@ -85,8 +85,8 @@ class Link:
         ident = self.registers.read("IDENT")
         if ident != IDENT:
             raise DesignMismatch(f"{self.name}: IDENT must be 0x{IDENT:08X}, got 0x{ident:08X}")
-        version, wanted = self.registers.read("VERSION"), self.manifest.vlnv.split(":")[3]
-        found = [str(version >> shift & mask) for shift, mask in ((16, 0xFFFF), (8, 0xFF), (0, 0xFF))]
+        wanted, version = self.manifest.vlnv.split(":")[3], self.registers.read("VERSION")
+        found = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
         if found[: wanted.count(".") + 1] != wanted.split("."):
             raise DesignMismatch(f"{self.name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
         digest = "".join(f"{self.registers.read(f'DIGEST_{i}'):08x}" for i in range(DIGEST_REGISTERS))

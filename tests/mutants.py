@@ -150,7 +150,7 @@ MUTANTS = [
     # design: headers, packets, registers, timing
     *of("hls_gen/design/headers.py", "hls_gen/design/test_packets.py",
         ("return ~(word0 ^ address ^ length) & MASK", "return (word0 ^ address ^ length) & MASK"),
-        ("int(self.last) << 4", "int(self.last) << 5")),
+        ('Field("LAST", 4, 1,', 'Field("LAST", 5, 1,')),
     *of("hls_gen/design/packets.py", "hls_gen/design/test_packets.py",
         ("header.address + header.length > found[0].depth", "header.address + header.length > found[0].depth + 1")),
     *of("hls_gen/design/rows.py", "hls_gen/design/test_packets.py",

@@ -1,7 +1,6 @@
 """Headers of packets, and the rules by which the hardware refuses one (docs/reference/device.md, "Packets").
 
-    word 0: magic << 24 | npu << 16 | memory << 8 | last << 4 | kind
-    word 1: address     word 2: length     word 3: ~(word 0 ^ word 1 ^ word 2), the check
+    word 0: kind, NPU, memory     word 1: address     word 2: length     word 3: ~(word 0 ^ word 1 ^ word 2), the check
 
 The loader decodes these bits (hls_gen/rtl/shell/loader), and compiler and driver write them (packets.py).
 """
@@ -12,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .design import Design
+from .fields import Field, named
+from .widths import MEMORY_BITS
 
 Words = NDArray[np.uint32]
 
@@ -22,6 +23,19 @@ HEADER_WORDS = 4
 HEADER_BITS = 32 * HEADER_WORDS
 """Bits of a header."""
 MASK = 0xFFFFFFFF
+FIELDS = (
+    (
+        Field("KIND", 0, 4, "LOAD, FRAME or WEIGHTS"),
+        Field("LAST", 4, 1, "FRAME: its results end the transfer; WEIGHTS: the layer's weights are whole"),
+        Field("MEMORY", 8, MEMORY_BITS, "LOAD: id of the memory; WEIGHTS: streamed layers that may be unfinished"),
+        Field("NPU", 16, 8, "number of the NPU"),
+        Field("MAGIC", 24, 8, "what every header begins with"),
+    ),
+    (Field("ADDRESS", 0, 32, "first row"),),
+    (Field("LENGTH", 0, 32, "rows, or input words of a frame"),),
+    (Field("CHECK", 0, 32, "what makes a header known as one"),),
+)
+"""Fields of each word of a header, low bits first."""
 LOAD, FRAME, WEIGHTS = 1, 2, 3
 """Kinds of packets: rows of a memory; the input words of a frame; rows of the kernel memory while frames are computed,
 which only designs with ``stream_weights`` take."""
@@ -48,6 +62,8 @@ class ErrorCode:
 
 BAD_HEADER, BAD_KIND, BAD_NPU, BAD_MEMORY, BAD_RANGE, BAD_FRAME, TRUNCATED, NOT_LOADED = range(1, 9)
 """Values of register ERROR_CODE."""
+ERROR_BITS = 4
+"""Width of an error code."""
 ERRORS = (
     ErrorCode(BAD_HEADER, "BAD_HEADER", f"word 0 begins with 0x{MAGIC:02X} and word 3 is the check"),
     ErrorCode(BAD_KIND, "BAD_KIND", "kind is 1 or 2"),
@@ -72,6 +88,11 @@ def errors(design: Design) -> tuple[ErrorCode, ...]:
         return ERRORS
     more = ErrorCode(BAD_KIND, "BAD_KIND", "kind is 1, 2 or 3")
     return tuple(more if error.code == BAD_KIND else error for error in ERRORS)
+
+
+def word_0(name: str) -> Field:
+    """The field of a header's word 0 of that name; KeyError with the names that there are."""
+    return named(FIELDS[0], name, "header: field of word 0")
 
 
 @dataclass(frozen=True)
@@ -104,13 +125,15 @@ class PacketHeader:
 
     def words(self, magic: int = MAGIC) -> Words:
         """(4,) uint32, the check included; ``magic`` is the one that the manifest of the design says."""
-        word0 = self.kind | int(self.last) << 4 | self.memory << 8 | self.npu << 16 | magic << 24
+        values = {"KIND": self.kind, "LAST": self.last, "MEMORY": self.memory, "NPU": self.npu, "MAGIC": magic}
+        word0 = sum(field.at(int(values[field.name])) for field in FIELDS[0])
         return np.array([word0, self.address, self.length, check(word0, self.address, self.length)], np.uint32)
 
     @classmethod
     def of(cls, word0: int, address: int, length: int) -> "PacketHeader":
         """Decode words 0 to 2; the magic byte and the check are not looked at."""
-        return cls(word0 & 15, word0 >> 16 & 255, word0 >> 8 & 255, address, length, bool(word0 >> 4 & 1))
+        kind, npu, memory, last = (word_0(name).of(word0) for name in ("KIND", "NPU", "MEMORY", "LAST"))
+        return cls(kind, npu, memory, address, length, bool(last))
 
 
 def check(word0: int, address: int, length: int) -> int:

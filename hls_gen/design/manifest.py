@@ -22,7 +22,7 @@ FORMAT = "bitloom-manifest"
 FORMAT_VERSION = 1
 TOP = "bitloom_top"
 """Name of the top module."""
-VLNV = f"bitloom:bitloom:npu:{VERSION[0]}.{VERSION[1]}"
+VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 """Vendor, library, name and version of the core, by which it is found in an overlay."""
 EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
 """Names of memories' fields in manifests of bitloom 0.1, and the present ones."""

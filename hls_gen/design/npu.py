@@ -34,11 +34,6 @@ class Npu(Capacities, Folding):
         return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
 
     @property
-    def state_bits(self) -> int:
-        """Width of register STATE."""
-        return 28 if self.stream_weights else 27
-
-    @property
     def pool_index_bits(self) -> int:
         """Width of the number of a word in its tuple, in the pool unit."""
         return bits_for(self.pool_words - 1)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .headers import HEADER_WORDS, PacketHeader, Words, check
+from .headers import HEADER_WORDS, PacketHeader, Words, check, word_0
 from .manifest import Manifest
 from .memories import Memory
 
@@ -149,7 +149,8 @@ def packets(
     position, number = 0, 0
     while position < len(words):
         where, head = f"{name}: packet {number}", [int(w) for w in words[position : position + HEADER_WORDS]]
-        if len(head) < HEADER_WORDS or head[0] >> 24 != manifest.packet_magic or head[3] != check(*head[:3]):
+        known = len(head) == HEADER_WORDS and word_0("MAGIC").of(head[0]) == manifest.packet_magic
+        if not known or head[3] != check(*head[:3]):
             raise ValueError(f"{where}: must begin with a header, got {_hex(head)}")
         header = PacketHeader.of(*head[:3])
         if header.kind != manifest.packet_kinds.get(kind):
@@ -268,7 +269,7 @@ def describe_header(manifest: Manifest, word0: int, address: int, length: int) -
     """
     header = PacketHeader.of(word0, address, length)
     raw = f"(header 0x{word0:08X})"
-    if word0 >> 24 != manifest.packet_magic:
+    if word_0("MAGIC").of(word0) != manifest.packet_magic:
         return f"no header {_hex([word0, address, length])}"
     if header.kind == manifest.packet_kinds["FRAME"]:
         return f"FRAME of {length} input words{', last' if header.last else ''} {raw}"

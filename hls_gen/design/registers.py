@@ -9,12 +9,14 @@ from typing import Any
 
 from .design import Design
 from .fields import Field, named
+from .loader import STATE_BITS
 from .npu import Npu
+from .widths import LAYER_BITS
 
 IDENT = 0x424C4D31
 """Content of register IDENT: "BLM1" in ASCII, by which the driver knows that a core is bitloom's."""
-VERSION = (0, 1, 0)
-"""Content of register VERSION: major, minor and patch number of the interface between driver and hardware."""
+VERSION = {"MAJOR": 0, "MINOR": 1, "PATCH": 0}
+"""Version of the interface between driver and hardware: fields of register VERSION."""
 ADDRESS_BITS = 12
 """Width of an AXI4-Lite address: 4 KB, the least that Vivado's address editor assigns to a core."""
 NPU_BASE, NPU_STRIDE = 0x100, 0x40
@@ -84,9 +86,15 @@ CONTROL = Register(
 )  # fmt: skip
 """The register by which the host starts, resets and clears."""
 
+VERSION_REGISTER = Register(
+    "VERSION", 0x004, "RO", "of the interface between driver and hardware",
+    (Field("PATCH", 0, 8), Field("MINOR", 8, 8), Field("MAJOR", 16, 16)),
+)  # fmt: skip
+"""The register that says which interface the hardware has; where it stands is the same in all of them."""
+
 COMMON = (
     Register("IDENT", 0x000, "RO", f'0x{IDENT:08X}, "BLM1"'),
-    Register("VERSION", 0x004, "RO", "major << 16, minor << 8, patch"),
+    VERSION_REGISTER,
     *(
         Register(f"DIGEST_{k}", 0x008 + 4 * k, "RO", f"bytes {4 * k}..{4 * k + 3} of the design's digest")
         for k in range(DIGEST_REGISTERS)
@@ -103,7 +111,7 @@ COMMON = (
             Field("IDLE", 0, 1, "no frame in flight"),
             Field("ERROR", 1, 1, "a packet was malformed"),
             Field("LOADED", 2, 1, "a network is loaded"),
-            Field("LOADER_STATE", 4, 3, "state of the loader"),
+            Field("LOADER_STATE", 4, STATE_BITS, "state of the loader"),
         ),
     ),
     Register("ERROR_CODE", 0x028, "RO", "which rule a packet broke; 0 = none"),
@@ -128,8 +136,8 @@ DESIGN_COUNTERS = ("CYCLES", "FRAMES", "WORDS_IN", "WORDS_OUT")
 """Those of COMMON that count."""
 
 STATE = (
-    Field("CONV_LAYER", 0, 8, "layer after the one being sequenced"),
-    Field("POOL_LAYER", 8, 8, "the same in the pool sequencer"),
+    Field("CONV_LAYER", 0, LAYER_BITS, "layer after the one being sequenced"),
+    Field("POOL_LAYER", 8, LAYER_BITS, "the same in the pool sequencer"),
     Field("RUN", 16, 1, "the NPU is out of reset"),
     Field("WAITS_INPUT", 17, 1),
     Field("WAITS_ROOM", 18, 1),
@@ -141,9 +149,19 @@ STATE = (
     Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
     Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
 )
-"""Fields of an NPU's register STATE."""
+"""Fields of an NPU's register STATE where no weights are streamed."""
 WAITS_WEIGHTS = Field("WAITS_WEIGHTS", 27, 1)
 """One more field of it, where weights are streamed."""
+
+
+def state_fields(npu: Npu) -> tuple[Field, ...]:
+    """Fields of an NPU's register STATE, low bits first, without gaps."""
+    return (*STATE, WAITS_WEIGHTS) if npu.stream_weights else STATE
+
+
+def state_bits(npu: Npu) -> int:
+    """Width of what an NPU's register STATE shows."""
+    return sum(field.width for field in state_fields(npu))
 
 
 def npu_registers(npu: Npu, n: int) -> list[Register]:
@@ -171,7 +189,7 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
         Register(f"NPU{n}_WAIT_TABLE", base + 0x1C, "RO", "cycles in which the sequencer had no tap ready"),
         Register(
             f"NPU{n}_STATE", base + 0x20, "RO", "where the sequencers stand",
-            (*STATE, *((WAITS_WEIGHTS,) if npu.stream_weights else ())),
+            state_fields(npu),
         ),
     ]  # fmt: skip
     if npu.stream_weights:

@@ -15,6 +15,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
 
 from .memory import mapped
@@ -84,7 +85,7 @@ def estimate_core(npu: Npu, stream_bits: int, made: Coefficients | None = None) 
     memories = len(npu.memories())
     shell = [
         AreaPart("loader", "", {"npus": 1, "memories": memories, "network": npu.memory("network").width}),
-        AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": npu.state_bits}),
+        AreaPart("registers", "", {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)}),
         AreaPart("top", "", {"npus": 1}),
     ]
     found = of_parts([*core_parts(npu, stream_bits), *shell], made)

@@ -11,6 +11,7 @@ from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
@@ -105,7 +106,7 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     network = sum(npu.memory("network").width for npu in design.npus)
     yield AreaPart("loader", "loader", {"one": 1, "npus": len(design.npus), "memories": len(memories), "rows": rows,
                                     "network": network, "stream": stream})  # fmt: skip
-    pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(npu.state_bits for npu in design.npus)
+    pulses, state = sum(len(npu.pulses) for npu in design.npus), sum(state_bits(npu) for npu in design.npus)
     registers = {"one": 1, "npus": len(design.npus), "pulses": pulses, "state": state}
     yield AreaPart("registers", "registers_block", registers)
     yield AreaPart("top", TOP, {"one": 1, "npus": len(design.npus), "stream": stream})

@@ -77,7 +77,7 @@ def judged(measured: list[tuple[Design, Area]]) -> tuple[dict[str, Any], list[di
         "worst": round(max(shares), 4),
     }
     made["made_with"] = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(measured),
-                         "bitloom": ".".join(map(str, VERSION))}  # fmt: skip
+                         "bitloom": ".".join(map(str, VERSION.values()))}  # fmt: skip
     return made, tried
 
 

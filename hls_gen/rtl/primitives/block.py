@@ -200,7 +200,7 @@ class Block:
             port.assign(value)
         return port
 
-    def output_reg(self, name: str, w: int = 1, init: int | None = 0, means: str = "") -> Signal:
+    def output_reg(self, name: str, w: int = 1, init: "int | Signal | None" = 0, means: str = "") -> Signal:
         """Output port that is a register, see ``reg``; ``means`` says in the header what it is."""
         self._explain(name, means)
         return self.m.OutputReg(name, None if w == 1 else w, initval=self._initial(name, w, init))
@@ -216,17 +216,17 @@ class Block:
             wire.assign(resize(value, w))
         return wire
 
-    def reg(self, name: str, w: int = 1, init: int | None = 0) -> Signal:
-        """Register that reset sets to ``init``; None: one for data, without reset."""
+    def reg(self, name: str, w: int = 1, init: "int | Signal | None" = 0) -> Signal:
+        """Register that reset sets to ``init``, a number or a constant of the module; None: data, without reset."""
         return self.m.Reg(name, None if w == 1 else w, initval=self._initial(name, w, init))
 
-    def _initial(self, name: str, w: int, init: int | None) -> Signal | None:
+    def _initial(self, name: str, w: int, init: "int | Signal | None") -> Signal | None:
         """The constant that reset gives to a register, None for data."""
         if init is None:
             return None
         if self.rst is None:
             raise ValueError(f"{self.m.name}.{name}: a register with a first value needs a module with reset")
-        return const(init, w)
+        return const(init, w) if isinstance(init, int) else init
 
     def localparam(self, name: str, value: int, w: int, *, base: int = 10) -> Signal:
         """Named constant of ``w`` bits; the same name again gives the same one.

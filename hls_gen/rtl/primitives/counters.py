@@ -8,7 +8,7 @@ the memory. A read waits until its counter's turn, so that what is read has all 
 takes effect at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.registers import COUNTER_BITS as WIDTH
@@ -38,7 +38,12 @@ class _Turn:
 
 
 def counters(
-    b: Block, library: Library, pulses: Mapping[int, Signal], clear: Signal, read_address: Signal, reading: Signal
+    b: Block,
+    library: Library,
+    pulses: Sequence[tuple[Signal, Signal]],
+    clear: Signal,
+    read_address: Signal,
+    reading: Signal,
 ) -> Signal:
     """Counters of pulses, inside ``b``.
 
@@ -48,8 +53,8 @@ def counters(
         Module that the counters become part of; it gets a wire ``counter_value``.
     library : Library
         Where the memory comes from.
-    pulses : mapping of int to Signal
-        Address of the register that shows the count -> pulse that is counted.
+    pulses : sequence of (Signal, Signal)
+        Address of the register that shows the count, a constant, and the pulse that is counted.
     clear : Signal
         All counts become 0.
     read_address : Signal
@@ -79,25 +84,24 @@ def counters(
     return b.wire("counter_done", 1, all_of(reading, waited, eq(turn.owner, read_address)))
 
 
-def _turn(b: Block, pulses: Mapping[int, Signal], count: int, clear: Signal) -> _Turn:
+def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal) -> _Turn:
     """The small counters, and the one whose turn it was a cycle ago."""
     turn_bits, small_bits = bits_for(count - 1), bits_for(count + 1)
-    address_bits = max(address.bit_length() for address in pulses)
+    address_bits = width(pulses[0][0])
     turn = b.reg("turn", turn_bits)
     b.on(None, (turn, add(turn, 1, turn_bits)))
     picked, owner = b.reg("picked", small_bits), b.reg("owner", address_bits)
     row = b.reg("count_row", turn_bits)
-    values, addresses = [], []
-    for k, (address, pulse) in enumerate(pulses.items()):
+    values = []
+    for k, (_, pulse) in enumerate(pulses):
         mine = b.wire(f"turn_of_{k}", 1, eq(turn, k))
         value = b.reg(f"small_{k}", small_bits)
         one = b.wire(f"pulse_{k}", 1, pulse)
         b.on(None, (value, choose(mine, 0, value, small_bits) + resize(one, small_bits)))
         b.on(clear, (value, 0))
         values.append(value)
-        addresses.append(b.localparam(f"COUNTER_{k}_ADDRESS", address, address_bits, base=16))
     b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))
-    b.on(None, (owner, _select(turn, addresses, address_bits)))
+    b.on(None, (owner, _select(turn, [address for address, _ in pulses], address_bits)))
     b.on(clear, (picked, 0))
     return _Turn(row, picked, owner)
 

@@ -90,7 +90,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
         source = b.reg("source", width(row.source))
         b.on(advance, (source, row.source))
         _select(b, inlets, source, can, out)
-        place = _place(spec.npu, source)
+        place = _place(b, spec.npu, source)
     if shown is not None:
         shown.assign(place)
     return b
@@ -101,16 +101,22 @@ def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal,
     first = next(iter(inlets.values()))
     valid, data = first.valid, first.data
     for number, (name, inlet) in enumerate(inlets.items()):
-        mine = b.wire(f"from_{name}", 1, eq(source, number))
+        mine = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
         inlet.ready.assign(can & mine)
         if number:
             valid, data = choose(mine, inlet.valid, valid, 1), choose(mine, inlet.data, data, width(data))
     out.assign(write=can & valid, write_word=data)
 
 
-def _place(npu: Npu, source: Signal) -> Signal:
+def _source(b: Block, name: str, number: int, w: int) -> Signal:
+    """The number of an inlet among those of the NPU, as a constant ``SOURCE_<name>`` of the module."""
+    return b.localparam(f"SOURCE_{name.upper()}", number, w)
+
+
+def _place(b: Block, npu: Npu, source: Signal) -> Signal:
     """The place in INLETS of the inlet with number ``source`` in ``npu``."""
     place: Signal = const(0, INLET_BITS)
     for number, name in enumerate(npu.inlets):
-        place = choose(eq(source, number), INLETS.index(name), place, INLET_BITS)
+        shown = b.localparam(f"INLET_{name.upper()}", INLETS.index(name), INLET_BITS)
+        place = choose(eq(source, _source(b, name, number, width(source))), shown, place, INLET_BITS)
     return place

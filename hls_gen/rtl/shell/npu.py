@@ -14,9 +14,9 @@ features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-p
 Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
 """
 
-from veriloggen import Cat
-
+from bitloom.hls_gen.design.folding import INLETS
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -27,6 +27,7 @@ from .engine import engine
 from .inlets import inlets
 from .outlets import outlets
 from .pooling import pooling
+from .register_word import word_of
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -72,11 +73,18 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
         b.output(name, 1, conv[name])
-    there = [words[name].valid if name in words else const(0, 1) for name in ("host", "ring", "loop")]
-    flags: list[Signal] = [run, conv["wait_input"], conv["wait_room"], *there, *waiting, conv["inlet"]]
+    shown: dict[str, Signal] = {
+        "CONV_LAYER": conv["layer"],
+        "POOL_LAYER": pool_layer,
+        "RUN": run,
+        "INLET": conv["inlet"],
+        **{f"WAITS_{what.upper()}": conv[f"wait_{what}"] for what in ("input", "room")},
+        **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in INLETS},
+        **{f"{name.upper()}_BLOCKED": signal for name, signal in waiting.items()},
+    }
     if params.stream_weights:
-        flags.append(conv["wait_weights"])
-    b.output("state", params.state_bits, Cat(*reversed(flags), pool_layer, conv["layer"]))
+        shown["WAITS_WEIGHTS"] = conv["wait_weights"]
+    b.output("state", state_bits(params), word_of(state_fields(params), shown))
     return b
 
 

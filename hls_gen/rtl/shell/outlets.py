@@ -10,6 +10,7 @@ an outlet with another width goes past it into a gearbox of its own.
 
 from dataclasses import dataclass
 
+from bitloom.hls_gen.design.folding import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, eq, width
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -65,7 +66,7 @@ class Marks:
     target: Signal | None
 
 
-def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> list[Signal]:
+def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> dict[str, Signal]:
     """Words of maps to their outlets, in the widths of who takes them.
 
     Parameters
@@ -79,8 +80,8 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> list[Signal]:
 
     Returns
     -------
-    list of Signal
-        Where a word waits that is not taken, 1 bit each: at outlet ring, loop, host.
+    dict of str to Signal
+        By outlet, 1 bit each: a word waits there that is not taken. 0 for outlets that the NPU doesn't have.
     """
     c.b.comment("Outlets: where the words of maps go.")
     signs = _signs(c, maps.data) if c.ring.to_bits else None
@@ -89,7 +90,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> list[Signal]:
     marks = Marks(bits(maps.side, 0, 1), bits(maps.side, 1, target_bits) if target_bits else None)
     groups = _groups(c)
     ready: list[Signal] = []
-    waits = {name: const(0, 1) for name in ("ring", "loop", "host")}
+    waits = {name: const(0, 1) for name in OUTLETS}
     for group in groups:
         given = maps.replace(data=signs) if group.of_signs else maps
         if len(groups) > 1:
@@ -98,7 +99,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> list[Signal]:
         waits.update(_taken_by(c, group, _regrouped(c, group, given, marks), loop))
     if len(groups) > 1:
         maps.ready.assign(any_of(*ready))
-    return [c.b.wire(f"waits_{name}", 1, signal) for name, signal in waits.items()]
+    return {name: c.b.wire(f"waits_{name}", 1, signal) for name, signal in waits.items()}
 
 
 def _groups(c: NpuContext) -> list[Group]:
@@ -112,7 +113,8 @@ def _groups(c: NpuContext) -> list[Group]:
 
 def _goes(c: NpuContext, target: Signal, name: str) -> Signal:
     """Whether a word whose map's outlet is ``target`` goes to outlet ``name``."""
-    return eq(target, c.npu.outlets.index(name))
+    number = c.b.localparam(f"OUTLET_{name.upper()}", c.npu.outlets.index(name), c.npu.target_bits)
+    return eq(target, number)
 
 
 def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple[Stream, Signal]:

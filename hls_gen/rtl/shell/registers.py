@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from veriloggen import Repeat
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.headers import ERROR_BITS
+from bitloom.hls_gen.design.loader import STATE_BITS
 from bitloom.hls_gen.design.registers import (
     ADDRESS_BITS,
     DIGEST_REGISTERS,
@@ -26,6 +28,7 @@ from bitloom.hls_gen.design.registers import (
     Register,
     counter_name,
     register_map,
+    state_bits,
 )
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
@@ -39,8 +42,8 @@ SHOWN = {
     "computing": 1,
     "idle": 1,
     "loaded": 1,
-    "loader_state": 3,
-    "error_code": 4,
+    "loader_state": STATE_BITS,
+    "error_code": ERROR_BITS,
     "error_header": 32,
     "error_address": 32,
     "error_length": 32,
@@ -82,7 +85,8 @@ class RegisterContext:
 
     def written(self, name: str, field: str) -> Signal:
         """What is written to a field of a register."""
-        return field_of(self.bus.write_data, self.map[name].field(field))
+        part = self.map[name].field(field)
+        return self.b.wire(f"written_{field.lower()}", part.width, field_of(self.bus.write_data, part))
 
     def word(self, name: str, **values: Signal) -> Signal:
         """A register's word from its fields; those that are not given are 0."""
@@ -145,13 +149,13 @@ def registers(library: Library, design: Design, digest: str) -> Block:
     for n, npu in enumerate(design.npus):
         for name in npu.pulses:  # between frames an NPU waits for its input, which says nothing
             counted[counter_name(n, name)] = inputs["computing"] & b.input(f"npu{n}_{name}")
-        values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", npu.state_bits), DATA_BITS)
+        values[f"NPU{n}_STATE"] = resize(b.input(f"npu{n}_state", state_bits(npu)), DATA_BITS)
     b.comment("The register that is read: compared in one cycle, chosen in the next.")
     shown = [_shown(c, name, values[name]) for name in c.map if name in values]  # at most one is not 0
     is_counter = _is_counter(c, design)
-    by_offset = {c.map[name].offset: pulse for name, pulse in counted.items()}
     b.comment("Counters.")
-    done = counters(b, library, by_offset, clear, bus.read_address, bus.reading & is_counter)
+    by_address = [(c.address(name), pulse) for name, pulse in counted.items()]
+    done = counters(b, library, by_address, clear, bus.read_address, bus.reading & is_counter)
     bus.can_show.assign(done | ~is_counter)
     value = b.wire("register_value", DATA_BITS, any_of(*shown))
     bus.shown.assign(choose(done, b.m.variable["counter_value"], value, DATA_BITS))
@@ -177,13 +181,13 @@ def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str
     b.comment("Interrupts.")
     count = len(fields)
     enable, pending = b.reg("irq_enable", count), b.reg("irq_status", count)
-    b.on(c.write("IRQ_ENABLE"), (enable, bits(c.bus.write_data, 0, count)))
+    written = b.wire("written_interrupts", count, bits(c.bus.write_data, 0, count))
+    b.on(c.write("IRQ_ENABLE"), (enable, written))
     error_before = b.reg("error_before")  # an error lasts until reset: its beginning is what is told
     b.on(None, (error_before, c.inputs["error"]))
     events = {"RESULT": c.inputs["result_left"], "ERROR": c.inputs["error"] & ~error_before}
     raised = b.wire("irq_raised", count, word_of(fields, events))
-    written = choose(c.write("IRQ_STATUS"), bits(c.bus.write_data, 0, count), 0, count)
-    acknowledged = b.wire("irq_acknowledged", count, written)
+    acknowledged = b.wire("irq_acknowledged", count, choose(c.write("IRQ_STATUS"), written, 0, count))
     b.on(None, (pending, (pending & ~acknowledged) | raised))  # one that comes while it is acknowledged isn't lost
     b.on(soft_reset, (pending, 0))
     irq.assign(nonzero(b.wire("irq_active", count, pending & enable)))
@@ -192,10 +196,9 @@ def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str
 
 def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Signal]:
     """Registers that say what design this is."""
-    major, minor, patch = VERSION
     values = {
         "IDENT": c.number("IDENT", IDENT),
-        "VERSION": c.number("VERSION", major << 16 | minor << 8 | patch),
+        "VERSION": c.constant("VERSION", **VERSION),
         "GEOMETRY": c.constant("GEOMETRY", NPUS=len(design.npus), STREAM_BITS=design.stream_bits),
     }
     for k in range(DIGEST_REGISTERS):

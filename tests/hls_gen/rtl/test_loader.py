@@ -11,13 +11,14 @@ import pytest
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, PacketHeader
+from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet
 from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import STATES, loader
+from bitloom.hls_gen.rtl.shell.loader import loader
 
 from .bench import Agent, Bench, Sink, Source, run
 
@@ -528,5 +529,7 @@ def test_numbers_have_names():
     expected |= {f"ERROR_{error.name}": error.code for error in ERRORS}
     for m in design.npus[0].memories():
         expected |= {f"NPU0_{m.name.upper()}_MEMORY": m.id, f"NPU0_{m.name.upper()}_DEPTH": m.depth}
+        if m.width > 32:
+            expected[f"NPU0_{m.name.upper()}_LAST_BANK"] = (m.width - 1) // 32
     expected |= {"KIND_LOAD": LOAD, "KIND_FRAME": FRAME, "MAGIC": MAGIC, "LAST_NPU": 0}
     assert found == expected

@@ -9,12 +9,13 @@ import pytest
 from bitloom.hls_gen.check import check as check_rules
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, PacketHeader, errors, kinds
+from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import register_map
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.shell.loader import STATES, loader
+from bitloom.hls_gen.rtl.shell.loader import loader
 from bitloom.overlay.virtual.sim import lint
 
 from .bench import Agent, Bench, Sink, run

@@ -1,6 +1,5 @@
 """Loader: takes the stream program apart. Its parts are files of one subject each; it is one Verilog module."""
 
 from .loader import loader
-from .state import STATES
 
-__all__ = ["STATES", "loader"]
+__all__ = ["loader"]

@@ -8,6 +8,7 @@ Two cycles, since the sum of two 32-bit words, its comparison and the choice of 
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq, nonzero, resize
 
 from .header import HeaderWords, kind_number
@@ -15,13 +16,10 @@ from .load import AddressedMemory
 from .network_row import NetworkRow
 from .state import LoaderContext
 
-CODE_BITS = 4
-"""Width of an error code."""
-
 
 def error_code(b: Block, name: str) -> Signal:
     """The code of an error, as a constant ``ERROR_<name>`` of the module."""
-    return b.localparam(f"ERROR_{name}", getattr(headers, name), CODE_BITS)
+    return b.localparam(f"ERROR_{name}", getattr(headers, name), ERROR_BITS)
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,16 @@ def judge(
     """
     b = c.b
     b.comment("Judge: sums and comparisons (state RANGE), then the verdict (state JUDGE).")
-    magic = b.localparam("MAGIC", headers.MAGIC, 8, base=16)
+    magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
     codes = {error.name: error_code(b, error.name) for error in headers.ERRORS}
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
     frame_ok = b.reg("frame_ok", init=None)
     end = b.wire("end_row", 33, resize(header.address, 33) + resize(header.length, 33))  # 33 bits: it can't wrap
-    parity = header.words[0] ^ header.address ^ header.length
+    parity = header.words[0] ^ header.words[1] ^ header.words[2]
     b.on(
         None,
         (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, 33))),
-        (whole, eq(header.magic, magic) & eq(header.check, ~parity)),
+        (whole, eq(header.fields["MAGIC"], magic) & eq(header.fields["CHECK"], ~parity)),
         (frame_ok, eq(header.length, network.fields["frame_words"])),
     )
     is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
@@ -97,8 +95,8 @@ def judge(
         (any_of(is_frame, *weights) & ~loaded, "NOT_LOADED"),
         (is_frame & ~frame_ok, "BAD_FRAME"),
     ]
-    verdict: Signal = const(0, CODE_BITS)
+    verdict: Signal = const(0, ERROR_BITS)
     for broken, name in reversed(rules):
-        verdict = choose(broken, codes[name], verdict, CODE_BITS)
-    verdict = b.wire("verdict", CODE_BITS, verdict)
+        verdict = choose(broken, codes[name], verdict, ERROR_BITS)
+    verdict = b.wire("verdict", ERROR_BITS, verdict)
     return Judgement(is_load, is_frame, verdict, b.wire("passed", 1, eq(verdict, 0)))

@@ -92,8 +92,11 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
             hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, memory_id(b, n, m)) & eq(header.npu, n))
             rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)
             depths.append(choose(hit, rows, 0, depth_bits))
-            last_banks.append(choose(hit, -(-m.width // c.design.stream_bits) - 1, 0, port.bank_bits))
-    every_depth, every_last_bank = any_of(*depths), any_of(*last_banks)
+            last = -(-m.width // c.design.stream_bits) - 1
+            if last:
+                number = b.localparam(f"NPU{n}_{m.name.upper()}_LAST_BANK", last, port.bank_bits)
+                last_banks.append(choose(hit, number, 0, port.bank_bits))
+    every_depth, every_last_bank = any_of(*depths), any_of(*last_banks) if last_banks else 0
     # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
     depth = b.reg("memory_depth", depth_bits, init=None)
     last_bank = b.reg("memory_last_bank", port.bank_bits, init=None)

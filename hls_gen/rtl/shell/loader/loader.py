@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.headers import ERROR_BITS
+from bitloom.hls_gen.design.loader import STATE_BITS, STATES
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -23,10 +25,10 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .frames import FramesInFlight, frame_words, frames_in_flight
 from .header import HeaderWords, header_words
-from .judge import CODE_BITS, Judgement, error_code, judge
+from .judge import Judgement, error_code, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
-from .state import STATE_BITS, STATES, LoaderContext, state_number
+from .state import LoaderContext, state_number
 from .weights import accept_weights, last_row_of_layer
 
 
@@ -75,8 +77,8 @@ class Fault:
     @classmethod
     def make(cls, b: Block) -> "Fault":
         """Signals in ``b``, which gets the ports ``error`` and ``error_code``."""
-        error, code = b.output_reg("error"), b.output_reg("error_code", CODE_BITS)
-        return cls(error, code, b.wire("fault"), b.wire("fault_code", CODE_BITS))
+        error, code = b.output_reg("error"), b.output_reg("error_code", ERROR_BITS)
+        return cls(error, code, b.wire("fault"), b.wire("fault_code", ERROR_BITS))
 
 
 def loader(library: Library, design: Design) -> Block:
@@ -101,7 +103,7 @@ def loader(library: Library, design: Design) -> Block:
 
     # # #
 
-    state = b.reg("state", STATE_BITS)
+    state = b.reg("state", STATE_BITS, init=state_number(b, "HEADER"))
     at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, state_number(b, name))) for name in STATES}
     taken, early = b.wire("take", 1, words.taken), b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
@@ -161,8 +163,8 @@ def _find_faults(c: LoaderContext, progress: PacketProgress, fault: Fault, judge
     c.b.comment("Faults.")
     not_its_end = all_of(progress.taken, tlast, ~progress.payload_ends, ~c.at["DRAIN"])
     c.b.on(None, (progress.early_last, not_its_end))
-    truncated = choose(progress.early_last, error_code(c.b, "TRUNCATED"), 0, CODE_BITS)
-    fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, CODE_BITS))
+    truncated = choose(progress.early_last, error_code(c.b, "TRUNCATED"), 0, ERROR_BITS)
+    fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, ERROR_BITS))
     fault.now.assign(nonzero(fault.code_now))
 
 

@@ -1,30 +1,12 @@
-"""States of the loader, and what all of its parts look at."""
+"""What all parts of the loader look at: its state, and the stream word at hand."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.loader import STATE_BITS, STATES
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
-
-STATES = ("HEADER", "RANGE", "JUDGE", "LOAD", "FRAME", "DRAIN")
-"""Names of the states; a state's number, which register STATUS shows, is its place.
-
-HEADER
-    The four words of a header are taken.
-RANGE
-    One cycle in which sums and comparisons of the header's words go into registers (hls_gen/rtl/shell/loader/judge.py).
-JUDGE
-    The packet waits until it may begin, or is found to be malformed.
-LOAD
-    Rows of a LOAD or of WEIGHTS are taken.
-FRAME
-    Input words of a frame are taken.
-DRAIN
-    A packet was malformed: everything is taken and dropped until reset.
-"""
-STATE_BITS = 3
-"""Width of a state's number."""
 
 
 def state_number(b: Block, name: str) -> Signal:

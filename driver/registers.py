@@ -7,7 +7,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.registers import counter_names
+from bitloom.hls_gen.design.registers import counter_names, shows_progress
 
 STATE = re.compile(r"NPU(\d+)_STATE")
 
@@ -104,7 +104,7 @@ class Counters:
         for name, value in now.items():
             difference = (value - self._seen[name]) & 0xFFFFFFFF
             self.totals[name.lower()] += difference if count else 0
-            moved |= difference > 0 and not (name == "CYCLES" or "_WAIT_" in name)
+            moved |= difference > 0 and shows_progress(name)
         self._seen = now
         return moved
 

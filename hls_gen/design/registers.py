@@ -203,6 +203,11 @@ def counter_name(n: int, pulse: str) -> str:
     return f"NPU{n}_{'BEATS' if pulse == 'beat' else pulse.upper()}"
 
 
+def shows_progress(name: str) -> bool:
+    """Whether a register counts what moves only while the device gets on: words, frames or beats, but not time."""
+    return (name in DESIGN_COUNTERS and name != "CYCLES") or name.endswith("_BEATS")
+
+
 def counter_names(design: Design) -> tuple[str, ...]:
     """Names of all registers that count, and wrap at 2^32: those of the design, then those of each NPU."""
     own = [counter_name(n, pulse) for n, npu in enumerate(design.npus) for pulse in npu.pulses]

@@ -196,6 +196,15 @@ def test_a_manifest_of_another_build(bench):
         Accelerator(bench.bit, device=bench.device, manifest=manifest)
 
 
+def test_a_frame_may_take_longer_than_the_watchdog_waits(bench, accelerator):
+    """While it is computed no word moves on the streams, but beats are counted."""
+    bench.system.timeout_cycles = 600  # of the 1,000 or so that a frame takes without a word
+    try:
+        right(bench, accelerator)
+    finally:
+        bench.system.timeout_cycles = 2_000_000
+
+
 def test_a_device_that_never_answers(bench, accelerator):
     """On a board the driver's time-out ends this; here the simulation may see first that nothing moves."""
     accelerator.registers.set("CONTROL", START=0)

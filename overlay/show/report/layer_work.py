@@ -1,13 +1,15 @@
 """What the layers ask of the array: operations, beats, and the part of the lanes that is at work in a beat.
 
-An operation is one product of a feature and a weight at a valid tap, added up; in a layer that reads bit planes all
-planes of a channel are one operation. Padding at the border of a map takes neither operations nor beats. Channels and
-kernels that don't fill KFP and KGP leave lanes that do nothing.
+An operation is one product of a feature and a weight at a valid tap, added up; in a layer that reads bit planes, or
+features of several thermometer bits, all bits of a channel are one operation. Padding at the border of a map takes
+neither operations nor beats. Channels and kernels that don't fill KFP and KGP leave lanes that do nothing.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+
+from bitloom.hls_gen.compiler.lowering import Lowered
 
 from .compiled import Compiled
 
@@ -66,7 +68,7 @@ def layers(made: Compiled) -> list[LayerWork]:
         npu, own = made.build.design.npus[n], plan.npus[n]
         row, words = own.conv.layers[seen[n]], own.conv.inputs[seen[n]]["words"]
         seen[n] += 1
-        channels, lanes = p.weight.shape[2], int(np.prod(p.weight.shape[2:]))
+        channels, lanes = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name), int(np.prod(p.weight.shape[2:]))
         tuple_words, groups = row["words_minus_1"] + 1, -(-p.out_channels // npu.kgp)
         out.append(
             LayerWork(
@@ -84,3 +86,10 @@ def layers(made: Compiled) -> list[LayerWork]:
             )
         )
     return out
+
+
+def _thermometer_bits(lowered: Lowered, layer: str) -> int:
+    """Channels of bits that stand for one channel of the map that a layer reads."""
+    network = lowered.model.network
+    encoding = network.maps[network.reads[layer][0]].encoding
+    return encoding.bits if encoding.kind == "bipolar" else 1

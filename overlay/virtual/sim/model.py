@@ -20,6 +20,7 @@ from .library import STATE_FIELDS, STOP
 from .registers import RegisterAccess
 from .streams import UNLIMITED, StreamAccess
 from .verilator import build_model
+from .watchdog import Watchdog
 
 CHUNK = 200_000
 """Cycles of one call into C++, so that Ctrl-C is heard."""
@@ -39,7 +40,8 @@ class Simulation(StreamAccess, RegisterAccess):
     registers
         The manifest's ``registers``, which are read for the text of a timeout.
     timeout_cycles
-        Cycles without any transfer on a stream, push or register write after which ``run`` gives up.
+        Cycles without progress after which ``run`` gives up. Progress is a transfer on a stream, a push, a register
+        write, or a counter of words, frames or beats that moves: one frame may take longer than this.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Simulation(StreamAccess, RegisterAccess):
     ):
         super().__init__(library, stream_bits, registers)
         self.timeout_cycles = timeout_cycles
+        self._watchdog = Watchdog(registers)
         self.reset()
 
     @classmethod
@@ -159,9 +162,9 @@ class Simulation(StreamAccess, RegisterAccess):
             self.touch()  # what lies before this call is no reason to give up
         hit, left = "cycles", UNLIMITED if max_cycles is None else max_cycles
         while hit == "cycles" and left:
-            chunk = min(left, CHUNK)
-            hit = self.step(chunk, *wanted, words=words or 0, watch=bool(wanted))
-            left -= chunk
+            before = self.cycles
+            hit = self.step(min(left, CHUNK), *wanted, words=words or 0, watch=bool(wanted))
+            left -= min(left, self.cycles - before)  # the watchdog may end a step early, or read registers
         if not wanted:
             return "cycles"
         if hit in wanted:
@@ -187,12 +190,15 @@ class Simulation(StreamAccess, RegisterAccess):
         Returns
         -------
         str
-            Name of the condition that holds, "idle" after ``timeout_cycles`` without progress, else "cycles".
+            Name of the condition that holds, "idle" after ``timeout_cycles`` without progress, else "cycles", perhaps
+            before ``max_cycles``.
         """
         stop = sum(STOP[name] for name in conditions) | (STOP["idle"] if watch else 0)
-        hit = self._call.run(self._model, max_cycles, stop, self._stream_words(words, "run"), self.timeout_cycles)
+        quiet = self._watchdog.next_look(self.timeout_cycles)
+        hit = self._call.run(self._model, max_cycles, stop, self._stream_words(words, "run"), quiet)
         self._check(hit)
-        return next((name for name, bit in STOP.items() if hit & bit), "cycles")
+        name = next((name for name, bit in STOP.items() if hit & bit), "cycles")
+        return "cycles" if name == "idle" and self._watchdog.is_patient(self) else name
 
     def reset(self, cycles: int = 8) -> None:
         """Hold rst high for so many cycles, and empty both queues."""

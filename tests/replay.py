@@ -30,7 +30,7 @@ def write(folder: Path, name: str) -> None:
     (folder / "manifest.json").write_text(json.dumps(made.manifest, indent=1))
     manifest = Manifest.from_dict(made.manifest)
     for model in models:
-        program = compile_model(model, manifest, reference.map_order, reference.dataflow, mapping=reference.mapping)
+        program = compile_model(model, manifest, reference.choices)
         program.save(folder / f"{model.network.name}.program.npz")
 
 

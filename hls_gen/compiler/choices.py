@@ -13,12 +13,13 @@ class CompileChoices:
     Attributes
     ----------
     map_order
-        Order in which the tuples of each map are computed (spec B7): "pull", "raster", or "auto", which takes the one
-        that needs less memory.
+        Order in which the tuples of each map are computed (spec B7, hls_gen/compiler/schedule): "pull", "raster", or
+        "auto", which takes the one that needs less memory.
     dataflow
         Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.dataflow.Dataflow``.
     mapping
-        NPU of each weighted layer, counted from 0; None lets the compiler choose.
+        NPU of each weighted layer, counted from 0, by whose engine the layer is computed; None:
+        ``bitloom.hls_gen.compiler.mapping.assign`` chooses.
     """
 
     map_order: str = "auto"

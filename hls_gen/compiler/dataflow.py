@@ -6,6 +6,7 @@ from typing import Any
 from bitloom.hls_gen.design.folding import Folding
 
 from .passes import IntegerPass, Pass
+from .schedule import ORDERS
 
 DATAFLOWS = ("output_stationary", "input_stationary", "auto")
 Dataflow = str | Mapping[str, str]
@@ -23,14 +24,25 @@ OLD_DATAFLOWS = {"output": "output_stationary", "input": "input_stationary"}
 def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     """(map order, dataflow) of a file's JSON data, by their present names or by those of bitloom 0.1.
 
-    KeyError where there are neither.
+    Raises
+    ------
+    ValueError
+        One of them is missing, or isn't one that there is.
     """
-    if "map_order" in data:
-        return data["map_order"], data["dataflow"]
-    old = data["work"]
-    if isinstance(old, str):
-        return data["order"], OLD_DATAFLOWS.get(old, old)
-    return data["order"], {name: OLD_DATAFLOWS.get(value, value) for name, value in old.items()}
+    if "work" in data and "map_order" not in data:
+        old = data["work"]
+        if isinstance(old, Mapping):
+            dataflow: Any = {name: OLD_DATAFLOWS.get(value, value) for name, value in old.items()}
+        else:
+            dataflow = OLD_DATAFLOWS.get(old, old)
+        data = {"map_order": data.get("order"), "dataflow": dataflow}
+    map_order, dataflow = data.get("map_order"), data.get("dataflow")
+    if map_order not in (*ORDERS, "auto"):
+        raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
+    for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
+        if value not in DATAFLOWS:
+            raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
+    return map_order, dataflow
 
 
 def dataflow_of(p: Pass | IntegerPass, dataflow: Dataflow) -> str:

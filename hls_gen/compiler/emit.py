@@ -6,7 +6,7 @@ The hardware is known by its manifest alone, and numpy is all that is needed, so
 network whose passes fit the memories runs on the same bitstream.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.packets import load_packet, weights_packet
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.rows import pack_fields
 
-from .dataflow import Dataflow
+from .choices import CompileChoices
 from .flow import Deadlock, simulate, spill
 from .integer_rows import lane_bits
 from .layout import UNUSED, Ints, to_stream
@@ -34,10 +34,8 @@ from .weight_placement import place
 def compile_model(
     model: Model,
     manifest: Manifest,
-    map_order: str = "auto",
-    dataflow: Dataflow = "output_stationary",
+    choices: CompileChoices | None = None,
     *,
-    mapping: Sequence[int] | None = None,
     chunk: int = 1,
 ) -> Program:
     """Compile a network for the design of a manifest.
@@ -48,7 +46,7 @@ def compile_model(
         The network with its arrays.
     manifest
         Of the design that the program will run on.
-    map_order, dataflow, mapping, chunk
+    choices, chunk
         As ``bitloom.hls_gen.compiler.plan.plan`` has them.
 
     Returns
@@ -63,7 +61,7 @@ def compile_model(
         needed, and what there is.
     """
     network, count = model.network, len(manifest.npus)
-    made = plan(model, manifest.npus, map_order, dataflow, mapping=mapping, chunk=chunk)
+    made = plan(model, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     placement = _place(made, manifest, len(frame)) if manifest.npus[0].stream_weights else None
     for n in range(count):

@@ -16,7 +16,8 @@ from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
 
-from .dataflow import Dataflow, dataflow_of, inner_groups
+from .choices import CompileChoices
+from .dataflow import dataflow_of, inner_groups
 from .frame_words import FrameWords, frame_words
 from .layout import Layout
 from .lowering import Lowered
@@ -52,10 +53,8 @@ class Plan:
 def plan(
     model: Model,
     npus: Sequence[Folding],
-    map_order: str = "auto",
-    dataflow: Dataflow = "output_stationary",
+    choices: CompileChoices | None = None,
     *,
-    mapping: Sequence[int] | None = None,
     chunk: int = 1,
 ) -> Plan:
     """Plan a network.
@@ -66,12 +65,8 @@ def plan(
         The network with its arrays.
     npus
         Foldings of the NPUs, in their order; capacities count for nothing.
-    map_order
-        "pull", "raster" or "auto" (hls_gen/compiler/schedule).
-    dataflow
-        Of all layers, or by layer's name (hls_gen/compiler/dataflow.py).
-    mapping
-        NPU of each weighted layer, by whose engine it is computed; by default hls_gen.compiler.mapping.assign's.
+    choices
+        How the network is compiled; by default as ``CompileChoices()``.
     chunk
         Tuples of a chunk between neighbours, >= 1, fewer where a buffer holds fewer (spec D4). A map of one tuple goes
         word by word, so that its reader begins while it is still being made.
@@ -83,8 +78,9 @@ def plan(
     """
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
-    lowered, mapping = mapped(model, npus, mapping)
-    orders = _orders(lowered.passes, map_order, npus)
+    choices = choices or CompileChoices()
+    lowered, mapping = mapped(model, npus, choices.mapping)
+    orders = _orders(lowered.passes, choices.map_order, npus)
     frame = frame_words(lowered, npus[0], orders.input_order)
     made = _begin(lowered, orders, npus, frame)
     made.mapping += mapping
@@ -94,7 +90,7 @@ def plan(
     tables = {t.stage.name: t for t in orders.tables}
     for p in lowered.passes:
         npu, after, read = made.npus[on[p.name]], reader.get(p.name), maps[p.reads]
-        inner = inner_groups(p, npu.folding, dataflow_of(p, dataflow))
+        inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
         check_accumulation(p, npu.folding.accumulate)
         if read.inlet == "ring":

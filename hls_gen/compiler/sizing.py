@@ -81,8 +81,7 @@ def size_memories(
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
     npus = tuple(_unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    how = (choices.map_order, choices.dataflow)
-    plans: list[Plan] = [plan(m, npus, *how, mapping=choices.mapping) for m in models]
+    plans: list[Plan] = [plan(m, npus, choices) for m in models]
     if sizing.stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]

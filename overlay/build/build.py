@@ -127,8 +127,7 @@ def build(
     made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
-    how = (choices.map_order, choices.dataflow)
-    programs = {m.network.name: compile_model(m, manifest, *how, mapping=choices.mapping) for m in models}
+    programs = {m.network.name: compile_model(m, manifest, choices) for m in models}
     # Nothing is removed or written before the networks are known to fit.
     _clear(folder)
     synthesis = generate(design, target="synthesis").modules
@@ -141,7 +140,8 @@ def build(
     sources = None
     if target.board:
         sources = write_sources(folder / SOURCES, block_design, made.manifest, synthesis, list(files.values()))
-    done = Build(folder, design, manifest.digest, bit, files, *how, tuple(command), sources)
+    how = choices.map_order, choices.dataflow, tuple(command)
+    done = Build(folder, design, manifest.digest, bit, files, *how, sources)
     _describe(done)
     return done
 
@@ -158,9 +158,7 @@ def load(folder: Path | str) -> Build:
     try:
         data = json.loads(path.read_text())
         if data.get("format") != FORMAT or data.get("version") != 1:
-            raise ValueError(
-                f"{path}: format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}"
-            )
+            raise ValueError(f"format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}")
         programs = {name: path.parent / file for name, file in data["programs"].items()}
         sources = path.parent / data["sources"] if data.get("sources") else None
         design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
@@ -168,6 +166,8 @@ def load(folder: Path | str) -> Build:
         return Build(path.parent, design, data["digest"], bit, programs, *how, sources)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
+    except ValueError as e:
+        raise ValueError(f"{path}: {e}") from None
 
 
 def _write_modules(folder: Path, simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> None:

@@ -179,10 +179,7 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
     Deadlock
         If the design can't finish a frame.
     """
-    made = plan(
-        model, design.npus, candidate.map_order, dict(candidate.dataflow),
-        mapping=candidate.mapping
-    )
+    made = plan(model, design.npus, candidate.choices)
     return simulate(system(made, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
 
 

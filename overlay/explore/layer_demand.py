@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.passes import IntegerPass, Pass
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -149,9 +150,8 @@ class LayerDemand:
         """Words of a tuple of the layer's input."""
         if not self.planes:
             return -(-self.channels // npu.kfp)
-        if npu.planes:
-            return -(-self.channels // (npu.kfp // (npu.planes + 1)))
-        return -(-self.channels // npu.kfp) * (self.planes + 1)
+        one_after_another = 1 if npu.planes else self.planes + 1
+        return -(-self.channels // npu.plane_lanes) * one_after_another
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
@@ -160,7 +160,7 @@ class LayerDemand:
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
         beats, groups = self.words(npu), self.groups(npu)
-        steps = -(-npu.kgp // npu.ol) * self.levels
+        steps = npu.units * self.levels
         taps, count = self._counts
         if npu.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
@@ -171,7 +171,7 @@ class LayerDemand:
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""
         rest = self.kernels - (self.groups(npu) - 1) * npu.kgp
-        return ((self.groups(npu) - 1) * -(-npu.kgp // npu.ol) + -(-rest // npu.ol)) * self.levels
+        return ((self.groups(npu) - 1) * npu.units + -(-rest // npu.ol)) * self.levels
 
     def depths(self, npu: Npu, dataflow: str, room: int) -> dict[str, int]:
         """Memory sizes of an NPU that computes the layer alone, by the NPU's parameter.
@@ -221,7 +221,7 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
         If no engine can compute the network.
     """
     engine = "integer" if needs_integer(model) else "binary"
-    made = plan(model, [_any(engine)], map_order)
+    made = plan(model, [_any(engine)], CompileChoices(map_order=map_order))
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
     passes: Sequence[Pass | IntegerPass] = made.lowered.passes
     for number, p in enumerate(passes):

@@ -108,7 +108,7 @@ def _cycles(
     try:
         with Accelerator(bit) as accelerator:
             for number, choice in enumerate(choices):
-                accelerator.load(compile_model(model, manifest, dataflow=choice))
+                accelerator.load(compile_model(model, manifest, CompileChoices(dataflow=choice)))
                 accelerator.clear_counters()
                 if not np.array_equal(accelerator.predict(images, frames), golden):
                     raise RuntimeError(f"{model.network.name}: every frame must equal golden with {dict(choice)}")
@@ -122,7 +122,7 @@ def _cycles(
 
 def _plan(model: Model, folding: Npu, dataflow: str) -> Any:
     """The plan of the network for one NPU, with one dataflow for all layers."""
-    return plan(model, [folding], dataflow=dataflow)
+    return plan(model, [folding], CompileChoices(dataflow=dataflow))
 
 
 def _enough(model: Model, folding: Npu) -> Design:

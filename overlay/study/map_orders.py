@@ -38,7 +38,7 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
     ValueError
         If the engine of ``folding`` can't compute the network.
     """
-    chosen = plan(model, [folding], "auto").schedule
+    chosen = plan(model, [folding]).schedule
     both = {s.map_order: s for s in chosen.compared}
     layers = [
         {

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -48,5 +49,6 @@ def compiled(build: Build, model: Model) -> Compiled:
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
                          f"got the model {digest[:16]}: build again")  # fmt: skip
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    made = plan(model, manifest.npus, build.map_order, build.dataflow, mapping=program.mapping)
+    choices = CompileChoices(map_order=build.map_order, dataflow=build.dataflow, mapping=program.mapping)
+    made = plan(model, manifest.npus, choices)
     return Compiled(build, model, program, manifest, made)

@@ -81,7 +81,7 @@ def check(
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
     made = Manifest.of(design, "0" * 64)
-    program = compile_model(model, made, map_order, mapping=mapping, chunk=chunk)
+    program = compile_model(model, made, CompileChoices(map_order=map_order, mapping=mapping), chunk=chunk)
     device = Device(made, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
     words = device.run(program.pack_images(images))
@@ -96,7 +96,7 @@ def check(
 
 
 def plan_of(model: Model, design: Design, map_order: str = "auto", mapping: list[int] | None = None):
-    return plan(model, design.npus, map_order, mapping=mapping)
+    return plan(model, design.npus, CompileChoices(map_order=map_order, mapping=mapping))
 
 
 @pytest.mark.parametrize("map_order", ORDERS)
@@ -105,7 +105,7 @@ def test_a_pipeline(name, map_order):
     """An NPU for each layer, with a pool unit only where there is a pool; chunks of one tuple and of as many as fit."""
     model = MODELS[name]
     count = layers_of(model)
-    passes = plan(model, [NPUS[0]], map_order).lowered.passes
+    passes = plan(model, [NPUS[0]], CompileChoices(map_order=map_order)).lowered.passes
     chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
@@ -225,7 +225,8 @@ def test_packets_go_to_their_npus():
     chain = cascade([NPUS[0], NPUS[1], replace(NPUS[2], pool=False)])
     design = size_memories("cascade", [model], chain, CompileChoices(mapping=[0, 1]))
     made = Manifest.of(design, "0" * 64)
-    sent = [(h.npu, m.name) for h, m, _ in packets(made, compile_model(model, made, mapping=[0, 1]).parameters)]
+    program = compile_model(model, made, CompileChoices(mapping=[0, 1]))
+    sent = [(h.npu, m.name) for h, m, _ in packets(made, program.parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
     first, second, third = ([name for npu, name in sent if npu == n] for n in range(3))
     assert first == ["inputs", "layers", "pool_inputs", "pool_layers", "kernels", "results", "thresholds", "network"]

@@ -15,6 +15,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.lowering import input_planes
 from bitloom.hls_gen.compiler.plan import plan
@@ -31,7 +32,7 @@ from .interpreter import Deadlock, Device
 
 
 def check(model: Model, images: np.ndarray, design: Manifest, map_order: str) -> None:
-    program = compile_model(model, design, map_order)
+    program = compile_model(model, design, CompileChoices(map_order=map_order))
     device = Device(design, program.parameters)
     words = device.run(program.pack_images(images))
     assert words.shape == (len(images), program.result_words)
@@ -59,7 +60,8 @@ def test_the_packets_compute_random_networks(data):
     network, map_order = data.draw(drawn.networks(input_bits=npu.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
     design = fit_one(model, npu, map_order, data.draw(st.sampled_from([32, 64])))
-    if sum(beats for _, beats in plan(model, design.npus, map_order).ideal) * npu.kgp < 60_000:
+    made = plan(model, design.npus, CompileChoices(map_order=map_order))
+    if sum(beats for _, beats in made.ideal) * npu.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, map_order)
 
 
@@ -100,7 +102,8 @@ def test_the_interpreter_notices_a_wrong_hold(map_order):
     """A tuple given back one tuple too early is overwritten; two too late, and a word never comes."""
     model = CASES["conv_padding"]
     design = fitted(model, "k3_g5", map_order)
-    program, images = compile_model(model, design, map_order), random_images(model, 2, np.random.default_rng(3))
+    program = compile_model(model, design, CompileChoices(map_order=map_order))
+    images = random_images(model, 2, np.random.default_rng(3))
     payloads = program.pack_images(images)
     early, late = Device(design, program.parameters), Device(design, program.parameters)
     early.units[0].row("layers", 0)["hold_tuples"] -= 1
@@ -134,7 +137,8 @@ def test_packets_come_in_the_order_of_use():
     """The network row is last: only then may a frame come (device.md, "Packets")."""
     model = CASES["small_cnn"]
     design = fitted(model, map_order="raster")
-    names = [memory.name for _, memory, _ in packets(design, compile_model(model, design, "raster").parameters)]
+    program = compile_model(model, design, CompileChoices(map_order="raster"))
+    names = [memory.name for _, memory, _ in packets(design, program.parameters)]
     assert names == [
         "inputs", "layers", "flags", "olds", "jumps", "pool_inputs", "pool_layers", "pool_flags", "pool_olds",
         "kernels", "results", "thresholds", "network",
@@ -171,7 +175,7 @@ def test_frame_source(encoding, folding, map_order):
     for i in range(0, len(words), together):
         beat = [lane for word in words[i : i + together] for lane in word]
         payload += beat + [-1] * (-len(beat) % stream)
-    program = compile_model(model, fitted(model, folding, map_order), map_order)
+    program = compile_model(model, fitted(model, folding, map_order), CompileChoices(map_order=map_order))
     assert program.frame_words == len(words)
     np.testing.assert_array_equal(program.frame_source, payload)
     image = random_images(model, 1, np.random.default_rng(2))
@@ -200,22 +204,22 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
     assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
 
 
-DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], "raster").npus[0].depths()
+DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).npus[0].depths()
 
 
 @pytest.mark.parametrize("name", [*(name for name, need in DEPTHS.items() if need > 1), "acc_bits"])
 def test_what_does_not_fit_is_refused(name):
     """One row less than needed, for every memory, and one bit less."""
     model = CASES["small_cnn"]
-    made = plan(model, [npu_of("k3_g5")], "raster").npus[0]
+    made = plan(model, [npu_of("k3_g5")], CompileChoices(map_order="raster")).npus[0]
     need = {**DEPTHS, "acc_bits": made.acc_bits()}[name]
     assert need > 1
     design = fitted(model, "k3_g5", "raster")
     design = changed(design, **{name: need})
-    compile_model(model, design, "raster")
+    compile_model(model, design, CompileChoices(map_order="raster"))
     design = changed(design, **{name: need - 1})
     with value_error(f"small_cnn: {name} must be >= {need}, design small has {need - 1}"):
-        compile_model(model, design, "raster")
+        compile_model(model, design, CompileChoices(map_order="raster"))
 
 
 def test_a_design_without_shifts_takes_no_integers():

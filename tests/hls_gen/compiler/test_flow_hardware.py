@@ -17,6 +17,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Waits, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -104,11 +105,12 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     dataflow = data.draw(DATAFLOWS) if npus[0].accumulators > 1 else "output_stationary"
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, npus[0].acc_bits) if integer else random_model(network, seed)
+    choices = CompileChoices(map_order=order, dataflow=dataflow)
     try:
-        program = compile_model(model, manifest, order, dataflow, chunk=chunk)
+        program = compile_model(model, manifest, choices, chunk=chunk)
     except ValueError:  # does not fit this design
         return False
-    made = plan(model, npus, order, dataflow, chunk=chunk)
+    made = plan(model, npus, choices, chunk=chunk)
     check(made, manifest, bit, program, random_images(network, max(BATCHES), seed))
     return True
 
@@ -127,8 +129,8 @@ def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPat
     model = random_model(Network(name="tight", input=case_map(12, 12, 8), layers=layers), 0)
     monkeypatch.setitem(DESIGNS, "tight", TIGHT)
     bit, manifest = overlay(TIGHT, folder)
-    program = compile_model(model, manifest, "pull")
-    made = plan(model, manifest.npus, "pull")
+    choices = CompileChoices(map_order="pull")
+    program, made = compile_model(model, manifest, choices), plan(model, manifest.npus, choices)
     check(made, manifest, bit, program, random_images(model.network, max(BATCHES), 1))
 
 

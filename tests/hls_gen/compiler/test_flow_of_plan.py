@@ -23,7 +23,7 @@ def of_reference(name: str, order: str) -> System:
     model = networks.load(name)
     design = size_memories(name, [model], FOLDINGS[name], CompileChoices(map_order=order))
     npus = design.npus
-    return system(plan(model, npus, order), design.npus, stream_bits=design.stream_bits)
+    return system(plan(model, npus, CompileChoices(map_order=order)), design.npus, stream_bits=design.stream_bits)
 
 
 @cache

@@ -14,6 +14,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.passes import IntegerPass
 from bitloom.hls_gen.compiler.plan import Plan, plan
@@ -46,7 +47,7 @@ def scores(weight: Encoding = INT8) -> Dense:
 
 
 def planned(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Plan:
-    return plan(model, npus, mapping=mapping)
+    return plan(model, npus, CompileChoices(mapping=mapping))
 
 
 MIDDLE = [*conv(2), *conv(3)]

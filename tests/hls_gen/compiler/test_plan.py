@@ -10,6 +10,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.layout import UNUSED, chunks, plane_layout, regroup, result_layout
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from tests.cases import case_map, random_model
@@ -31,7 +32,7 @@ ACT = Threshold(name="act")
 
 
 def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Plan:
-    return plan(model, [npu_of(folding)], map_order)
+    return plan(model, [npu_of(folding)], CompileChoices(map_order=map_order))
 
 
 def test_depths_of_a_small_network():
@@ -190,4 +191,4 @@ def test_shifts_must_reach_the_highest_plane():
 
 def test_unknown_orders_are_refused():
     with value_error("schedule: map_order must be one of pull, raster, auto, got 'random'"):
-        plan(model_of(conv((2, 2))), [npu_of("k3_g5")], "random")
+        plan(model_of(conv((2, 2))), [npu_of("k3_g5")], CompileChoices(map_order="random"))

@@ -22,6 +22,7 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.check import check
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
@@ -320,7 +321,8 @@ def check_network(name: str, folder: Path, data: st.DataObject) -> None:
     model = model_of(data.draw(networks(npu)), seed)
     images = random_images(model, 3, np.random.default_rng(seed))
     dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
-    program = compile_model(model, manifest, data.draw(st.sampled_from(["pull", "raster"])), dataflow)
+    order = data.draw(st.sampled_from(["pull", "raster"]))
+    program = compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))

@@ -13,6 +13,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.tables import Tables
@@ -234,7 +235,7 @@ ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
 
 
 def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
-    return plan(MODELS[name], [npu], order)
+    return plan(MODELS[name], [npu], CompileChoices(map_order=order))
 
 
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
@@ -355,7 +356,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
     network = Network(name="pool", input=Map(height=5, width=7, channels=2, encoding=BIPOLAR), layers=(
         Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
         MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), [BIG], "raster")
+    made = plan(random_model(network, np.random.default_rng(1)), [BIG], CompileChoices(map_order="raster"))
     assert made.npus[0].pool.layers[0]["hold_words"] == 8
     rig = Rig(replace(BIG, pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)

@@ -60,14 +60,14 @@ def design(spill_words: int) -> Design:
 def least() -> int:
     made = design(200)
     parameters = made.npus
-    return spill(system(plan(DEEP, parameters, "raster"), parameters), frames=4).least
+    return spill(system(plan(DEEP, parameters, RASTER), parameters), frames=4).least
 
 
 def run(spill_words: int, folder: Path) -> np.ndarray:
     """Outputs of 4 frames; the program is compiled for a store that is large enough, which changes nothing in it."""
     roomy = Manifest.from_dict(generate(design(200)).manifest, "roomy")
     made = generate(design(spill_words))
-    program = replace(compile_model(DEEP, roomy, "raster"), design_digest=made.manifest["digest"])
+    program = replace(compile_model(DEEP, roomy, RASTER), design_digest=made.manifest["digest"])
     bit = write_simulation_overlay(folder, made.manifest, made.text)
     board = activate()
     board.stall()
@@ -90,7 +90,7 @@ def test_the_compiler_refuses_it_with_the_numbers():
             f"deep: spill_words must be >= {least()}, design deep has {words}: flow: deadlock: NPU 0 waits for room "
             "towards NPU 1, NPU 1 for room towards NPU 0"
         ):
-            compile_model(DEEP, manifest, "raster")
+            compile_model(DEEP, manifest, RASTER)
 
 
 @pytest.mark.parametrize("missing", [None, 1])
@@ -99,7 +99,7 @@ def test_hardware_stops_and_names_the_circle(missing, tmp_path):
     words = 0 if missing is None else least() - missing
     parameters = design(200).npus
     with pytest.raises(Deadlock):
-        simulate(system(plan(DEEP, parameters, "raster"), parameters, spill_words=words), frames=4)
+        simulate(system(plan(DEEP, parameters, RASTER), parameters, spill_words=words), frames=4)
     with pytest.raises(SimulationTimeout) as stuck:
         run(words, tmp_path)
     assert CIRCLE in str(stuck.value).splitlines()[0]
@@ -115,6 +115,6 @@ def test_fit_gives_a_store_in_which_nobody_waits():
     npu = Npu(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
     made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER)
     parameters = made.npus
-    whole = system(plan(DEEP, parameters, "raster"), parameters)
+    whole = system(plan(DEEP, parameters, RASTER), parameters)
     best = simulate(replace(whole, spill_words=None)).cycles_per_frame
     assert simulate(replace(whole, spill_words=made.spill_words)).cycles_per_frame == best

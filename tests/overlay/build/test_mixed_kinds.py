@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.kernels import packed
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -107,9 +108,10 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     model = random_integer_model(network, seed, 32)
     npus = design.npus
-    made = plan(model, npus, order, dataflow, mapping=mapping, chunk=chunk)
+    choices = CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping)
+    made = plan(model, npus, choices, chunk=chunk)
     try:
-        program = compile_model(model, manifest, order, dataflow, mapping=mapping, chunk=chunk)
+        program = compile_model(model, manifest, choices, chunk=chunk)
     except ValueError as e:
         return "stuck" if "spill_words" in str(e) else "unfit"
     images = random_images(network, FRAMES, seed)

@@ -22,6 +22,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, System, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -190,19 +191,20 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
     chunk = data.draw(st.sampled_from([1, 2, 5, 1000]))
     model = random_integer_model(network, seed, 32) if kind == "integer" else random_model(network, seed)
+    choices = CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping)
     try:
-        program = compile_model(model, roomy_manifest(name), order, dataflow, mapping=mapping, chunk=chunk)
+        program = compile_model(model, roomy_manifest(name), choices, chunk=chunk)
     except ValueError:
         return "unfit"
     npus = manifest.npus
-    made = plan(model, npus, order, dataflow, mapping=mapping, chunk=chunk)
+    made = plan(model, npus, choices, chunk=chunk)
     modelled = system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words)
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     images = random_images(network, FRAMES, seed)
     circle = stuck_npus(modelled)
     if circle:
         with pytest.raises(ValueError, match=REFUSED) as refused:
-            compile_model(model, manifest, order, dataflow, mapping=mapping, chunk=chunk)
+            compile_model(model, manifest, choices, chunk=chunk)
         check_least(modelled, str(refused.value))
         with pytest.raises(SimulationTimeout) as stuck:
             outputs(bit, replace(program, design_digest=manifest.digest), images, **stalls, seed=seed)
@@ -210,7 +212,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
         assert "a circle of waits: " in first
         assert {int(n) for n in re.findall(r"NPU (\d+) waits for", first)} == circle
         return "stuck"
-    program = compile_model(model, manifest, order, dataflow, mapping=mapping, chunk=chunk)
+    program = compile_model(model, manifest, choices, chunk=chunk)
     found, _ = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))
     return "exact"

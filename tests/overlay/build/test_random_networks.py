@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.kernels import packed
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.design import Design
@@ -75,11 +76,11 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
-        need = plan(model, [npu], "raster").npus[0].depths()
+        need = plan(model, [npu], CompileChoices(map_order="raster")).npus[0].depths()
         assume(all(need[name] <= getattr(npu, name) for name in need))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     dataflow = data.draw(DATAFLOWS) if npu.accumulators > 1 else "output_stationary"
-    program = compile_model(model, manifest, order, dataflow)
+    program = compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     found, counters = outputs(bit, program, images, **stalls, seed=seed)
     np.testing.assert_array_equal(found, packed.forward(model, images))

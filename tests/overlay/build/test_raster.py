@@ -10,6 +10,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
@@ -46,7 +47,7 @@ def model(encoding: Encoding, side: int) -> Model:
 def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
     large = model(encoding, side)
     folding = FOLDING if encoding != BIPOLAR else replace(FOLDING, kfp=3, planes=0)
-    (made,) = plan(large, [folding], "raster").npus
+    (made,) = plan(large, [folding], CompileChoices(map_order="raster")).npus
     assert [row["by_counters"] for row in made.conv.layers] == [1, 1]
     assert [row["by_counters"] for row in made.pool.layers] == [1]
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables

@@ -16,6 +16,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import bnn_pynq
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -79,7 +80,7 @@ def predicted(name: str, frames: int) -> tuple[Result, Design]:
     models = reference.models()
     design = reference.design(name, models)
     npus = design.npus
-    made = plan(models[0], npus, reference.map_order, reference.dataflow, mapping=reference.mapping)
+    made = plan(models[0], npus, reference.choices)
     return simulate(system(made, npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames), design
 
 
@@ -161,7 +162,7 @@ def test_cnv_with_seeded_weights(stall: float, folder: Path) -> None:
     build, reference = measured("cnv-w1a1", folder)[1], REFERENCE_DESIGNS["cnv-w1a1"]
     model = bnn_pynq.seeded(bnn_pynq.cnv())
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    program = compile_model(model, manifest, reference.map_order, reference.dataflow)
+    program = compile_model(model, manifest, reference.choices)
     path = folder / f"seeded_{stall}.program.npz"
     program.save(path)
     seeded = replace(build, programs={model.network.name: path})
@@ -215,8 +216,8 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     assert [*CUTS, "dense_8"] == list(recorded.maps)
-    order = REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order
-    programs = [compile_model(until(model, name), manifest, order) for name in recorded.maps]
+    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    programs = [compile_model(until(model, name), manifest, choices) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
 
@@ -228,7 +229,8 @@ def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None
     build = measured("cnv-w1a1-ring3", folder)[1]
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     images = random_images(model.network, 2, 5)
-    (found,) = on_device(build, [compile_model(model, manifest, REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)], images)
+    choices = CompileChoices(map_order=REFERENCE_DESIGNS["cnv-w1a1-ring3"].map_order)
+    (found,) = on_device(build, [compile_model(model, manifest, choices)], images)
     np.testing.assert_array_equal(found, packed.forward(model, images))
 
 

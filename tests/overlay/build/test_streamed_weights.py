@@ -25,6 +25,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler import emit
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
@@ -303,7 +304,8 @@ def streamed_network(name: str, folder: Path, count: int) -> None:
         seed = data.draw(st.integers(0, 2**32 - 1))
         model, images = random_model(network, seed), random_images(network, 5, seed)
         order, dataflow = data.draw(st.sampled_from(["pull", "raster"])), data.draw(DATAFLOWS)
-        rows = [len(part) for part in plan(model, manifest.npus, order, dataflow).npus[0].kernels]
+        made = plan(model, manifest.npus, CompileChoices(map_order=order, dataflow=dataflow))
+        rows = [len(part) for part in made.npus[0].kernels]
         depth = data.draw(st.integers(max(rows), min(sum(rows), 2 * max(rows))))
         program = compiled(model, manifest, depth, order, dataflow)
         assert (len(program.weights) == 0) == (depth >= sum(rows))
@@ -332,7 +334,7 @@ def compiled(model: Model, manifest: Manifest, depth: int, order: str, dataflow:
         return place(network, layers, depth, stream)
 
     with patch.object(emit, "place", placed):
-        return compile_model(model, manifest, order, dataflow)
+        return compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
 
 
 def test_random_networks(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def builds_all(model: Model, found: Explored) -> None:
         design = candidate.design(model)
         assert figures(model, candidate, design) == row.figures
         manifest = Manifest.from_dict(generate(design).manifest, design.name)
-        compile_model(model, manifest, candidate.map_order, candidate.dataflow, mapping=candidate.mapping)
+        compile_model(model, manifest, candidate.choices)
 
 
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}

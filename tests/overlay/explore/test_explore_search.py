@@ -105,6 +105,13 @@ def test_foldings_of_before() -> None:
     assert Candidate.from_dict(data).npus == (npu,)
 
 
+def test_foldings_without_map_order() -> None:
+    data = Candidate("net", (Npu(),), (0,)).to_dict()
+    del data["map_order"]
+    with value_error("map_order must be one of pull, raster, auto, got None"):
+        Candidate.from_dict(data)
+
+
 def test_foldings_of_another_format() -> None:
     with value_error("foldings: format must be bitloom-foldings, version 1, got 'x'"):
         Candidate.from_dict({"format": "x"})

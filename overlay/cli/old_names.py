@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from .command_list import CommandList
 
-class Commands(click.Group):
+
+class Commands(CommandList):
     """A group of commands, some of which had another name.
 
     Parameters
@@ -24,11 +26,13 @@ class Commands(click.Group):
         super().__init__(*args, **others)
         self.old_commands = old_commands
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, or the one that had it."""
-        if cmd_name in self.old_commands:
-            cmd_name = _told(f"command {cmd_name}", self.old_commands[cmd_name])
-        return super().get_command(ctx, cmd_name)
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The name that the command has now, the command, and its arguments."""
+        if args and args[0] in self.old_commands:
+            args = [_told(f"command {args[0]}", self.old_commands[args[0]]), *args[1:]]
+        return super().resolve_command(ctx, args)
 
 
 class Command(click.Command):

@@ -2,12 +2,14 @@
 
 import click
 
+from bitloom.overlay.cli.command_list import CommandList
+
 from .cpu import cpu_command
 from .designs import designs_command
 from .gpu import gpu_command
 
 
-class _DesignsByDefault(click.Group):
+class _DesignsByDefault(CommandList):
     """A group in which arguments that begin with no command's name are those of ``designs``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -27,8 +27,12 @@ def test_orders_is_map_orders():
 
 def test_work_is_dataflows():
     old = call("work", "--help")
-    assert old.stdout.replace("work [", "dataflows [") == call("dataflows", "--help").stdout
+    assert old.stdout == call("dataflows", "--help").stdout
     assert old.stderr == note("command work", "dataflows")
+    nothing = call("work")
+    assert nothing.exit_code == 2
+    assert nothing.stderr == note("command work", "dataflows") + call("dataflows").stderr
+    assert nothing.stderr.count("Usage: bitloom dataflows [OPTIONS] NETWORK") == 1
 
 
 @pytest.mark.parametrize("command", ["area", "build", "explore"])

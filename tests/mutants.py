@@ -162,6 +162,9 @@ MUTANTS = [
     *of("hls_gen/design/timing.py", "hls_gen/rtl/test_divide.py hls_gen/rtl/test_pe_integer.py hls_gen/rtl/test_pe.py",
         ("DIVIDE_LATENCY = 4", "DIVIDE_LATENCY = 5"),
         ("return 3 + sum_stages(npu)", "return 4 + sum_stages(npu)")),
+    *of("hls_gen/design/timing.py", "hls_gen/rtl/test_issuer.py", ("GIVE_BACK = 2", "GIVE_BACK = 3")),
+    *of("hls_gen/design/timing.py", "hls_gen/rtl/test_tap_source.py", ("FIRST_STEP = 1", "FIRST_STEP = 2")),
+    *of("hls_gen/design/timing.py", "hls_gen/rtl/test_loader.py", ("JUDGING = 2", "JUDGING = 1")),
     # rtl: a file of each folder
     *of("hls_gen/rtl/primitives/fifo.py", "hls_gen/rtl/test_fifo.py",
         ('("LAST_ROW", depth - 1, address)', '("LAST_ROW", depth - 2, address)'),

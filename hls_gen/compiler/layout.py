@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.lanes import plane_lanes
 
 Ints = NDArray[np.int64]
 Layout = Ints
@@ -125,7 +126,7 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
         parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
         codes = [*range(planes - 1), -planes, 0]
         return np.concatenate(parts), np.repeat(codes, [len(p) for p in parts])
-    each = kfp // (groups + 1)
+    each = plane_lanes(kfp, groups)
     together = chunks(channel, each)  # (words, channels of a word)
     out = np.full((len(together), kfp), UNUSED, np.int64)
     order = [0, planes, *range(1, planes)]  # group 0: plane 0 and the constant one

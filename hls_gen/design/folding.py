@@ -6,7 +6,7 @@ A network is not in it. With capacities, which sizing finds (capacities.py), a f
 from dataclasses import dataclass
 from typing import Any
 
-from .lanes import lane_groups
+from .lanes import lane_groups, plane_lanes
 from .widths import COUNT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
@@ -17,6 +17,10 @@ MOST_ACCUMULATORS = 256
 INLETS = ("host", "ring", "loop")
 OUTLETS = ("ring", "loop", "host")
 """Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order."""
+INLET_BITS = bits_for(len(INLETS) - 1)
+"""Width of an inlet's place in INLETS."""
+INLET_PLACES = ", ".join(f"{place} {name}" for place, name in enumerate(INLETS))
+"""What the places mean, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +232,8 @@ class Folding:
 
     @property
     def plane_lanes(self) -> int:
-        """Channels of an integer input in a word: kfp // (planes + 1) beside each other, else kfp."""
-        return self.kfp // (self.planes + 1) if self.planes else self.kfp
+        """Channels of an integer input in a word (lanes.plane_lanes)."""
+        return plane_lanes(self.kfp, self.planes)
 
     @property
     def lane_groups(self) -> list[tuple[int, int]]:

@@ -75,6 +75,11 @@ class Memory:
         return {field.name: field.width for field in self.fields}
 
     @property
+    def read_at_once(self) -> bool:
+        """Whether a row is there in the cycle in which its number is; else it comes a cycle later."""
+        return self.name in READ_AT_ONCE
+
+    @property
     def words(self) -> int:
         """32-bit words that hold a row: ceil(width / 32)."""
         return -(-self.width // 32)

@@ -9,6 +9,7 @@ own tests measure those latencies.
 """
 
 from .npu import Npu
+from .widths import bits_for
 
 # Array
 
@@ -125,6 +126,15 @@ def room_words(depth: int, margin: int) -> int:
 def pool_room(npu: Npu) -> int:
     """Words in the FIFO behind the pool unit from which on the pool's sequencer issues no more."""
     return room_words(pool_fifo_words(npu), pool_fifo_margin(npu))
+
+
+# Counters
+
+
+def counter_rows(counters: int) -> int:
+    """Rows of the memory that holds so many counters, which is also the cycles from a counter's turn to its next one:
+    a power of two, so that turns count by themselves, and 4 at least."""
+    return 1 << max(2, bits_for(counters - 1))
 
 
 # Host

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.memories import READ_AT_ONCE
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
@@ -46,7 +45,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         if m.name == "network":
             continue
         full, rest = divmod(m.width, stream_bits)
-        latency = 0 if m.name in READ_AT_ONCE else 1
+        latency = 0 if m.read_at_once else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
         if full:
             yield Store(m.name, stream_bits, m.depth, latency, full, style)
@@ -73,17 +72,12 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("map_held", npu.word_bits + 1, timing.MAP_HELD, 0)
 
 
-def counter_rows(design: Design) -> int:
-    """Rows of the memory that holds the design's counters."""
-    return 1 << max(2, (len(counter_names(design)) - 1).bit_length())
-
-
 def stores(design: Design) -> Iterator[Store]:
     """The memories of a design."""
     for npu in design.npus:
         yield from npu_stores(npu, design.stream_bits)
     yield Store("frame_flags", 1, timing.FRAMES_IN_FLIGHT, 0)
-    yield Store("counts", COUNTER_BITS, counter_rows(design), 0)
+    yield Store("counts", COUNTER_BITS, timing.counter_rows(len(counter_names(design))), 0)
     if design.spill_words:
         width = design.npus[0].word_bits + 1
         yield Store("spill_store", width, design.spill_words, int(design.spill_words > timing.LUT_RAM_WORDS))

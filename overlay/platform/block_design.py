@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import Board
@@ -140,7 +141,7 @@ class BlockDesign:
             raise ValueError(
                 f"block design {self.name}: arch must be {self.board.arch} on {self.board.name}, got {self.arch!r}"
             )
-        if self.stream_bits not in (32, 64):
+        if self.stream_bits not in STREAM_BITS:
             raise ValueError(f"block design {self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         low, high = self.processor.clock_range_mhz
         if not low <= self.clock_mhz <= high:

@@ -46,15 +46,15 @@ class Unit:
     word_bits: int
     host_word_bits: int
     tuple_words: int
-    pool_words: int = 2
-    map_words: int = 2
-    buffer_words: int = 0
-    accumulators: int = 1
-    array_latency: int = 4
-    activation_latency: int = 1
-    pool_latency: int = 1
-    pool_room: int = 11
-    binariser: bool = False
+    pool_words: int
+    map_words: int
+    buffer_words: int
+    accumulators: int
+    array_latency: int
+    activation_latency: int
+    pool_latency: int
+    pool_room: int
+    binariser: bool
     to_bits: bool = False
 
     def pool_reading(self, layer: FlowLayer) -> Reading:

@@ -11,6 +11,7 @@ takes effect at once.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.registers import COUNTER_BITS as WIDTH
 from bitloom.hls_gen.design.widths import bits_for
 
@@ -67,7 +68,7 @@ def counters(
     Signal
         A pulse: ``counter_value`` is the count.
     """
-    count = 1 << max(2, (len(pulses) - 1).bit_length())
+    count = timing.counter_rows(len(pulses))
     turn = _turn(b, pulses, count, clear)
     old, new = b.wire("count_old", WIDTH), b.wire("counter_value", WIDTH)
     turn_bits = width(turn.row)

@@ -179,8 +179,8 @@ class Library:
         row : Signal
             Number of the row that is read.
         read : Signal or None
-            Read enable of a block RAM (or what ``style`` says), whose row comes a cycle later; None for LUT RAM, whose
-            row comes at once.
+            Read enable of a memory whose row comes a cycle later; None for one that is read at once
+            (``Memory.read_at_once``), which is LUT RAM.
         style : str
             What synthesis makes of it, as in `ram`.
 
@@ -188,7 +188,14 @@ class Library:
         -------
         dict
             Name -> wire of each field of the row.
+
+        Raises
+        ------
+        ValueError
+            If a memory that is read at once has a read enable, or another one has none.
         """
+        if (read is None) != memory.read_at_once:
+            raise ValueError(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}")
         name, address = memory.name, bits_for(memory.depth - 1)
         own_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
         selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, own_id)))

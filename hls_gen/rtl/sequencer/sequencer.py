@@ -16,6 +16,7 @@ the next layer come in while this one is computed. Tables hold addresses relativ
 Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
 """
 
+from bitloom.hls_gen.design.folding import INLET_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
@@ -29,7 +30,7 @@ from .spec import SequencerSpec
 from .tap import Tap
 from .tap_source import tap_source
 from .weights import WeightsBegun
-from .writer import INLET_BITS, INLET_MEANS, Written, writer
+from .writer import INLET_MEANS, Written, writer
 
 __all__ = ["SequencerSpec", "sequencer"]
 

@@ -9,6 +9,7 @@ For each window, for each kernel group: the valid taps of the window, one pass o
 the first pass and read again in the others.
 """
 
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, eq, width
 from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -30,7 +31,8 @@ from .weights import WeightsBegun, weights_missing
 
 def tap_source(library: Library, spec: SequencerSpec) -> Block:
     """The module: ports ``tap_*`` (tap.Tap), ``layer`` (number of the layer that begins next) and ``weights_*``."""
-    header = Header(__doc__ or "", rate="one tap a cycle", latency="2 cycles from reset to the first tap")
+    latency = f"{timing.FIRST_STEP + 1} cycles from reset to the first tap"
+    header = Header(__doc__ or "", rate="one tap a cycle", latency=latency)
     context = Context.module(library, spec, "tap_source", spec.tables, header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from bitloom.hls_gen.design.folding import INLETS
+from bitloom.hls_gen.design.folding import INLET_BITS, INLET_PLACES, INLETS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
@@ -25,9 +25,7 @@ from .bundle import Bundle, Meaning
 from .context import Context
 from .spec import SequencerSpec
 
-INLET_BITS = 2
-"""Width of an inlet's place in INLETS."""
-INLET_MEANS = "inlet that is read: " + ", ".join(f"{number} {name}" for number, name in enumerate(INLETS))
+INLET_MEANS = f"inlet that is read: {INLET_PLACES}"
 
 
 @dataclass(frozen=True)

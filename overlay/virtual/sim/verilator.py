@@ -25,6 +25,7 @@ from pathlib import Path
 
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
+from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
 
 from .verilator_install import Verilator, find_verilator
@@ -164,7 +165,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     ValueError
         If ``stream_bits`` is neither 32 nor 64.
     """
-    if stream_bits not in (32, 64):
+    if stream_bits not in STREAM_BITS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
     verilator, compiler = find_verilator(), find_compiler()
     harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(trace)}"]

@@ -9,8 +9,9 @@ from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
 
 UNIT = Unit(
-    kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8
-)
+    kfp=8, pfp=8, ol=8, word_bits=8, host_word_bits=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
+    accumulators=1, array_latency=4, activation_latency=1, pool_latency=1, pool_room=11, binariser=False,
+)  # fmt: skip
 SIDE = 10
 """Rows and columns of a map."""
 
@@ -41,4 +42,5 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
 def ring(npus: int, layers: tuple[FlowLayer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
     """Layer i on NPU i mod ``npus``."""
     mapping = tuple(i % npus for i in range(len(layers)))
-    return System(units=(replace(UNIT, **unit),) * npus, layers=layers, mapping=mapping, spill_words=spill_words)
+    units = (replace(UNIT, **unit),) * npus
+    return System(units=units, layers=layers, mapping=mapping, spill_words=spill_words)

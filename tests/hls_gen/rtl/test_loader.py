@@ -158,7 +158,7 @@ def load_order(rig: Rig) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("stall", [0, 0.5])
 def test_load_every_memory(rig, stall):
-    """All banks of all rows, one stream word a cycle; the header takes its words and 2 cycles of judgement."""
+    """All banks of all rows, one stream word a cycle; the header takes its words and the cycles of judgement."""
     bus, packets = Bus(rig.bench), load_order(rig)
     source = rig.source(rig.items(*packets), stall)
     run(rig.bench, source, bus)
@@ -167,7 +167,7 @@ def test_load_every_memory(rig, stall):
     assert {name: rig.bench[f"npu0_{name}"] for name in LAST} == LAST
     assert [rig.bench[f"error_{n}"] for n in ("code", "header", "address", "length")] == [0] * 4
     if not stall:
-        assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + 2 * len(packets)
+        assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + timing.JUDGING * len(packets)
 
 
 @pytest.mark.parametrize("stall", [0, 0.6])
@@ -199,7 +199,7 @@ def test_rate_of_a_frame(rig):
     run(rig.bench, source, sink, Sink(rig.bench, "flag_", ready="flag_ready_out"))
     stream = rig.design.stream_bits
     beats = 128 // stream
-    assert source.taken[beats] - source.taken[beats - 1] == 3
+    assert source.taken[beats] - source.taken[beats - 1] == 1 + timing.JUDGING
     step = 1 if rig.kfp <= stream else -(-rig.kfp // stream)
     assert {b - a for a, b in zip(sink.taken, sink.taken[1:])} == {step}
 

@@ -7,11 +7,12 @@ import pytest
 from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
+from tests.errors import value_error
 
 from .bench import Bench, load, together
 
 WIDE = Memory.of("wide", 3, 5, [("low", 1), ("middle", 40), ("high", 29)])
-SMALL = Memory.of("small", 4, 9, [("a", 2), ("b", 4)])
+SMALL = Memory.of("chunks", 4, 9, [("a", 2), ("b", 4)])
 
 
 def holder(stream_bits: int) -> Block:
@@ -86,10 +87,10 @@ def test_loadable(held):
     load(bench, other, 0, [draw.getrandbits(70) for _ in range(5)], stream_bits)  # not for these
     for k in range(SMALL.depth):
         bench.set(row_of_small=k, row_of_wide=k % WIDE.depth, read=1)
-        assert {n: bench[f"{n}_out"] for n in ("a", "b")} == fields(SMALL, rows["small"][k])
+        assert {n: bench[f"{n}_out"] for n in ("a", "b")} == fields(SMALL, rows[SMALL.name][k])
         bench.tick()
         for _ in range(2):  # the second time without ``read``: it holds
-            assert {n: bench[f"{n}_out"] for n in WIDE.widths} == fields(WIDE, rows["wide"][k % WIDE.depth])
+            assert {n: bench[f"{n}_out"] for n in WIDE.widths} == fields(WIDE, rows[WIDE.name][k % WIDE.depth])
             bench.set(read=0, row_of_wide=(k + 1) % WIDE.depth)
             bench.tick()
 
@@ -120,3 +121,11 @@ def test_library_makes_a_block_once():
     library = Library(32)
     assert library.get(ram, 4, 7, latency=1) is library.get(ram, 4, 7, latency=1)
     assert library.get(ram, 4, 7, latency=1) is not library.get(ram, 4, 7, latency=0)
+
+
+@pytest.mark.parametrize(("memory", "latency"), [(WIDE, 0), (SMALL, 1)], ids=["late", "at_once"])
+def test_loadable_is_read_as_its_memory_says(memory, latency):
+    b = Block("holder")
+    bus, row, read = LoadBus.ports(b, 32, [memory]), b.input("row", 4), b.input("read")
+    with value_error(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}"):
+        Library(32).loadable(b, memory, bus, row, read=read if latency else None)

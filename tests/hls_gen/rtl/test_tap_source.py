@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bitloom.hls_gen.compiler.plan import Plan
+from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec
 from bitloom.hls_gen.rtl.sequencer.tap_source import tap_source
@@ -23,6 +24,7 @@ class Taps(Agent):
     def __init__(self, bench: Bench, count: int, chance: float, names: tuple[str, ...]):
         self.bench, self.count, self.chance, self.names = bench, count, chance, names
         self.random, self.found, self.cycles = random.Random(count), [], []
+        self.start = bench.cycle
         self._waiting: dict[str, int] | None = None
 
     def drive(self) -> None:
@@ -101,6 +103,12 @@ def test_taps_are_those_of_the_schedule(rig, name, order, chance):
     taps, made = taken(rig, name, order, chance)
     found = [(t["address"], t["last"], t["layer_end"], t.get("row", 0)) for t in taps.found if not t["skip"]]
     assert found == expected(made, pool, npu.pool_words if pool else npu.tuple_words)
+
+
+def test_first_tap(rig):
+    """How soon after reset the first tap is there, as the flow model has it."""
+    taps, _ = taken(rig, "chain", "pull", 1)
+    assert taps.cycles[0] - taps.start == timing.FIRST_STEP
 
 
 @pytest.mark.parametrize("order", ["pull", "raster"])

@@ -9,6 +9,7 @@ from typing import Any
 
 from .design import Design
 from .fields import Field, named
+from .folding import INLET_BITS, INLET_PLACES
 from .loader import STATE_BITS
 from .npu import Npu
 from .widths import LAYER_BITS
@@ -147,7 +148,7 @@ STATE = (
     Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
     Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
     Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
-    Field("INLET", 25, 2, "whose words are taken now: 0 host, 1 ring, 2 loop"),
+    Field("INLET", 25, INLET_BITS, f"whose words are taken now: {INLET_PLACES}"),
 )
 """Fields of an NPU's register STATE where no weights are streamed."""
 WAITS_WEIGHTS = Field("WAITS_WEIGHTS", 27, 1)

@@ -35,6 +35,18 @@ def test_help(command: str) -> None:
     assert "--json" in result.stdout
 
 
+@pytest.mark.parametrize("group", [[], ["bench"]], ids=["bitloom", "bench"])
+def test_lists_of_commands_are_whole(group: list[str]) -> None:
+    """In a narrow terminal too a command's line has its first sentence to the end."""
+    listed = CliRunner(env={"COLUMNS": "60"}).invoke(bitloom, [*group, "--help"]).stdout.partition("\nCommands:\n")[2]
+    words = " ".join(listed.split())
+    commands = bitloom.commands["bench"].commands if group else bitloom.commands
+    assert len(commands) == len([line for line in listed.splitlines() if line[2:3].strip()])
+    for name, command in commands.items():
+        sentence = " ".join((command.help or "").partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
+        assert f"{name} {sentence}" in words
+
+
 def test_demo(tmp_path: Path) -> None:
     result = call("demo", "--frames", "12", "--stall", "0.3", "--out", str(tmp_path / "demo"))
     assert result.exit_code == 0, result.output

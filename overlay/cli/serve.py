@@ -18,22 +18,28 @@ from .show import one_line_errors, working
 @click.argument("folder", type=FOLDER)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: a free one.")
+@click.option(
+    "--idle-seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    help="Silence after which the client that has the board loses it to the next one that asks.",
+)
 @one_line_errors
-def serve_command(folder: Path, host: str, port: int) -> None:
+def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> None:
     """Serve the build in FOLDER as a board, for pynq 4 in another process or environment.
 
-    There, PYNQ_REMOTE_DEVICES=HOST is all that pynq needs. Ctrl-C ends the server.
+    There, PYNQ_REMOTE_DEVICES=HOST is all that pynq needs. One client at a time has the board. Ctrl-C ends the server.
     """
     try:
+        from bitloom.overlay.virtual.serve.limits import ServerLimits
         from bitloom.overlay.virtual.serve.server import Server
     except ModuleNotFoundError as e:
         if not (e.name or "").startswith(("pynq", "grpc")):
             raise
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {e}") from None
+    limits = ServerLimits(idle_seconds=idle_seconds)
     made = builds.load(folder)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     with working("compiling the model"):
-        server = Server(made.bit, host, port)
+        server = Server(made.bit, host, port, limits)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with server:
@@ -55,18 +61,24 @@ def _loopback(host: str) -> bool:
 
 
 def _instructions(made: builds.Build, host: str, port: int) -> str:
-    """How to connect."""
-    if port == PORT:
-        shell, device = f"    export PYNQ_REMOTE_DEVICES={host}\n    python3\n\n", ""
-    else:
-        shell = (
-            f"    python3    # pynq looks at port {PORT} by itself, and must be told any other\n\n"
-            "    from pynq.pl_server.remote_device import RemoteDevice\n"
-        )
-        device = f', device=RemoteDevice(0, "{host}", {port})'
+    """How to connect, from this machine where the server listens on all addresses."""
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    other_port = (
+        f"    # pynq looks at port {PORT} by itself, and must be told any other\n"
+        "    from pynq.pl_server.device import Device\n"
+        "    from pynq.pl_server.remote_device import RemoteDevice\n"
+        f'    Device.active_device = RemoteDevice(0, "{_in_address(reached)}", {port})\n\n'
+    )
     programs = "".join(f'    overlay.load("{path.resolve()}")\n' for path in made.programs.values())
     return (
-        f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n{shell}"
+        f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n"
+        f"    export PYNQ_REMOTE_DEVICES={_in_address(reached)}\n    python3\n\n"
+        f"{'' if port == PORT else other_port}"
         "    from bitloom import BitloomOverlay\n"
-        f'    overlay = BitloomOverlay("{made.bit.resolve()}"{device})\n{programs}'
+        f'    overlay = BitloomOverlay("{made.bit.resolve()}")\n{programs}'
     )
+
+
+def _in_address(host: str) -> str:
+    """A host as it stands in front of a colon and a port."""
+    return f"[{host}]" if ":" in host else host

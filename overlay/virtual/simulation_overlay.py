@@ -5,8 +5,9 @@
     <stem>.v               the Verilog to simulate
     <stem>.manifest.json   the manifest (docs/reference/device.md)
 
-The stem ends in a hash of the content, and the .bit holds the hash of the .hwh. Both have a reason: pynq keeps what it
-knows of an overlay under the content of its .bit, and a board doesn't take a firmware file twice under one name.
+The stem ends in a hash of the content, because a board doesn't take a firmware file twice under one name. The .bit
+holds the hash of each of the others: pynq keeps what it knows of an overlay under the content of its .bit, and none of
+them is simulated after it was changed.
 """
 
 import hashlib
@@ -25,6 +26,8 @@ from bitloom.overlay.platform.target import BoardTarget
 
 SIMULATION_ONLY = "SIMULATION ONLY"
 """By these words in its header a .bit is known as none for an FPGA."""
+SUFFIXES = (".v", ".manifest.json", ".hwh")
+"""Of the files beside a .bit."""
 MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
 """First bytes of every .bit file."""
 
@@ -39,7 +42,7 @@ def _field(key: bytes, text: str) -> bytes:
     return key + struct.pack(">H", len(data)) + data
 
 
-def bit_bytes(design: BlockDesign, hwh: str) -> bytes:
+def bit_bytes(design: BlockDesign, files: Mapping[str, bytes]) -> bytes:
     """Content of the .bit file.
 
     The payload has no synchronisation word, so that an FPGA which is given the file ignores all of it.
@@ -48,16 +51,21 @@ def bit_bytes(design: BlockDesign, hwh: str) -> bytes:
     ----------
     design
         The block design, for the name and the part in the header.
-    hwh
-        Text of the .hwh beside it.
+    files
+        Content of the files beside it, by suffix.
     """
-    digest = hashlib.sha256(hwh.encode()).hexdigest()
-    payload = f"{SIMULATION_ONLY}: no configuration data. hwh sha256 {digest}\n".encode()
+    lines = [f"{SIMULATION_ONLY}: no configuration data", *(_digest_line(*file) for file in files.items())]
+    payload = "".join(f"{line}\n" for line in lines).encode()
     payload += b"\0" * (-len(payload) % 4)
     head = _field(b"a", f"{design.name} {SIMULATION_ONLY};UserID=0XFFFFFFFF;Version=0")
     head += _field(b"b", "-".join(design.part).replace("--", "-"))
     head += _field(b"c", "1970/01/01") + _field(b"d", "00:00:00")
     return MAGIC + head + b"e" + struct.pack(">I", len(payload)) + payload
+
+
+def _digest_line(suffix: str, data: bytes) -> str:
+    """What the .bit says of the file with that suffix."""
+    return f"{suffix} sha256 {hashlib.sha256(data).hexdigest()}"
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -96,11 +104,11 @@ def write_simulation_overlay(
     stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{stem}.v", verilog.encode())
-    _write(folder / f"{stem}.manifest.json", text.encode())
-    _write(folder / f"{stem}.hwh", hwh.encode())
+    files = dict(zip(SUFFIXES, (verilog.encode(), text.encode(), hwh.encode())))
+    for suffix, data in files.items():
+        _write(folder / f"{stem}{suffix}", data)
     bit = folder / f"{stem}.bit"
-    _write(bit, bit_bytes(design, hwh))
+    _write(bit, bit_bytes(design, files))
     return bit
 
 
@@ -126,16 +134,18 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
     Raises
     ------
     OverlayError
-        If the .bit is a real one, a file is missing, or the .hwh is not the one that the .bit was written with.
+        If the .bit is a real one, a file is missing, or one is not that which the .bit was written with.
     """
     bit = Path(bit)
     data = bit.read_bytes()
     if SIMULATION_ONLY.encode() not in data[:256]:
         raise OverlayError(f"{bit.name}: a virtual board loads only simulation overlays, and this is a real bitstream")
-    paths = {suffix: bit.with_suffix(suffix) for suffix in (".hwh", ".v", ".manifest.json")}
-    for path in paths.values():
+    files = {}
+    for suffix in SUFFIXES:
+        path = bit.with_suffix(suffix)
         if not path.is_file():
             raise OverlayError(f"{bit.name}: {path.name} must lie beside it, and is missing")
-    if hashlib.sha256(paths[".hwh"].read_bytes()).hexdigest().encode() not in data:
-        raise OverlayError(f"{bit.name}: {bit.stem}.hwh is not the one that it was written with")
-    return SimulationOverlay(json.loads(paths[".manifest.json"].read_text()), paths[".v"].read_text())
+        files[suffix] = path.read_bytes()
+        if _digest_line(suffix, files[suffix]).encode() not in data:
+            raise OverlayError(f"{bit.name}: {path.name} must be the one that it was written with, and was changed")
+    return SimulationOverlay(json.loads(files[".manifest.json"]), files[".v"].decode())

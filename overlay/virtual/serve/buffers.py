@@ -2,7 +2,7 @@
 
 A client writes to what the processor sees of a buffer, and only a flush brings that to the DDR, as on a board
 (board/memory.py). The protocol knows no sessions: what a vanished client leaves is freed when another one loads a
-bitstream (``keep_only``).
+bitstream (``keep_only``). All calls are for the client that has the board (holder.py).
 """
 
 import threading
@@ -17,8 +17,10 @@ from pynq.remote import buffer_pb2_grpc
 from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
 from bitloom.overlay.virtual.board.memory import CachedBuffer, Ddr
 
-from .errors import Refused, answered
-from .pieces import first_and_rest, split
+from .errors import Refused
+from .holder import Holder
+from .limits import PIECE_BYTES
+from .pieces import first_and_rest
 
 MOST_BUFFERS = 256
 """Buffers in use at most, of all clients together."""
@@ -27,10 +29,10 @@ MOST_BYTES = 1 << DMA_LENGTH_BITS
 
 
 class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
-    """Buffers in ``ddr``, by ids that are never used again."""
+    """Buffers in ``ddr``, by ids that are never used again, for the client that ``holder`` names."""
 
-    def __init__(self, ddr: Ddr):
-        self._ddr = ddr
+    def __init__(self, ddr: Ddr, holder: Holder):
+        self._ddr, self._holder = ddr, holder
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._buffers: dict[str, tuple[str, CachedBuffer]] = {}  # id -> (client, buffer)
@@ -43,9 +45,9 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
                 self._buffers.pop(key)[1].free()
         return len(others)
 
-    @answered
     def allocate(self, request: pb.AllocateRequest, context: grpc.ServicerContext) -> pb.AllocateResponse:
         """A new buffer."""
+        self._holder.claim(context.peer())
         if not 1 <= request.size <= MOST_BYTES:
             rule = f"size must be 1..{MOST_BYTES} bytes"
             raise Refused(StatusCode.INVALID_ARGUMENT, f"allocate: {rule}, got {request.size}")
@@ -57,21 +59,23 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
             self._buffers[key] = context.peer(), CachedBuffer(self._ddr, request.size)
         return pb.AllocateResponse(buffer_id=key)
 
-    @answered
-    def freebuffer(self, request: pb.FreeBufferRequest, _: grpc.ServicerContext) -> pb.FreeBufferResponse:
+    def freebuffer(self, request: pb.FreeBufferRequest, context: grpc.ServicerContext) -> pb.FreeBufferResponse:
         """Give a buffer back."""
+        self._holder.claim(context.peer())
         with self._lock:
             self._find(request.buffer_id).free()
             del self._buffers[request.buffer_id]
         return pb.FreeBufferResponse()
 
-    @answered
     def write(self, requests: Iterator[pb.BufferWriteRequest], context: grpc.ServicerContext) -> pb.BufferWriteResponse:
         """The processor writes, from the buffer's first byte on."""
-        key, pieces = first_and_rest(requests, context, "buffer_id")
+        client = context.peer()
+        self._holder.claim(client)  # before anything is waited for
+        key, pieces = first_and_rest(requests, "buffer_id")
         end = 0
         for piece in pieces:
             begin, end = end, end + len(piece)
+            self._holder.claim(client)
             with self._lock:
                 buffer = self._find(key)
                 if end > buffer.nbytes:
@@ -80,40 +84,45 @@ class BufferService(buffer_pb2_grpc.RemoteBufferServicer):
                 buffer.host[begin:end] = memoryview(piece)
         return pb.BufferWriteResponse()
 
-    @answered
-    def read(self, request: pb.BufferReadRequest, _: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
-        """The processor reads all of a buffer."""
-        with self._lock:
-            data = self._find(request.buffer_id).host.tobytes()
-        return (pb.BufferReadResponse(data=piece) for piece in split(memoryview(data)))
+    def read(self, request: pb.BufferReadRequest, context: grpc.ServicerContext) -> Iterator[pb.BufferReadResponse]:
+        """The processor reads all of a buffer, each piece when the client has taken the one before."""
+        client, begin, end = context.peer(), 0, 1
+        while begin < end:
+            self._holder.claim(client)
+            with self._lock:
+                buffer = self._find(request.buffer_id)
+                end = buffer.nbytes
+                piece = buffer.host[begin : begin + PIECE_BYTES].tobytes()
+            yield pb.BufferReadResponse(data=piece)
+            begin += PIECE_BYTES
 
-    @answered
-    def flush(self, request: pb.FlushRequest, _: grpc.ServicerContext) -> pb.FlushResponse:
+    def flush(self, request: pb.FlushRequest, context: grpc.ServicerContext) -> pb.FlushResponse:
         """Copy from what the processor sees to the DDR."""
+        self._holder.claim(context.peer())
         with self._lock:
             buffer = self._find(request.buffer_id)
             buffer.flush(0, buffer.nbytes)
         return pb.FlushResponse()
 
-    @answered
-    def invalidate(self, request: pb.InvalidateRequest, _: grpc.ServicerContext) -> pb.InvalidateResponse:
+    def invalidate(self, request: pb.InvalidateRequest, context: grpc.ServicerContext) -> pb.InvalidateResponse:
         """Copy from the DDR to what the processor sees."""
+        self._holder.claim(context.peer())
         with self._lock:
             buffer = self._find(request.buffer_id)
             buffer.invalidate(0, buffer.nbytes)
         return pb.InvalidateResponse()
 
-    @answered
-    def physical_address(self, request: pb.AddressRequest, _: grpc.ServicerContext) -> pb.AddressResponse:
+    def physical_address(self, request: pb.AddressRequest, context: grpc.ServicerContext) -> pb.AddressResponse:
         """The address at which the DMA finds a buffer."""
+        self._holder.claim(context.peer())
         with self._lock:
             return pb.AddressResponse(address=self._find(request.buffer_id).address)
 
     virtual_address = physical_address
 
-    @answered
-    def cacheable(self, request: pb.CacheableRequest, _: grpc.ServicerContext) -> pb.CacheableResponse:
+    def cacheable(self, request: pb.CacheableRequest, context: grpc.ServicerContext) -> pb.CacheableResponse:
         """Whether a buffer is cached: all are, pynq asks for no others."""
+        self._holder.claim(context.peer())
         with self._lock:
             self._find(request.buffer_id)
         return pb.CacheableResponse(cacheable=True)

@@ -1,11 +1,7 @@
 """What goes wrong becomes a gRPC status with one line of details: the thing, the rule, the value."""
 
 import logging
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
 
-import grpc
 from grpc import StatusCode
 
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError
@@ -48,28 +44,13 @@ CODES: dict[type[Exception], StatusCode] = {
     MemoryError: StatusCode.RESOURCE_EXHAUSTED,
 }
 """Status code of the answer by the simulation's error."""
+ANSWERED = (Refused, *CODES)
+"""The errors that become answers."""
 
 
-def answered(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method of a service so that its errors become answers.
-
-    The method gives an answer, or an iterable of answers that can't fail.
-    """
-
-    @wraps(method)
-    def wrapped(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            return method(self, request, context)
-        except Refused as e:
-            code, message = e.code, str(e)
-        except tuple(CODES) as e:
-            code = next(code for kind, code in CODES.items() if isinstance(e, kind))
-            message = str(e)
-        except grpc.RpcError:
-            LOG.warning("%s: the client went away during %s", context.peer(), method.__name__)
-            return context.abort(StatusCode.CANCELLED, f"{method.__name__}: the request must come to its end")
-        line = message.partition("\n")[0][:LONGEST]
-        LOG.warning("%s: %s", context.peer(), line)
-        return context.abort(code, line)
-
-    return wrapped
+def answer(error: Exception) -> tuple[StatusCode, str]:
+    """Status code and details, one line, for an error of ANSWERED."""
+    line = str(error).partition("\n")[0][:LONGEST]
+    if isinstance(error, Refused):
+        return error.code, line
+    return next(code for kind, code in CODES.items() if isinstance(error, kind)), line

@@ -1,6 +1,7 @@
 """Service RemoteDevice: the few files of a board's Linux that pynq reads and writes, none of which exists here.
 
-A client loads a bitstream by writing it to /lib/firmware, and then its name to the file FIRMWARE.
+A client loads a bitstream by writing it to /lib/firmware, and then its name to the file FIRMWARE. Whoever may connect
+may read; to write is for the client that has the board (holder.py).
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +15,9 @@ from pynq.remote import remote_device_pb2_grpc
 
 from bitloom.overlay.virtual.board.board import NAME, VirtualBoard
 
-from .errors import LOG, Refused, answered
-from .pieces import first_and_rest, gather, split
+from .errors import LOG, Refused
+from .holder import Holder
+from .pieces import first_and_rest, gather
 
 MANAGER = "/sys/class/fpga_manager/fpga0"
 FIRMWARE, FLAGS = f"{MANAGER}/firmware", f"{MANAGER}/flags"
@@ -35,12 +37,14 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
         The virtual board.
     bit
         The overlay's .bit.
+    holder
+        Who has the board.
     loaded
         Called with the client's name after each download.
     """
 
-    def __init__(self, board: VirtualBoard, bit: Path, loaded: Callable[[str], object]):
-        self._board, self._bit, self._loaded = board, bit, loaded
+    def __init__(self, board: VirtualBoard, bit: Path, holder: Holder, loaded: Callable[[str], object]):
+        self._board, self._bit, self._holder, self._loaded = board, bit, holder, loaded
         self._binary = bit2bin(bit.read_bytes())
         self._names: dict[str, None] = {}  # files in STORE; all hold the overlay's binary
 
@@ -54,24 +58,22 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
             FLAGS: b"0\n",
         }
 
-    @answered
     def existsfile(self, request: pb.ExistsFileRequest, _: grpc.ServicerContext) -> pb.ExistsFileResponse:
         """Whether a file can be read. Firmware never is there, so that it is sent anew each time."""
         return pb.ExistsFileResponse(exists=request.file_path in self._readable)
 
-    @answered
     def readfile(self, request: pb.ReadFileRequest, _: grpc.ServicerContext) -> Iterator[pb.ReadFileResponse]:
-        """All of a file, in pieces."""
+        """All of a file, which is short."""
         readable = self._readable
         if request.file_path not in readable:
             rule = f"one of {', '.join(readable)} must be read"
             raise Refused(StatusCode.NOT_FOUND, f"{_shown(request.file_path)}: {rule}")
-        return (pb.ReadFileResponse(data=piece) for piece in split(memoryview(readable[request.file_path])))
+        yield pb.ReadFileResponse(data=readable[request.file_path])
 
-    @answered
     def writefile(self, requests: Iterator[pb.WriteFileRequest], context: grpc.ServicerContext) -> pb.WriteFileResponse:
         """Take firmware, or load it."""
-        path, pieces = first_and_rest(requests, context, "file_path")
+        self._holder.claim(context.peer(), anew=True)  # before anything is waited for
+        path, pieces = first_and_rest(requests, "file_path")
         if path == FIRMWARE:
             self._load(gather(pieces, LONGEST_NAME, FIRMWARE).decode(errors="replace").strip(), context.peer())
         elif path == FLAGS:
@@ -84,11 +86,11 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
             raise Refused(StatusCode.PERMISSION_DENIED, f"{_shown(path)}: {rule}")
         return pb.WriteFileResponse()
 
-    @answered
     def set_bitstream_attrs(
-        self, request: pb.SetBitstreamAttrsRequest, _: grpc.ServicerContext
+        self, request: pb.SetBitstreamAttrsRequest, context: grpc.ServicerContext
     ) -> pb.SetBitstreamAttrsResponse:
         """Announces a download; only a whole bitstream is taken."""
+        self._holder.claim(context.peer(), anew=True)
         if request.partial:
             raise Refused(StatusCode.UNIMPLEMENTED, f"{_shown(request.binfile_name)}: must be a whole bitstream")
         return pb.SetBitstreamAttrsResponse(status=True)
@@ -104,9 +106,13 @@ class FileService(remote_device_pb2_grpc.RemoteDeviceServicer):
         self._names[name] = None
 
     def _load(self, name: str, client: str) -> None:
-        """Load the firmware of that name."""
+        """Load the firmware of that name; Refused where the build was changed since the server began."""
+        self._holder.claim(client, anew=True)
         if name not in self._names:
             raise Refused(StatusCode.NOT_FOUND, f"{_shown(name)}: must be in {STORE} to be loaded, and isn't")
+        if bit2bin(self._bit.read_bytes()) != self._binary:
+            rule = "must be as it was when the server began, and was changed"
+            raise Refused(StatusCode.FAILED_PRECONDITION, f"{self._bit.name}: {rule}")
         self._board.load(self._bit)
         self._loaded(client)
         LOG.info("%s: loaded %s", client, self._bit.name)

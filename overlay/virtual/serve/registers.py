@@ -12,7 +12,8 @@ from pynq.remote import mmio_pb2, mmio_pb2_grpc
 
 from bitloom.overlay.virtual.board.board import VirtualBoard
 
-from .errors import Refused, answered
+from .errors import Refused
+from .holder import Holder
 
 ID = re.compile(r"0x([0-9a-f]{1,16})\+0x([0-9a-f]{1,16})")
 MOST_WORDS = 1024
@@ -20,31 +21,30 @@ MOST_WORDS = 1024
 
 
 class RegisterService(mmio_pb2_grpc.MmioServicer):
-    """Reads and writes of a virtual board's registers.
+    """Reads and writes of a virtual board's registers, for the client that ``holder`` names.
 
     Offsets are checked here against the mapping, addresses by the board.
     """
 
-    def __init__(self, board: VirtualBoard):
-        self._board = board
+    def __init__(self, board: VirtualBoard, holder: Holder):
+        self._board, self._holder = board, holder
 
-    @answered
     def get_mmio(self, request: mmio_pb2.GetMmioRequest, _: grpc.ServicerContext) -> mmio_pb2.GetMmioResponse:
         """A mapping of any range, as on a board: only an access shows whether something is there."""
         mmio_id = f"0x{request.base_addr:x}+0x{request.length:x}"
         return mmio_pb2.GetMmioResponse(status=True, mmio_id=mmio_id)
 
-    @answered
-    def read(self, request: mmio_pb2.ReadRequest, _: grpc.ServicerContext) -> mmio_pb2.ReadResponse:
+    def read(self, request: mmio_pb2.ReadRequest, context: grpc.ServicerContext) -> mmio_pb2.ReadResponse:
         """A register, or its low bytes."""
+        self._holder.claim(context.peer())
         if request.length not in (1, 2, 4):
             raise Refused(StatusCode.INVALID_ARGUMENT, f"read: length must be 1, 2 or 4 bytes, got {request.length}")
         value = self._board.read(_address(request, 4))
         return mmio_pb2.ReadResponse(status=True, data=value & (1 << 8 * request.length) - 1)
 
-    @answered
-    def write(self, request: mmio_pb2.WriteRequest, _: grpc.ServicerContext) -> mmio_pb2.WriteResponse:
+    def write(self, request: mmio_pb2.WriteRequest, context: grpc.ServicerContext) -> mmio_pb2.WriteResponse:
         """Write registers one after another."""
+        self._holder.claim(context.peer())
         count = len(request.data)
         if count % 4 or not 4 <= count <= 4 * MOST_WORDS:
             rule = f"data must be 1 to {MOST_WORDS} words of 4 bytes"

@@ -4,6 +4,7 @@ PYNQ's protocol has neither a password nor encryption, hence 127.0.0.1 unless so
 can reach is the simulated board: no file is opened by a name that came over the network.
 """
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,20 +15,18 @@ from bitloom.overlay.virtual.board.board import VirtualBoard
 
 from . import PORT
 from .buffers import BufferService
+from .calls import Calls
 from .errors import LOG
 from .files import FileService
-from .pieces import MESSAGE_BYTES
+from .holder import Holder, connected
+from .limits import MESSAGE_BYTES, ServerLimits
 from .registers import RegisterService
 
-THREADS = 8
-"""Calls that run at the same time."""
-MOST_CALLS = 32
-"""Calls that run or wait; more are refused with RESOURCE_EXHAUSTED."""
 OPTIONS = {
     "grpc.so_reuseport": 0,  # a second server on the port is an error
     "grpc.max_receive_message_length": MESSAGE_BYTES,
     "grpc.max_send_message_length": MESSAGE_BYTES,
-    "grpc.max_concurrent_streams": MOST_CALLS,  # of a connection
+    "grpc.max_concurrent_streams": 32,  # of a connection
     "grpc.keepalive_time_ms": 20_000,  # a machine that is gone closes no connection
     "grpc.keepalive_timeout_ms": 10_000,
 }
@@ -45,6 +44,8 @@ class Server:
         Name or address to listen on.
     port
         Port to listen on; 0 takes a free one.
+    limits
+        Bounds of time and work; by default ``ServerLimits()``.
 
     Attributes
     ----------
@@ -52,6 +53,10 @@ class Server:
         The virtual board.
     port
         The port that is open.
+    holder
+        The client that has the board.
+    calls
+        What is under way.
 
     Raises
     ------
@@ -60,31 +65,38 @@ class Server:
     BuildError
         If the model doesn't compile.
     OSError
-        If the address can't be had.
+        If the address can't be had; this is tried first.
     """
 
-    def __init__(self, bit: Path, host: str = "127.0.0.1", port: int = PORT):
-        self.bit, self.host = bit, host
+    def __init__(self, bit: Path, host: str = "127.0.0.1", port: int = PORT, limits: ServerLimits | None = None):
+        _try_address(host, port)
+        self.bit, self.host, limits = bit, host, limits or ServerLimits()
         self.board = VirtualBoard()
         self.board.load(bit)
-        buffers = BufferService(self.board.ddr)
+        self.holder = Holder(limits.idle_seconds, lambda client: connected(client, self.port))
+        self.calls = Calls(limits, self.holder.give_up)
+        buffers = BufferService(self.board.ddr, self.holder)
 
         def loaded(client: str) -> None:
+            self.holder.loaded(client)
             left = buffers.keep_only(client)
             if left:
                 LOG.info("%s: freed %d buffers that other clients had left", client, left)
 
         self._server = grpc.server(
-            ThreadPoolExecutor(THREADS), options=list(OPTIONS.items()), maximum_concurrent_rpcs=MOST_CALLS
-        )
-        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(FileService(self.board, bit, loaded), self._server)
-        mmio_pb2_grpc.add_MmioServicer_to_server(RegisterService(self.board), self._server)
+            ThreadPoolExecutor(limits.calls), options=list(OPTIONS.items()), interceptors=[self.calls],
+            maximum_concurrent_rpcs=limits.calls,
+        )  # fmt: skip
+        files = FileService(self.board, bit, self.holder, loaded)
+        remote_device_pb2_grpc.add_RemoteDeviceServicer_to_server(files, self._server)
+        mmio_pb2_grpc.add_MmioServicer_to_server(RegisterService(self.board, self.holder), self._server)
         buffer_pb2_grpc.add_RemoteBufferServicer_to_server(buffers, self._server)
         try:
             self.port = self._server.add_insecure_port(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
         except RuntimeError:
+            self.calls.stop()
             self.board.close()
-            raise OSError(f"{host}:{port}: the address must be this machine's and free, and isn't") from None
+            raise _taken(host, port) from None
         self._server.start()
 
     def wait(self) -> None:
@@ -100,6 +112,7 @@ class Server:
             Seconds that calls under way have to end.
         """
         self._server.stop(grace).wait()
+        self.calls.stop()
         self.board.close()
 
     def __enter__(self) -> "Server":
@@ -107,3 +120,18 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _taken(host: str, port: int) -> OSError:
+    """The error where an address can't be had."""
+    return OSError(f"{host}:{port}: the address must be this machine's and free, and isn't")
+
+
+def _try_address(host: str, port: int) -> None:
+    """OSError where nobody could listen on the address. gRPC would tell so after minutes, and in lines of its own."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.create_server(address[:2], family=family):
+            pass
+    except OSError:
+        raise _taken(host, port) from None

@@ -4,6 +4,7 @@ pynq chooses its classes for interrupts when it is imported, by PYNQ_REMOTE_DEVI
 only. Tests of whole clients set that variable, for another process (tests/overlay/virtual/serve/test_stock_pynq.py).
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,3 +30,7 @@ def remote_device(server: Server) -> Iterator[RemoteDevice]:
         finally:
             device.client.channel.close()
             reset_clocks()
+            end = time.monotonic() + 120
+            while server.holder.client is not None:  # the next one shall find the board free
+                assert time.monotonic() < end
+                time.sleep(0.01)

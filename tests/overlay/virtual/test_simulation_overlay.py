@@ -8,7 +8,12 @@ import pytest
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay, write_simulation_overlay
+from bitloom.overlay.virtual.simulation_overlay import (
+    SUFFIXES,
+    OverlayError,
+    read_simulation_overlay,
+    write_simulation_overlay,
+)
 from tests.overlay.platform.manifest import loop_manifest
 
 VERILOG = "module bitloom_top; endmodule\n"
@@ -34,7 +39,8 @@ def test_other_content_gets_another_stem(tmp_path):
     ]
     assert len({path.stem for path in written}) == 4
     hwhs = {path.with_suffix(".hwh").read_text() for path in written}
-    assert len(hwhs) == len({path.read_bytes() for path in written}) == 3  # the .bit follows the .hwh
+    assert len(hwhs) == 3
+    assert len({path.read_bytes() for path in written}) == 4
 
 
 def test_the_bit_says_what_it_is_and_configures_nothing(tmp_path):
@@ -58,10 +64,30 @@ def test_refuses_a_real_bitstream(tmp_path):
         read_simulation_overlay(tmp_path / "real.bit")
 
 
-def test_refuses_an_hwh_of_another_design(tmp_path):
+def write_again(path, suffix, data):
+    """Exactly these bytes, on every system."""
+    path.with_suffix(suffix).write_bytes(data)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_refuses_a_file_that_was_changed(tmp_path, suffix):
     path = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)
-    path.with_suffix(".hwh").write_text("<EDKSYSTEM/>")
-    with pytest.raises(OverlayError, match=re.escape(f"{path.stem}.hwh is not the one that it was written with")):
+    whole = path.with_suffix(suffix).read_bytes()
+    message = f"{path.name}: {path.stem}{suffix} must be the one that it was written with, and was changed"
+    for changed in (b"", whole[:-1], whole + b"\n", whole.replace(b"e", b"f", 1)):
+        write_again(path, suffix, changed)
+        with pytest.raises(OverlayError, match=f"^{re.escape(message)}$"):
+            read_simulation_overlay(path)
+    write_again(path, suffix, whole)
+    read_simulation_overlay(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_refuses_a_file_that_is_missing(tmp_path, suffix):
+    path = write_simulation_overlay(tmp_path, loop_manifest(), VERILOG)
+    path.with_suffix(suffix).unlink()
+    message = f"{path.name}: {path.stem}{suffix} must lie beside it, and is missing"
+    with pytest.raises(OverlayError, match=f"^{re.escape(message)}$"):
         read_simulation_overlay(path)
 
 

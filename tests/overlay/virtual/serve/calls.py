@@ -1,5 +1,6 @@
 """What the tests of the services say to a server, and how they look at its answers."""
 
+import threading
 from contextlib import contextmanager
 
 import grpc
@@ -76,3 +77,15 @@ def load(client, binary: bytes, name: str = "loop.bin") -> None:
     write_file(client, (f"/lib/firmware/{name}", binary))
     write_file(client, (FLAGS, b"0"))
     write_file(client, (FIRMWARE, name.encode()))
+
+
+def hang(client, path):
+    """A call of any method, for which no request comes."""
+    end = threading.Event()
+
+    def nothing():
+        end.wait(30)
+        yield from ()
+
+    call = client.channel.stream_unary(path)
+    return call.future(nothing()), end

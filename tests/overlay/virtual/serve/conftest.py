@@ -1,5 +1,7 @@
 """Servers: one with loop.v for the protocol, one build of digits-cnn for whole clients."""
 
+import time
+
 import grpc
 import pytest
 
@@ -11,6 +13,7 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.virtual.serve.limits import ServerLimits
 from bitloom.overlay.virtual.serve.server import Server
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.overlay.conftest import loop_verilog
@@ -31,10 +34,24 @@ def digits(tmp_path_factory):
 
 
 @pytest.fixture
-def server(bit):
+def limits():
+    """ServerLimits of the server; a test that wants others parametrises this."""
+    return ServerLimits()
+
+
+@pytest.fixture
+def server(bit, limits):
     """A server of loop.v on a free port."""
-    with Server(bit, port=0) as made:
+    with Server(bit, port=0, limits=limits) as made:
         yield made
+
+
+def until(done):
+    """Wait until ``done()``."""
+    end = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 class Client:
@@ -42,11 +59,17 @@ class Client:
 
     def __init__(self, server):
         own = [("grpc.use_local_subchannel_pool", 1)]  # else clients in one process share a connection
+        self.server = server
         self.channel = grpc.insecure_channel(f"{server.host}:{server.port}", own)
         self.files = remote_device_pb2_grpc.RemoteDeviceStub(self.channel)
         self.registers = mmio_pb2_grpc.MmioStub(self.channel)
         self.buffers = buffer_pb2_grpc.RemoteBufferStub(self.channel)
         self.gpio = gpio_pb2_grpc.GpioStub(self.channel)
+
+    def leave(self):
+        """Close the connection, and see the board free if this client had it."""
+        self.channel.close()
+        until(lambda: self.server.holder.client is None)
 
 
 @pytest.fixture

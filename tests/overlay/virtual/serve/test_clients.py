@@ -8,20 +8,43 @@ import socket
 import subprocess
 import sys
 import textwrap
-import time
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
 
+import grpc
 import numpy as np
 import pynq
 import pytest
 from pynq.pl_server.embedded_device import bit2bin
+from pynq.remote import buffer_pb2, remote_device_pb2
 
+from bitloom.overlay.virtual.serve import holder
+from bitloom.overlay.virtual.serve.limits import ServerLimits
 from bitloom.overlay.virtual.serve.server import Server
 from tests.overlay.platform.manifest import ADDEND, IDENT
 from tests.overlay.virtual.remote import remote_device
 from tests.overlay.virtual.transfer import transfer
 
-from .calls import address, allocate, free, get, load, mapping, put, read, refused, write
+from .calls import (
+    address,
+    allocate,
+    exists,
+    flush,
+    free,
+    get,
+    hang,
+    invalidate,
+    load,
+    mapping,
+    put,
+    read,
+    read_file,
+    refused,
+    write,
+)
+from .conftest import Client, until
 
 DEVICE, DMA = 0xA001_0000, 0xA000_0000
 
@@ -92,9 +115,9 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     caplog.set_level("INFO")
     process = subprocess.Popen([sys.executable, "-c", VANISHES, str(server.port)], stdout=subprocess.PIPE, text=True)
     source, other = process.stdout.readline().strip(), connect()
-    end = time.monotonic() + 120
-    while read(other, source)[:4] != b"half":
-        assert time.monotonic() < end
+    until(lambda: "write" in server.calls.names)
+    with held():
+        read(other, source)
     assert server.board.busy
     assert server.board.ddr.used == 2 * 4096
     process.send_signal(signal.SIGKILL)
@@ -102,6 +125,7 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     works(server, bit)
     assert server.board.ddr.used == 0
     texts = [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in caplog.messages]
+    assert re.fullmatch(HELD, texts.pop(0).removeprefix("CLIENT: "))
     with suppress(ValueError):  # gRPC may also take the end of the connection for the end of the request
         texts.remove("CLIENT: the client went away during write")
     assert texts == ["CLIENT: freed 2 buffers that other clients had left", f"CLIENT: loaded {bit.name}"]
@@ -112,19 +136,204 @@ def test_without_a_download_the_next_client_finds_things_as_they_were_left(serve
     put(first, mapping(first, DEVICE, 0x1000), ADDEND, 9)
     key = allocate(first, 8)
     write(first, (key, b"abcdefgh"))
-    first.channel.close()
+    first.leave()
     assert get(second, mapping(second, DEVICE, 0x1000), ADDEND) == 9
     assert read(second, key) == b"abcdefgh"
 
 
-def test_a_client_keeps_its_buffers_when_it_loads_again(server, bit, connect):
+def test_a_client_keeps_its_buffers_when_it_loads_again_and_none_of_another_one(server, bit, connect):
     first, second = connect(), connect()
-    kept, lost = allocate(first, 8), allocate(second, 8)
+    lost = allocate(second, 8)
+    second.leave()
+    kept = allocate(first, 8)
     load(first, bit2bin(bit.read_bytes()))
     address(first, kept)
     with refused("NOT_FOUND", f"buffer_id must be that of a buffer in use, got {lost!r}"):
-        free(second, lost)
-    assert get(second, mapping(second, DEVICE, 0x1000), IDENT) == 0x424C4D31
+        free(first, lost)
+    assert get(first, mapping(first, DEVICE, 0x1000), IDENT) == 0x424C4D31
+
+
+# Who has the board
+
+HELD = (
+    r"the board must be free, and (ipv4:[\d.]+:\d+|CLIENT) has it since \d\d:\d\d:\d\d and was silent for \d+ s: "
+    r"it is free when that client disconnects or is silent for 60 s"
+)
+
+
+@contextmanager
+def held():
+    """Context in which a call is refused, because another client has the board."""
+    with pytest.raises(grpc.RpcError) as e:
+        yield
+    assert e.value.code().name == "FAILED_PRECONDITION"
+    assert re.fullmatch(HELD, e.value.details()), e.value.details()
+
+
+def test_one_client_at_a_time_has_the_board(server, bit, connect):
+    first, second = connect(), connect()
+    binary = bit2bin(bit.read_bytes())
+    load(first, binary)
+    key, core = allocate(first, 8), mapping(second, DEVICE, 0x1000)
+    put(first, core, ADDEND, 9)
+    refused_calls = [
+        lambda: load(second, binary), lambda: get(second, core, ADDEND), lambda: put(second, core, ADDEND, 8),
+        lambda: allocate(second, 8), lambda: free(second, key), lambda: read(second, key),
+        lambda: write(second, (key, b"1")), lambda: address(second, key), lambda: flush(second, key),
+        lambda: invalidate(second, key),
+        lambda: second.files.set_bitstream_attrs(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="x")),
+        lambda: second.buffers.virtual_address(buffer_pb2.AddressRequest(buffer_id=key)),
+        lambda: second.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)),
+    ]  # fmt: skip
+    for call in refused_calls:
+        with held():
+            call()
+    assert b"Linux" in read_file(second, "/proc/version")  # what any client may know
+    assert exists(second, "/proc/version")
+    assert (get(first, core, ADDEND), address(first, key) > 0) == (9, True)
+    first.leave()
+    load(second, binary)
+    assert get(second, core, ADDEND) == 1
+
+
+def test_the_client_that_has_the_board_is_named(server, connect):
+    first, second = connect(), connect()
+    allocate(first, 8)
+    with pytest.raises(grpc.RpcError) as e:
+        allocate(second, 8)
+    assert f"and {server.holder.client} has it since" in e.value.details()
+    assert server.holder.client.startswith("ipv4:127.0.0.1:")
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(idle_seconds=0.3)])
+def test_who_was_silent_loses_the_board_and_must_load_again(server, bit, connect):
+    first, second = connect(), connect()
+    core = mapping(first, DEVICE, 0x1000)
+    put(first, core, ADDEND, 9)
+    name = server.holder.client
+    until(lambda: server.holder.client is None)
+    put(second, core, ADDEND, 5)
+    until(lambda: server.holder.client is None)
+    rule = "the bitstream must be loaded again, because another client has had the board"
+    for _ in range(2):
+        with refused("FAILED_PRECONDITION", f"{name}: {rule}"):
+            get(first, core, ADDEND)
+    assert get(second, core, ADDEND) == 5  # being refused, the first one didn't get the board
+    second.leave()
+    load(first, bit2bin(bit.read_bytes()))
+    assert get(first, core, ADDEND) == 1
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(idle_seconds=0.3)])
+def test_who_was_silent_keeps_the_board_if_nobody_asks(server, connect):
+    first = connect()
+    core = mapping(first, DEVICE, 0x1000)
+    put(first, core, ADDEND, 9)
+    until(lambda: server.holder.client is None)
+    assert get(first, core, ADDEND) == 9
+
+
+@pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=0.3)])
+def test_clients_that_send_half_a_file_block_nobody(server, bit, connect):
+    """Eight of them: one gets the board until its call is cancelled, the others nothing."""
+    binary, end = bit2bin(bit.read_bytes()), threading.Event()
+
+    def half():
+        yield remote_device_pb2.WriteFileRequest(file_path="/lib/firmware/half.bin", data=binary[: len(binary) // 2])
+        end.wait(60)
+
+    calls = [connect().files.writefile.future(half()) for _ in range(8)]
+    other = connect()
+    assert b"Linux" in read_file(other, "/proc/version")
+    until(lambda: all(call.done() for call in calls))
+    end.set()
+    found = sorted((call.code().name, bool(re.fullmatch(HELD, call.details()))) for call in calls)
+    assert ("CANCELLED", False) in found
+    assert set(found) <= {("CANCELLED", False), ("FAILED_PRECONDITION", True)}
+    load(other, binary)  # their connections still stand
+    assert get(other, mapping(other, DEVICE, 0x1000), IDENT) == 0x424C4D31
+
+
+def test_who_has_the_board_is_not_disturbed(server, bit, connect):
+    """Others ask for it all the time, and let calls hang."""
+    first, others = connect(), [connect() for _ in range(4)]
+    core = mapping(first, DEVICE, 0x1000)
+    put(first, core, ADDEND, 7)
+    ends = [hang(other, "/mmio.Mmio/read") for other in others for _ in range(8)]
+    until(lambda: server.calls.names.count("read") == 32)
+    for _ in range(20):
+        assert get(first, core, ADDEND) == 7
+        with held():
+            allocate(connect(), 8)
+    for call, end in ends:
+        end.set()
+        call.cancel()
+
+
+SERVES = textwrap.dedent("""
+    import sys
+    from pathlib import Path
+    from bitloom.overlay.virtual.serve.server import Server
+
+    with Server(Path(sys.argv[1]), port=0) as server:
+        print(server.port, flush=True)
+        sys.stdin.read()
+""")
+
+
+def peak_bytes(process):
+    """The most memory that a process had so far."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory of a process is read as Linux tells it")
+def test_memory_of_a_server_under_attack(bit):
+    """Readers of a 60 MiB buffer, each on a connection of its own or many on one, slow and quick, and half files."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SERVES, str(bit)], text=True, **pipes) as process:
+        server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
+        clients, end = [Client(server) for _ in range(16)], threading.Event()
+        before = peak_bytes(process)
+        key = allocate(clients[0], 60 << 20)
+
+        def half():
+            yield remote_device_pb2.WriteFileRequest(file_path="/lib/firmware/x", data=bytes(4_000_000))
+            end.wait(60)
+
+        calls = [client.files.writefile.future(half()) for client in clients for _ in range(4)]
+        for round in range(3):
+            readers = [c.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key)) for c in clients for _ in range(4)]
+            for reader in readers[: 4 * (round + 1)]:
+                with suppress(grpc.RpcError):
+                    assert sum(len(piece.data) for piece in reader) == 60 << 20
+            for reader in readers:
+                reader.cancel()
+        end.set()
+        for call in calls:
+            call.cancel()
+        assert peak_bytes(process) - before < 256 << 20
+        assert read(clients[0], key) == bytes(60 << 20)
+        process.stdin.close()
+
+
+def test_connections_by_the_kernels_tables(monkeypatch, tmp_path):
+    """Rows of an IPv4 server, of an IPv6 one, of a client's own end, and of a connection that the client has closed."""
+    mapped = "0000000000000000FFFF00000100007F"
+    tables = {
+        "tcp": ["0100007F:1F1F 0100007F:9C40 01", "0100007F:9C42 0100007F:1F1F 01"],
+        "tcp6": [f"{mapped}:1F1F {mapped}:9C41 01", f"{mapped}:1F1F {mapped}:9C43 08"],
+    }
+    for name, rows in tables.items():
+        lines = [f"{n:4}: {row} 00000000:00000000 00:00000000 00000000" for n, row in enumerate(rows)]
+        (tmp_path / name).write_text("\n".join(["  sl  local_address rem_address   st tx_queue", *lines, ""]))
+    monkeypatch.setattr(holder, "TABLES", (str(tmp_path / "tcp"), str(tmp_path / "tcp6")))
+    found = {port: holder.connected(f"ipv4:127.0.0.1:{port}", 0x1F1F) for port in range(0x9C40, 0x9C45)}
+    assert found == {0x9C40: True, 0x9C41: True, 0x9C42: False, 0x9C43: False, 0x9C44: False}
+    assert holder.connected("unix:somewhere", 0x1F1F)
+    monkeypatch.setattr(holder, "TABLES", (str(tmp_path / "absent"),))
+    assert holder.connected("ipv4:127.0.0.1:40000", 0x1F1F)
 
 
 def test_a_second_server_on_the_port(server, bit):

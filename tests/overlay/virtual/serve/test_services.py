@@ -1,7 +1,9 @@
 """The services, call by call: what they do, and what they refuse with which words."""
 
+import re
 import threading
-import time
+import tracemalloc
+from collections import Counter
 
 import grpc
 import pytest
@@ -10,7 +12,8 @@ from pynq.pl_server.embedded_device import bit2bin
 from pynq.remote import buffer_pb2, gpio_pb2, mmio_pb2, remote_device_pb2
 
 from bitloom.overlay.virtual import serve
-from bitloom.overlay.virtual.serve import buffers, pieces, server
+from bitloom.overlay.virtual.serve import buffers
+from bitloom.overlay.virtual.serve.limits import MESSAGE_BYTES, PIECE_BYTES, ServerLimits
 from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
@@ -23,6 +26,7 @@ from .calls import (
     flush,
     free,
     get,
+    hang,
     invalidate,
     load,
     mapping,
@@ -33,6 +37,7 @@ from .calls import (
     write,
     write_file,
 )
+from .conftest import until
 
 DEVICE, DMA = 0xA001_0000, 0xA000_0000
 
@@ -68,6 +73,23 @@ def test_registers_one_after_another(client):
     dma = mapping(client, DMA, 0x10000)
     put(client, dma, 0x18, (0x1234_5678_0000_0010).to_bytes(8, "little"))
     assert (get(client, dma, 0x18), get(client, dma, 0x1C)) == (0x10, 0x1234_5678)
+
+
+def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
+    """After the server has begun: its .v, and then its .bit too."""
+    verilog, whole, whole_bit = bit.with_suffix(".v"), bit.with_suffix(".v").read_bytes(), bit.read_bytes()
+    try:
+        verilog.write_bytes(whole + b"// more\n")
+        rule = "must be the one that it was written with, and was changed"
+        with refused("FAILED_PRECONDITION", f"{bit.name}: {verilog.name} {rule}"):
+            load(client, binary)
+        bit.write_bytes(whole_bit[:-8] + b"changed!")
+        with refused("FAILED_PRECONDITION", f"{bit.name}: must be as it was when the server began, and was changed"):
+            load(client, binary)
+    finally:
+        bit.write_bytes(whole_bit)
+        verilog.write_bytes(whole)
+    load(client, binary)
 
 
 def test_a_mapping_needs_nothing_of_the_server(client, connect):
@@ -283,9 +305,9 @@ def test_what_there_is_not(client):
 def test_messages_are_bounded(client):
     key = allocate(client, 8 << 20)
     with pytest.raises(grpc.RpcError) as e:
-        write(client, (key, bytes(pieces.MESSAGE_BYTES)))
+        write(client, (key, bytes(MESSAGE_BYTES)))
     assert e.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    write(client, (key, bytes(pieces.MESSAGE_BYTES - 100)))
+    write(client, (key, bytes(MESSAGE_BYTES - 100)))
 
 
 class Held:
@@ -303,36 +325,129 @@ class Held:
         self._end.set()
 
 
-def test_calls_at_a_time_are_bounded(client, connect):
-    key, others, more = allocate(client, 8), [connect() for _ in range(3)], 5
-    held = [Held(others[i % 3], key) for i in range(server.MOST_CALLS + more)]
-    end = time.monotonic() + 120
-    while sum(one.call.done() for one in held) < more:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+def hold(client, key, count):
+    """So many writes of a client that don't end, once the server has them all."""
+    made = [Held(client, key) for _ in range(count)]
+    until(lambda: client.server.calls.names.count("write") + sum(one.call.done() for one in made) >= count)
+    return made
+
+
+def codes(held):
+    """How many calls end with which status, once they are let go."""
     for one in held:
         one.release()
-    codes = [one.call.code().name for one in held]
-    assert (codes.count("RESOURCE_EXHAUSTED"), codes.count("OK")) == (more, server.MOST_CALLS)
+    return Counter(one.call.code().name for one in held)
+
+
+def test_calls_of_a_client_are_bounded(client, limits):
+    key = allocate(client, 8)
+    held = hold(client, key, limits.calls_of_client + 3)
+    until(lambda: sum(one.call.done() for one in held) == 3)
+    assert codes(held) == {"RESOURCE_EXHAUSTED": 3, "OK": limits.calls_of_client}
+    texts = {one.call.details() for one in held} - {""}
+    rule = f"at most {limits.calls_of_client} calls of a client must be under way, got one more"
+    assert [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in texts] == [f"CLIENT: {rule}"]
     assert read(client, key)[:1] == b"1"
 
 
-def test_a_request_in_pieces_can_not_keep_its_thread(client, monkeypatch):
-    monkeypatch.setattr(pieces, "SECONDS", 0.2)
+@pytest.mark.parametrize("limits", [ServerLimits(calls=6, calls_of_client=8)])
+def test_calls_at_a_time_are_bounded(client, limits):
+    key = allocate(client, 8)
+    held = hold(client, key, limits.calls + 2)
+    until(lambda: sum(one.call.done() for one in held) == 2)
+    assert codes(held) == {"RESOURCE_EXHAUSTED": 2, "OK": limits.calls}
+    assert read(client, key)[:1] == b"1"
+
+
+QUICK = ServerLimits(piece_seconds=0.2, idle_seconds=0.4)
+"""ServerLimits that a test can wait for."""
+
+
+@pytest.mark.parametrize("limits", [QUICK])
+@pytest.mark.parametrize("path", ["/mmio.Mmio/read", "/buffer.RemoteBuffer/read", "/buffer.RemoteBuffer/write"])
+def test_a_request_that_does_not_come_can_not_keep_its_thread(server, client, path, caplog):
+    call, end = hang(client, path)
+    with pytest.raises(grpc.RpcError) as e:
+        call.result(30)
+    end.set()
+    assert e.value.code() == grpc.StatusCode.CANCELLED
+    until(lambda: not server.calls.names)
+    name = path.rpartition("/")[2]
+    texts = [re.sub(r"ipv4:[\d.]+:\d+", "CLIENT", text) for text in caplog.messages]
+    assert texts[0] == f"CLIENT: cancelled {name}: no piece for 0.2 s"
+    ends = (f"the client went away during {name}", "must come, got none")  # gRPC takes it for either
+    assert all(text.endswith(ends) for text in texts[1:])
+
+
+@pytest.mark.parametrize("limits", [QUICK])
+def test_a_request_in_pieces_can_not_keep_its_thread(server, client):
     key = allocate(client, 8)
     held = Held(client, key)
     with pytest.raises(grpc.RpcError) as e:
-        held.call.result(10)
+        held.call.result(30)
     assert e.value.code() == grpc.StatusCode.CANCELLED
     held.release()
     assert read(client, key)[:1] == b"1"
 
 
-def test_bytes_that_are_no_message(server, client):
-    """A request that protobuf can't read."""
-    call = client.channel.unary_unary("/mmio.Mmio/read")
+@pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=100, request_seconds=0.3)])
+def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
+    """Pieces come again and again, none of them late."""
+    key, ended = allocate(client, 8), threading.Event()
+
+    def pieces():
+        while not ended.wait(0.02):
+            yield buffer_pb2.BufferWriteRequest(buffer_id=key)
+
     with pytest.raises(grpc.RpcError) as e:
-        call(b"\xff\xff\xff")
-    assert e.value.code().name == "INTERNAL"
+        client.buffers.write(pieces())
+    ended.set()
+    assert e.value.code() == grpc.StatusCode.CANCELLED
+    until(lambda: not server.calls.names)
+    assert re.fullmatch(r"ipv4:[\d.]+:\d+: cancelled write: not at its end after 0.3 s", caplog.messages[0])
+
+
+@pytest.mark.parametrize("limits", [QUICK])
+def test_an_answer_that_is_not_taken_can_not_keep_its_thread(server, client):
+    key = allocate(client, 32 << 20)
+    call = client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key))
+    next(call)
+    until(lambda: not server.calls.names)  # it takes no more
+    with pytest.raises(grpc.RpcError) as e:
+        list(call)
+    assert e.value.code() == grpc.StatusCode.CANCELLED
+    assert len(read(client, key)) == 32 << 20
+
+
+def test_an_answer_is_made_piece_by_piece(server, client):
+    """Several readers of a large buffer take a piece's memory each."""
+    key = allocate(client, 60 << 20)
+    tracemalloc.start()
+    calls = [client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key)) for _ in range(6)]
+    for call in calls:
+        next(call)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    for call in calls:
+        call.cancel()
+    assert most < 60 * PIECE_BYTES // 2
+
+
+def test_bytes_that_are_no_message(server, client):
+    """Requests that protobuf can't read."""
+    rule = "every piece must be a message of PYNQ's protocol, got other bytes"
+    with refused("INVALID_ARGUMENT", f"read: {rule}"):
+        client.channel.unary_unary("/mmio.Mmio/read")(b"\xff\xff\xff")
+    with refused("INVALID_ARGUMENT", f"write: {rule}"):
+        client.channel.stream_unary("/buffer.RemoteBuffer/write")(iter([b"\xff\xff\xff"]))
+    with refused("INVALID_ARGUMENT", "read: a request must come, got none"):
+        client.channel.stream_unary("/mmio.Mmio/read")(iter([]))
     assert get(client, mapping(client, DEVICE, 0x1000), IDENT) == 0x424C4D31
     assert client.registers.get_mmio(mmio_pb2.GetMmioRequest()).mmio_id == "0x0+0x0"
+
+
+@pytest.mark.parametrize("name", ["calls", "calls_of_client", "piece_seconds", "request_seconds", "idle_seconds"])
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
+def test_limits_are_numbers_above_0(name, value):
+    with pytest.raises(ValueError, match=f"^limits: {name} must be a number above 0, got {value}$"):
+        ServerLimits(**{name: value})

@@ -1,0 +1,43 @@
+"""How much a server gives its clients: numbers and seconds, each said once."""
+
+from dataclasses import dataclass
+
+MESSAGE_BYTES = 4 << 20
+"""Bytes of the longest message, in either direction; pynq sends files and buffers in pieces of 2 MiB."""
+PIECE_BYTES = 1 << 20
+"""Bytes that the server sends at a time."""
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """Bounds of a server's time and work.
+
+    Attributes
+    ----------
+    calls
+        Calls that run at the same time, each on a thread of its own; more are refused.
+    calls_of_client
+        Calls of one client that run at the same time. pynq itself makes one after another.
+    piece_seconds
+        For so long the server waits for the next piece of a request, or for the client to take one of an answer.
+    request_seconds
+        In so long all pieces of a request must have come, or those of an answer be taken.
+    idle_seconds
+        After so long without a call the client that holds the board loses it to the next one that asks.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not above 0.
+    """
+
+    calls: int = 64
+    calls_of_client: int = 8
+    piece_seconds: float = 5.0
+    request_seconds: float = 60.0
+    idle_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 < value < float("inf"):
+                raise ValueError(f"limits: {name} must be a number above 0, got {value}")

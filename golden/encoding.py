@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .integers import make_fields_plain
+
 Array = NDArray[Any]
 """A numpy array; contracts say which shape and values."""
 
@@ -40,6 +42,7 @@ class Encoding:
     bits: int = 1
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if self.kind not in KINDS:
             raise ValueError(f"encoding: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         if not isinstance(self.bits, int) or not 1 <= self.bits <= 62:

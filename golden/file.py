@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from .atomic import write_bytes
 from .encoding import Array
 from .network import Model, Network
 
@@ -46,7 +47,7 @@ def model_digest(model: Model) -> str:
 
 
 def save(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a model to a file.
+    """Write a model to a file, in one step: a process that is killed leaves the old file.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         _add(archive, HEADER, _canonical_json(header))
         for name, array in _stored_arrays(model):
             _add(archive, f"{name}.npy", _npy(array))
-    Path(path).write_bytes(out.getvalue())
+    write_bytes(path, out.getvalue())
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -8,6 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from .encoding import Array, Encoding
+from .integers import make_fields_plain
+from .names import check_layer_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class Map:
     encoding: Encoding
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what in ("height", "width", "channels"):
             value = getattr(self, what)
             if not isinstance(value, int) or value < 1:
@@ -65,7 +68,7 @@ class Layer(ABC):
     input_count : int
         Of the class: how many maps a layer of this kind reads, >= 1.
     name : str
-        Unique in the network: a lower-case letter, then lower-case letters, digits and underscores.
+        Unique in the network: a lower-case letter, then lower-case letters, digits and underscores, 64 at most.
     inputs : tuple of str
         Names of the maps that the layer reads: of the layers that make them, or `bitloom.golden.graph.INPUT`. By
         default a layer with one input reads the map of the layer that is listed before it.
@@ -77,9 +80,8 @@ class Layer(ABC):
     inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})  # came after the first files
 
     def __post_init__(self) -> None:
-        word = self.name.replace("_", "a") if isinstance(self.name, str) else ""
-        if not (word.isascii() and word.isalnum() and word == word.lower() and self.name[:1].isalpha()):
-            raise ValueError(f"layer: name must be lower_snake_case, got {self.name!r}")
+        check_layer_names(self.name)
+        make_fields_plain(self)
         named = isinstance(self.inputs, tuple) and all(isinstance(name, str) for name in self.inputs)
         count, default = self.input_count, self.input_count == 1 and self.inputs == ()
         if not named or not (default or len(self.inputs) == count):

@@ -15,6 +15,7 @@ from bitloom.golden.layers.threshold import Threshold
 from .encoding import Array, Encoding
 from .graph import INPUT, final, ordered, readers, walk
 from .layer import Layer, Map, OneInput
+from .names import check_classes, check_name
 
 LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
 
@@ -31,13 +32,13 @@ class Network:
     Attributes
     ----------
     name : str
-        Lower-case words, joined by underscores or dashes.
+        Letters, digits, underscores, dashes and dots (`bitloom.golden.names`); ours are lower-case words.
     input : Map
         The map of one image.
     layers : tuple of Layer
         All layers, sorted; the last one makes the output.
     classes : tuple of str
-        Names of the outputs; empty if these have none.
+        Names of the output's channels, any printable text; empty if these have none.
     reads : dict of str to tuple of str
         Layer name -> names of the maps that the layer reads, in the order of the layer's inputs.
     readers : dict of str to tuple of str
@@ -48,8 +49,9 @@ class Network:
     Raises
     ------
     ValueError
-        If there is no layer, if names are not unique, if an input doesn't exist, if layers read each other in a
-        circle, if several maps have no reader, or if a layer can't read its maps.
+        If a name breaks a rule of `bitloom.golden.names`, if there is no layer, if names are not unique, if an input
+        doesn't exist, if layers read each other in a circle, if several maps have no reader, if a layer can't read its
+        maps, or if there are classes, but not as many as channels.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Network:
     maps: Mapping[str, Map] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_name("network", self.name)
         if not self.layers:
             raise ValueError(f"{self.name}: a network must have at least one layer, got none")
         names = [layer.name for layer in self.layers]
@@ -80,6 +83,7 @@ class Network:
             maps[name] = layer.output_of([maps[read] for read in listed[name]])
         object.__setattr__(self, "layers", tuple(layers))
         object.__setattr__(self, "maps", maps)
+        check_classes(self.name, self.classes, self.output.channels)
 
     @property
     def output(self) -> Map:

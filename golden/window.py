@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .encoding import Array
+from .integers import make_fields_plain
 
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]
@@ -32,6 +33,9 @@ class Window:
     kernel: Pair
     stride: Pair = (1, 1)
     padding: Sides = (0, 0, 0, 0)
+
+    def __post_init__(self) -> None:
+        make_fields_plain(self)
 
     def check(self, name: str) -> None:
         """Raise ValueError, naming ``name``, if a parameter is out of range."""

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bitloom.golden.integers import make_fields_plain
+
 KINDS = ("popcount", "or")
 STRUCTURES = ("parallel", "serial", "collect")
 
@@ -60,6 +62,7 @@ class Accumulator:
     lanes: int
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what, value, allowed in (("kind", self.kind, KINDS), ("structure", self.structure, STRUCTURES)):
             if value not in allowed:
                 raise ValueError(f"accumulator: {what} must be one of {', '.join(allowed)}, got {value!r}")

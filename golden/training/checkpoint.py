@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.atomic import write_bytes
 from bitloom.golden.encoding import Array
 from bitloom.golden.network import Network
 
@@ -60,6 +60,4 @@ class Checkpoint:
         """Replace the file in one step: an interrupt leaves the old one or the new one, whole."""
         out = io.BytesIO()
         np.savez(out, run=np.array(self.run), **arrays)
-        part = self.path.with_name(self.path.name + ".part")
-        part.write_bytes(out.getvalue())
-        os.replace(part, self.path)
+        write_bytes(self.path, out.getvalue())

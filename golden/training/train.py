@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layers.batch_norm import BatchNorm, fold
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
@@ -56,6 +57,7 @@ class Recipe:
     margin: float = 3.0
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what, least in (("epochs", 1), ("seed", 0), ("batch", 1)):
             value = getattr(self, what)
             if not isinstance(value, int) or value < least:

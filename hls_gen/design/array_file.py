@@ -4,7 +4,6 @@ Equal arrays are equal bytes.
 """
 
 import io
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,26 +15,15 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def write_arrays(path: str | Path, arrays: Mapping[str, Array]) -> None:
-    """Write a file; an old one of that name stays whole until the new one is.
-
-    Parameters
-    ----------
-    path
-        The file.
-    arrays
-        Name -> array.
-    """
-    unfinished = Path(f"{path}.tmp{os.getpid()}")
-    try:
-        with zipfile.ZipFile(unfinished, "w") as file:
-            for key, array in arrays.items():
-                data = io.BytesIO()
-                np.save(data, array, allow_pickle=False)
-                file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), data.getvalue())
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+def array_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """Content of a file that holds arrays by name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for key, array in arrays.items():
+            data = io.BytesIO()
+            np.save(data, array, allow_pickle=False)
+            file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), data.getvalue())
+    return out.getvalue()
 
 
 def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] = ()) -> dict[str, Array]:

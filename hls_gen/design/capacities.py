@@ -3,6 +3,8 @@
 
 from dataclasses import dataclass, fields
 
+from bitloom.golden.integers import make_fields_plain
+
 from .folding import check_least, check_power, require
 from .widths import LAYER_BITS
 
@@ -59,6 +61,7 @@ class Capacities:
     map_words: int = 256
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for one in fields(Capacities):
             check_least(self, one.name, 1)
         for name in POWERS_OF_TWO:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bitloom.golden.integers import make_fields_plain
+from bitloom.golden.names import check_name
+
 from .npu import Npu
 
 MOST_NPUS = 32
@@ -24,7 +27,7 @@ class Design:
     Attributes
     ----------
     name
-        What the design is called.
+        What the design is called: letters, digits, underscores, dashes and dots (``bitloom.golden.names``).
     stream_bits
         Width of the streams from and to the host, 32 or 64.
     npus
@@ -35,7 +38,7 @@ class Design:
     Raises
     ------
     ValueError
-        NPUs don't go together. One line: name, rule and value.
+        The name is none, or NPUs don't go together. One line: name, rule and value.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Design:
     spill_words: int = 0
 
     def __post_init__(self) -> None:
+        check_name("design", self.name)
+        make_fields_plain(self)
         if self.stream_bits not in STREAM_BITS:
             raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         if not 1 <= len(self.npus) <= MOST_NPUS:

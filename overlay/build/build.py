@@ -5,7 +5,7 @@
     <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
     <network>.program.npz     each network, compiled for the design
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
-    build.json                what is here: design, digest, files, choices
+    build.json                what is here: design, digest, files with their digests, choices
 
 A build of one network on one NPU:
 
@@ -15,11 +15,12 @@ A build of one network on one NPU:
 """
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from bitloom.golden.names import check_path
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices
@@ -30,8 +31,10 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.platform.vivado import clear_sources, write_sources
-from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
+from bitloom.overlay.platform.vivado import source_files
+from bitloom.overlay.virtual.simulation_overlay import simulation_overlay_files
+
+from .folder import LISTING, KeptFile, replace_build, settle
 
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
@@ -60,6 +63,9 @@ class Build:
         Words of the command line that made the build; () if none did.
     sources
         Folder with the sources for a bitstream, or None.
+    kept
+        Files of the user's that lay where this build put its own, or that had been changed since an older build wrote
+        them.
     """
 
     folder: Path
@@ -71,6 +77,7 @@ class Build:
     dataflow: Dataflow = "output_stationary"
     command: tuple[str, ...] = ()
     sources: Path | None = None
+    kept: tuple[KeptFile, ...] = field(default=(), compare=False)
 
     def program(self, network: str) -> Program:
         """The compiled network of that name.
@@ -99,7 +106,8 @@ def build(
     Parameters
     ----------
     folder
-        Where to write. It must be empty or hold an old build, whose files are replaced.
+        Where to write. It must be empty or hold an old build, whose files are replaced all at once. Other files in it
+        stay (folder.py).
     design
         The hardware, with memories that are large enough for every network (``size_memories``).
     models
@@ -119,7 +127,9 @@ def build(
     Raises
     ------
     ValueError
-        If a network doesn't fit the design, or ``folder`` holds other files.
+        If a network doesn't fit the design, or ``folder`` holds other files and no build.
+    OSError
+        If something can't be written; an old build is as it was.
     DesignError
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
@@ -128,22 +138,19 @@ def build(
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
     programs = {m.network.name: compile_model(m, manifest, choices) for m in models}
-    # Nothing is removed or written before the networks are known to fit.
-    _clear(folder)
     synthesis = generate(design, target="synthesis").modules
-    _write_modules(folder, made.modules, synthesis)
-    bit = write_simulation_overlay(folder, made.manifest, made.text, target)
-    files = {}
-    for name, program in programs.items():
-        files[name] = folder / f"{name}.program.npz"
-        program.save(files[name])
-    sources = None
+    overlay = simulation_overlay_files(made.manifest, made.text, target)
+    compiled = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
+    files = {**_modules(made.modules, synthesis), **overlay, **compiled}
     if target.board:
-        sources = write_sources(folder / SOURCES, block_design, made.manifest, synthesis, list(files.values()))
-    how = choices.map_order, choices.dataflow, tuple(command)
-    done = Build(folder, design, manifest.digest, bit, files, *how, sources)
-    _describe(done)
-    return done
+        sources = source_files(block_design, made.manifest, synthesis, compiled)
+        files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
+    done = Build(
+        folder, design, manifest.digest, folder / list(overlay)[-1],
+        {name: folder / file for name, file in zip(programs, compiled)}, choices.map_order, choices.dataflow,
+        tuple(command), folder / SOURCES if target.board else None,
+    )  # fmt: skip
+    return replace(done, kept=replace_build(folder, _description(done), files))
 
 
 def load(folder: Path | str) -> Build:
@@ -154,37 +161,37 @@ def load(folder: Path | str) -> Build:
     ValueError
         If there is none, or one of another format.
     """
-    path = Path(folder) / "build.json"
+    path = Path(folder) / LISTING
+    kept = settle(path.parent)
     try:
         data = json.loads(path.read_text())
         if data.get("format") != FORMAT or data.get("version") != 1:
             raise ValueError(f"format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}")
+        for what, file in (("bit", data["bit"]), ("sources", data.get("sources") or SOURCES)):
+            check_path(what, file)
+        for file in data["programs"].values():
+            check_path("programs", file)
         programs = {name: path.parent / file for name, file in data["programs"].items()}
         sources = path.parent / data["sources"] if data.get("sources") else None
         design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
         how = *read_choices(data), tuple(data["command"])
-        return Build(path.parent, design, data["digest"], bit, programs, *how, sources)
+        return Build(path.parent, design, data["digest"], bit, programs, *how, sources, kept)
     except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
     except ValueError as e:
         raise ValueError(f"{path}: {e}") from None
 
 
-def _write_modules(folder: Path, simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> None:
-    """Write all modules for simulation, and of those for synthesis the ones that differ."""
-    (folder / "rtl").mkdir(parents=True)
-    for name, text in simulated.items():
-        (folder / "rtl" / f"{name}.v").write_text(text)
-    (folder / "synthesis").mkdir()
-    for name, text in synthesised.items():
-        if text != simulated[name]:
-            (folder / "synthesis" / f"{name}.v").write_text(text)
+def _modules(simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> dict[str, bytes]:
+    """Files of all modules for simulation, and of those for synthesis that differ."""
+    files = {f"rtl/{name}.v": text.encode() for name, text in simulated.items()}
+    differ = {name: text for name, text in synthesised.items() if text != simulated[name]}
+    return {**files, **{f"synthesis/{name}.v": text.encode() for name, text in differ.items()}}
 
 
-def _describe(made: Build) -> None:
-    """Write build.json, which ``load`` reads."""
-    dataflow = made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow)
-    description = {
+def _description(made: Build) -> dict[str, Any]:
+    """What build.json says, and ``load`` reads, besides the list of files."""
+    return {
         "format": FORMAT,
         "version": 1,
         "design": made.design.to_dict(),
@@ -192,22 +199,7 @@ def _describe(made: Build) -> None:
         "bit": made.bit.name,
         "programs": {name: path.name for name, path in made.programs.items()},
         "map_order": made.map_order,
-        "dataflow": dataflow,
+        "dataflow": made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow),
         "command": list(made.command),
         "sources": SOURCES if made.sources else None,
     }
-    (made.folder / "build.json").write_text(json.dumps(description, indent=1) + "\n")
-
-
-def _clear(folder: Path) -> None:
-    """Remove a build's own files, and nothing else, from ``folder``: what Vivado made stays."""
-    if not folder.exists():
-        return
-    if any(folder.iterdir()) and not (folder / "build.json").exists():
-        raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
-    for part in ("rtl", "synthesis"):
-        shutil.rmtree(folder / part, ignore_errors=True)
-    clear_sources(folder / SOURCES)
-    for pattern in ("build.json", "*.bit", "*.hwh", "*.manifest.json", "*.program.npz", "*_*.v"):
-        for path in folder.glob(pattern):
-            path.unlink()

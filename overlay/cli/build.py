@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -20,6 +21,7 @@ from bitloom.overlay.platform.boards import Board, board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.study import design_figures as benches
 
+from .kept import tell_kept
 from .old_names import Command
 from .options import FILE, FOLDER, OLD_OPTIONS, board_option, folding_options, map_order_option, stream_bits_option
 from .show import dump, json_option, one_line_errors, table, working
@@ -75,6 +77,7 @@ def build_command(
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             command=_words(click.get_current_context()),
         )  # fmt: skip
+    tell_kept(made)
     facts = _facts(subject, design, made, target)
     if as_json:
         dump(facts)
@@ -84,7 +87,7 @@ def build_command(
         {k: f"{v:,}" if isinstance(v, int) else str(v) for k, v in facts.items() if k != "npu"},
     )
     if target:
-        click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {made.sources}")
+        click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(made.sources))}")
         _warn(design, target)
 
 

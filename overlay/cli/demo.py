@@ -6,12 +6,14 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.atomic import write_text
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import Conditions
 
+from .kept import tell_kept
 from .options import out_option, stall_options
 from .show import json_option, one_line_errors, working
 from .simulation import fail_unless_exact, show_report, simulated
@@ -34,8 +36,9 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     images, labels = data.test_images[:frames], data.test_labels[:frames]
     with working("generating Verilog and compiling the network"):
         made = builds.build(out, size_memories("digits", [model], DIGITS), [model])
+    tell_kept(made)
     done = simulated(made, model, images, conditions=Conditions(stall=stall, seed=seed))
     report = done.report(labels)
-    (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    write_text(out / "report.json", json.dumps(report, indent=1) + "\n")
     show_report("digits-cnn on simulated hardware", report, as_json)
     fail_unless_exact(done)

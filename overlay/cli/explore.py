@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.atomic import write_text
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import check_plot, plot
@@ -109,7 +110,7 @@ def _save(found: Explored, name: str, path: Path) -> None:
     if found.best is None:
         raise ValueError(f"{name}: no design fits the budget, nothing was written to {path}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
+    write_text(path, json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
 
 
 def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:

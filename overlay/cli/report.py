@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden import zoo as networks
-from bitloom.overlay.build import build as builds
+from bitloom.golden.atomic import write_text
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
 from bitloom.overlay.show.report.gather import CLOCK_MHZ, gather
@@ -13,6 +13,7 @@ from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 
+from .kept import loaded
 from .options import FILE, FOLDER
 from .show import bar, dump, json_option, one_line_errors, table, working
 
@@ -51,7 +52,7 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
-    made = builds.load(folder)
+    made = loaded(folder)
     model = networks.find(network or next(iter(made.programs)))
     found = compiled(made, model)
     if run_file:
@@ -63,7 +64,7 @@ def report_command(
         report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
         out = out or folder / "report.html"
         out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page(report), encoding="utf-8")
+        write_text(out, page(report))
         if png:
             sheet(report, png)
     if as_json:

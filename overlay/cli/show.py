@@ -66,10 +66,10 @@ def _line(error: BaseException) -> str:
 def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error, gone when it is done; gives ``update(done, total)``."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=max(4, min(40, console.width - 70))),  # the figures beside it are never cut
         MofNCompleteColumn(),
-        TextColumn(unit),
+        TextColumn(unit, markup=False),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
@@ -81,7 +81,7 @@ def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner for work of unknown length."""
-    with console.status(what):
+    with console.status(Text(what)):
         yield
 
 

@@ -1,15 +1,17 @@
 """The command simulate: a build on the simulated board, held against golden."""
 
+import io
 from pathlib import Path
 
 import click
 import numpy as np
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.atomic import write_bytes
 from bitloom.golden.network import Model
-from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import Conditions, random_images
 
+from .kept import loaded
 from .options import FILE, FOLDER, stall_options
 from .show import json_option, one_line_errors
 from .simulation import fail_unless_exact, show_report, simulated
@@ -42,15 +44,22 @@ def simulate_command(
 
     NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
     """
-    made = builds.load(folder)
+    made = loaded(folder)
     model = networks.find(network or next(iter(made.programs)))
     given = _images(model, images, frames, seed)
     conditions = Conditions(stall=stall, seed=seed, waveform=vcd)
     done = simulated(made, model, given, batch=batch, conditions=conditions)
     if out:
-        np.save(out, done.outputs)
+        _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
     fail_unless_exact(done)
+
+
+def _write_outputs(path: Path, outputs: np.ndarray) -> None:
+    """Write the outputs as .npy; the file's name gets this ending if it has none."""
+    data = io.BytesIO()
+    np.save(data, outputs)
+    write_bytes(path if path.suffix == ".npy" else path.with_name(f"{path.name}.npy"), data.getvalue())
 
 
 def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:

@@ -1,8 +1,11 @@
 """A picture of the Pareto front: cycles a frame against LUTs, on logarithmic axes. Needs matplotlib."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from bitloom.golden.atomic import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,8 +57,10 @@ def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut
     figure = Figure(figsize=(8, 5), layout="constrained")
     FigureCanvasAgg(figure)
     draw(figure.add_subplot(), title, front, best, lut_limit)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:])
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    write_bytes(path, picture.getvalue())
 
 
 def draw(

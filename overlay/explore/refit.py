@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from bitloom.golden.atomic import write_text
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.synthesis import Area, area
@@ -91,7 +92,7 @@ def main(designs: int, jobs: int, scheduler: str | None, out: Path) -> None:
     """Fit the area model to Yosys' figures of sampled designs."""
     with bar("synthesis", "designs") as update:
         made, tried = refit(designs, Workers(jobs, scheduler), update)
-    out.write_text(json.dumps(made, indent=1) + "\n")
+    write_text(out, json.dumps(made, indent=1) + "\n")
     rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['bram36']:g}",
              f"{r['model_bram36']:g}"] for r in tried]  # fmt: skip
     grid(

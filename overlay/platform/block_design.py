@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
@@ -135,6 +136,7 @@ class BlockDesign:
     board: Board | None = None
 
     def __post_init__(self) -> None:
+        check_name("block design", self.name)
         if self.arch not in PROCESSORS:
             raise ValueError(f"block design {self.name}: arch must be zynq or zynqmp, got {self.arch!r}")
         if self.board and self.board.arch != self.arch:

@@ -6,6 +6,7 @@ counted.
 
 from dataclasses import dataclass, replace
 
+from bitloom.golden.names import check_name
 from bitloom.overlay.area.netlist import Resources
 
 
@@ -27,6 +28,11 @@ class Board:
         Vivado's name of the board's files without their version, which differs between releases.
     board_files
         Where to get these files: some come from the boards' makers, not from Vivado's installer.
+
+    Raises
+    ------
+    ValueError
+        If the name is none that ``bitloom.golden.names`` allows.
     """
 
     name: str
@@ -38,6 +44,9 @@ class Board:
     dsp: int
     board_part: str
     board_files: str
+
+    def __post_init__(self) -> None:
+        check_name("board", self.name)
 
     def holds(self, area: Resources) -> bool:
         """Whether a design of that area fits, LUT RAM counted as LUTs."""

@@ -87,6 +87,8 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
     chosen = reference_design(design)
     models = chosen.models()
     made = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
+    for file in made.kept:
+        print(f"{made.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
     return NotebookTarget(design, str(made.bit), activate())
 
 

@@ -12,7 +12,6 @@ them is simulated after it was changed.
 
 import hashlib
 import json
-import os
 import re
 import struct
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitloom.golden.atomic import write_bytes
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
@@ -68,11 +68,30 @@ def _digest_line(suffix: str, data: bytes) -> str:
     return f"{suffix} sha256 {hashlib.sha256(data).hexdigest()}"
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a whole file or none, whoever else writes it."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    os.replace(part, path)
+def simulation_overlay_files(
+    manifest: Mapping[str, Any], verilog: str, target: BoardTarget | None = None
+) -> dict[str, bytes]:
+    """The four files of a simulation overlay. The same content always gets the same names.
+
+    Parameters
+    ----------
+    manifest, verilog
+        What the generator gave.
+    target
+        Where the design shall run, by default ``BoardTarget()``.
+
+    Returns
+    -------
+    dict
+        Content of each file by its name, the .bit last.
+    """
+    design = BlockDesign.from_manifest(manifest, target)
+    hwh = hwh_text(design)
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
+    stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
+    files = dict(zip(SUFFIXES, (verilog.encode(), text.encode(), hwh.encode())))
+    return {f"{stem}{suffix}": data for suffix, data in {**files, ".bit": bit_bytes(design, files)}.items()}
 
 
 def write_simulation_overlay(
@@ -81,35 +100,26 @@ def write_simulation_overlay(
     verilog: str,
     target: BoardTarget | None = None,
 ) -> Path:
-    """Write the four files of a simulation overlay. The same content always gets the same names.
+    """Write a simulation overlay, the .bit last and each file in one step, whoever else writes it.
 
     Parameters
     ----------
     directory
         Where to write; made if it isn't there.
-    manifest, verilog
-        What the generator gave.
-    target
-        Where the design shall run, by default ``BoardTarget()``.
+    manifest, verilog, target
+        As for ``simulation_overlay_files``.
 
     Returns
     -------
     Path
         The .bit file.
     """
-    design = BlockDesign.from_manifest(manifest, target)
-    hwh = hwh_text(design)
-    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
-    content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
-    stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
-    files = dict(zip(SUFFIXES, (verilog.encode(), text.encode(), hwh.encode())))
-    for suffix, data in files.items():
-        _write(folder / f"{stem}{suffix}", data)
-    bit = folder / f"{stem}.bit"
-    _write(bit, bit_bytes(design, files))
-    return bit
+    files = simulation_overlay_files(manifest, verilog, target)
+    for name, data in files.items():
+        write_bytes(folder / name, data)
+    return folder / list(files)[-1]
 
 
 @dataclass(frozen=True)

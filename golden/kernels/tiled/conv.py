@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.window import Pair, Window
@@ -57,6 +58,7 @@ class PackedConv:
     threshold: Array | None
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what in ("channels", "out_channels"):
             value = getattr(self, what)
             if not isinstance(value, int) or value < 1:

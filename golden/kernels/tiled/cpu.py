@@ -25,6 +25,7 @@ import numpy as np
 
 from bitloom.golden import packing
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import plain
 from bitloom.golden.kernels import native
 
 from .conv import PackedConv
@@ -168,7 +169,7 @@ class Convolution:
         """
         conv = self.conv
         conv.check_input(words)
-        count = processors() if threads is None else threads
+        count = processors() if threads is None else plain(threads)
         if not isinstance(count, int) or count < 1:
             raise ValueError(f"{conv.name}: threads must be an integer >= 1, got {threads!r}")
         images, _, height, width = words.shape

@@ -12,6 +12,7 @@ import numpy as np
 
 from bitloom.golden import packing
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import plain
 
 
 def pack(values: Array, word_bits: int) -> Array:
@@ -100,7 +101,7 @@ def _check_words(name: str, words: Array, channels: int) -> None:
     """ValueError, naming ``name``, unless ``words`` is (N, ceil(C/B), H, W) words for ``channels`` >= 1."""
     word_bits = word_bits_of(name, words)
     check_axes(name, words)
-    if not isinstance(channels, int) or channels < 1:
+    if not isinstance(plain(channels), int) or channels < 1:
         raise ValueError(f"{name}: channels must be an integer >= 1, got {channels!r}")
     groups = packing.word_count(channels, word_bits)
     if words.shape[1] != groups:

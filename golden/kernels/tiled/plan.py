@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.window import Pair
 
 from .conv import PackedConv
@@ -56,6 +57,7 @@ class Limits:
     thread_registers: int = 255
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what, value in vars(self).items():
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"limits: {what} must be an integer >= 1, got {value!r}")
@@ -107,6 +109,7 @@ class TilePlan:
     limits: Limits = field(default=Limits())
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         name, limits = self.layer.name, self.limits
         _check_integers(name, "block (a, bh, bw)", self.block, 3)
         _check_integers(name, "patch (th, tw)", self.patch, 2)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.golden.graph import INPUT
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Network
@@ -40,6 +41,7 @@ class Stage:
     reads: str = ""
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if self.kind not in KINDS:
             raise ValueError(f"{self.name}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
         for what in ("height", "width", "tuple_bits"):

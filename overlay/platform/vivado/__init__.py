@@ -1,5 +1,5 @@
 """Sources for a bitstream: what Vivado needs, from the block design that the simulation also has."""
 
-from .sources import clear_sources, write_sources
+from .sources import source_files
 
-__all__ = ["clear_sources", "write_sources"]
+__all__ = ["source_files"]

@@ -1,12 +1,11 @@
-"""Write the folder of sources for a bitstream; files/README.md says what is in it.
+"""The folder of sources for a bitstream; files/README.md says what is in it.
 
     BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
     files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
 import json
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +19,13 @@ FIXED = Path(__file__).with_name("files")
 """Files that are the same for every design."""
 
 
-def write_sources(
-    folder: Path | str,
-    design: BlockDesign,
-    manifest: Mapping[str, Any],
-    modules: Mapping[str, str],
-    programs: Sequence[Path],
-) -> Path:
-    """Write the sources; the same content for the same arguments.
-
-    Older sources in the folder are replaced; what Vivado made (work/ and output/) stays.
+def source_files(
+    design: BlockDesign, manifest: Mapping[str, Any], modules: Mapping[str, str], programs: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The sources for a bitstream; the same content for the same arguments.
 
     Parameters
     ----------
-    folder
-        Where to write; made if it isn't there.
     design
         The block design, which must have a board.
     manifest
@@ -42,44 +33,30 @@ def write_sources(
     modules
         Verilog for synthesis by module.
     programs
-        Files of compiled networks, which are copied.
+        Compiled networks: content of each file by its name.
 
     Returns
     -------
-    Path
-        The folder.
+    dict
+        Content of each file by its path in the folder of the sources.
 
     Raises
     ------
     ValueError
         If the block design has no board.
     """
-    folder = Path(folder)
-    clear_sources(folder)
-    (folder / "src").mkdir(parents=True)
-    for name, text in modules.items():
-        (folder / "src" / f"{name}.v").write_text(text)
-    core = IpCore.of(design, [f"src/{name}.v" for name in modules])
+    verilog = {f"src/{name}.v": text for name, text in modules.items()}
+    core = IpCore.of(design, list(verilog))
     written = {
-        "design.tcl": design_tcl(design, [path.name for path in programs]),
+        **verilog,
+        "design.tcl": design_tcl(design, list(programs)),
         "core.tcl": core_tcl(core, design),
         "design.mk": design_mk(design),
         "component.xml": component_xml(core),
         f"{design.name}.manifest.json": json.dumps(manifest, indent=1, sort_keys=True) + "\n",
     }
-    for name, text in written.items():
-        (folder / name).write_text(text)
-    for path in (*sorted(FIXED.iterdir()), *programs):
-        shutil.copyfile(path, folder / path.name)
-    return folder
-
-
-def clear_sources(folder: Path) -> None:
-    """Remove what ``write_sources`` wrote, and the folder too if nothing else is in it."""
-    shutil.rmtree(folder / "src", ignore_errors=True)
-    fixed = [path.name for path in FIXED.iterdir()]
-    for pattern in ("*.tcl", "design.mk", "component.xml", "*.manifest.json", "*.program.npz", *fixed):
-        for path in folder.glob(pattern):
-            path.unlink()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+    return {
+        **{name: text.encode() for name, text in written.items()},
+        **{path.name: path.read_bytes() for path in sorted(FIXED.iterdir())},
+        **programs,
+    }

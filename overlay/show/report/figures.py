@@ -8,6 +8,8 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+from bitloom.golden.atomic import write_bytes
+
 from .colours import LIGHT
 from .plots import AROUND, BAR, STYLE, WHOLE, Picture, pictures
 from .report import Report
@@ -70,8 +72,10 @@ def sheet(report: Report, path: Path) -> None:
                 axes.set_title(picture.title, pad=22)
                 if picture.bars:  # as thick everywhere
                     axes.set_ylim((max(p.height for p in row) - AROUND) / BAR - 0.5, -0.5)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, format="png", metadata={"Software": None})
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", metadata={"Software": None})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, picture.getvalue())
 
 
 def _heading(report: Report) -> str:

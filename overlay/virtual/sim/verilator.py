@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
 from bitloom.hls_gen.design.design import STREAM_BITS
@@ -101,7 +102,7 @@ def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path
 
 
 def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BYTES) -> list[Path]:
-    """Files that include ``sources``, up to ``most`` bytes of them each.
+    """Files that include ``sources`` by their names alone, up to ``most`` bytes of them each.
 
     Verilator's headers take over a second to compile. So a small design is one unit, and a big one is many, for many
     processors.
@@ -118,7 +119,7 @@ def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BY
     units = []
     for i, group in enumerate(groups):
         units.append(folder / f"{name}_{i}.cpp")
-        units[-1].write_text("".join(f'#include "{path}"\n' for path in group))
+        write_scratch(units[-1], "".join(f'#include "{path.name}"\n' for path in group))
     return units
 
 
@@ -177,7 +178,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
 
     def build(folder: Path) -> None:
         source = folder / f"{top}.v"
-        source.write_text(verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
+        write_scratch(source, verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
         run_tool(
             [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", folder, *options, source],
             "Verilator",
@@ -185,7 +186,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
             cwd=folder,
         )
         runtime, fast, slow = _sources(verilator, folder, trace)
-        own = [*flags, f"-I{folder}", *harness_flags]
+        own = [*flags, f"-I{folder}", f"-I{HARNESS.parent}", *harness_flags]
         jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in _levels(folder, fast, slow)]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         _compile(compiler, jobs, folder)
@@ -224,7 +225,7 @@ def lint(verilog: str, *, top: str | None = TOP) -> list[str]:
         begins = [m.start() for m in found] or [0]
         head, names = verilog[: begins[0]], [m.group(1) for m in found] or [top or "design"]
         for name, begin, end in zip(names, begins, [*begins[1:], len(verilog)]):
-            (Path(folder) / f"{name}.v").write_text(head + verilog[begin:end])
+            write_scratch(Path(folder) / f"{name}.v", head + verilog[begin:end])
         files = [f"{name}.v" for name in names]
         command = [verilator.program, "--lint-only", "-Wall", "-Wno-fatal", *chosen, *files]
         done = subprocess.run(

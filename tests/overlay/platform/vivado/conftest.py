@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.platform.vivado import write_sources
+from bitloom.overlay.platform.vivado import source_files
 
 from .vivado import Vivado
 
@@ -72,9 +72,11 @@ def sources(tmp_path: Path) -> Callable[..., Sources]:
     def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0) -> Sources:
         made = generated(stream_bits)
         design = BlockDesign.from_manifest(made.manifest, BoardTarget(board=board(name), clock_mhz=clock_mhz))
-        program = tmp_path / PROGRAM
-        program.write_bytes(b"a compiled network")
-        folder = write_sources(tmp_path / "vivado", design, made.manifest, made.modules, [program])
+        folder = tmp_path / "vivado"
+        (folder / "src").mkdir(parents=True, exist_ok=True)
+        files = source_files(design, made.manifest, made.modules, {PROGRAM: b"a compiled network"})
+        for path, data in files.items():
+            (folder / path).write_bytes(data)
         return Sources(folder, design, made.manifest, made.modules)
 
     return make

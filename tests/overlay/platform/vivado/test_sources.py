@@ -7,7 +7,7 @@ import pytest
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.platform.vivado import write_sources
+from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.platform.vivado.tables import table, word
 from tests.errors import value_error
 
@@ -52,29 +52,15 @@ def test_lines_stay_readable(sources):
         assert [line for line in text.splitlines() if len(line) > 130 and not line.startswith("set ")] == []
 
 
-def test_new_sources_replace_old_ones_and_leave_results(sources):
-    folder = sources().folder
-    (folder / "src" / "old.v").write_text("module old; endmodule")
-    (folder / "old.program.npz").write_bytes(b"")
-    for name in ("work", "output"):
-        (folder / name).mkdir()
-        (folder / name / "result.bit").write_bytes(b"")
-    sources("ZCU104")
-    left = contents(folder)
-    assert "src/old.v" not in left
-    assert "old.program.npz" not in left
-    assert {"work/result.bit", "output/result.bit"} <= set(left)
-
-
 def test_constraints_do_nothing(sources):
     tcl.run(f"source {{{sources().folder / 'constraints.xdc'}}}", ["create_clock"], lambda *words: (1, "called"))
 
 
-def test_a_board_is_needed(sources, tmp_path):
+def test_a_board_is_needed(sources):
     made = sources()
     design = BlockDesign.from_manifest(made.manifest)
     with value_error("block design digits-cnn: sources for a bitstream need a board"):
-        write_sources(tmp_path / "none", design, made.manifest, made.modules, [])
+        source_files(design, made.manifest, made.modules, {})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,208 @@
+"""Files and folders that are whole or not there: all that bitloom writes goes through here.
+
+    write beside the place, under a name of its own --> to the disk --> rename
+
+A process that is killed, or a disk that is full, leaves the old file as it was. What a killed process leaves is a file
+or folder whose name ends in ``PART``; the next one that writes to the same place removes it. A running process holds a
+lock on its own, so nobody takes that away.
+"""
+
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows: no locks, and what killed processes left stays
+    fcntl = None  # type: ignore[assignment]
+
+AnyPath = str | os.PathLike[str]
+
+PART = ".bitloom-part"
+"""How the name of whatever isn't whole yet ends."""
+
+
+def write_bytes(path: AnyPath, data: bytes) -> None:
+    """Write a file in one step: whoever looks finds the old one or the new one, whole.
+
+    A link is followed, and a file that was there keeps its permissions. What is neither a file nor a folder, such as
+    a pipe or /dev/stdout, is written directly.
+
+    Parameters
+    ----------
+    path : path
+        The file; its folder must be there.
+    data : bytes
+        All of its content.
+
+    Raises
+    ------
+    OSError
+        If the file can't be written; an old one is then as it was, and the message names the file.
+    """
+    place = Path(os.path.realpath(path))
+    try:
+        old = place.stat() if place.exists() else None
+        if old and not stat.S_ISREG(old.st_mode):
+            _write_directly(place, data)
+            return
+        if old and not os.access(place, os.W_OK):  # a rename would replace what is protected
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        remove_left(place)
+        _write_beside(place, data, stat.S_IMODE(old.st_mode) if old else None)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(path)) from None
+
+
+def write_text(path: AnyPath, text: str) -> None:
+    """Write a text in UTF-8 in one step, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_scratch(path: AnyPath, data: str | bytes) -> None:
+    """Write a file of work in progress directly: in a temporary folder, or in one that `new_folder` gave."""
+    try:
+        _write_directly(Path(path), data.encode() if isinstance(data, str) else data)
+    except OSError as e:
+        raise OSError(e.errno, e.strerror, str(path)) from None
+
+
+@contextmanager
+def new_folder(place: AnyPath) -> Iterator[Path]:
+    """Fill a new folder in one step.
+
+    Parameters
+    ----------
+    place : path
+        Where the folder shall be. There may be an empty one. Folders above it are made.
+
+    Yields
+    ------
+    Path
+        An empty folder beside it, to be filled. It gets its place when the block ends. If the block raises an
+        exception, the folder goes.
+
+    Raises
+    ------
+    OSError
+        If a folder that isn't empty is there already.
+    """
+    place = Path(os.path.abspath(place))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    remove_left(place)
+    part, handle = _made(place, folder=True)
+    try:
+        yield part
+        os.replace(part, place)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        os.close(handle)
+
+
+def remove_left(place: AnyPath) -> None:
+    """Remove what killed processes left when they wrote to ``place``."""
+    place = Path(place)
+    with os.scandir(place.parent) as entries:
+        left = [Path(e.path) for e in entries if e.name.startswith(_begin(place)) and e.name.endswith(PART)]
+    for part in left:
+        _remove_if_left(part)
+
+
+@contextmanager
+def locked(path: AnyPath) -> Iterator[None]:
+    """Hold an exclusive lock on a file or a folder, which must be there; wait for it if another process has it.
+
+    It ends with the process at the latest. Where there are no locks (Windows, some disks in a network) it does nothing.
+    """
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked_file(path: AnyPath) -> Iterator[None]:
+    """Hold an exclusive lock on a file that is there for this alone, and is made if it isn't; see `locked`."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666))
+    with locked(path):
+        yield
+
+
+def _write_directly(place: Path, data: bytes) -> None:
+    with place.open("wb") as file:
+        file.write(data)
+
+
+def _write_beside(place: Path, data: bytes, mode: int | None) -> None:
+    """Write a file under another name in the same folder, and rename it."""
+    part, handle = _made(place, folder=False)
+    with os.fdopen(handle, "wb") as file:  # closed last: without its lock it might be taken for left behind
+        try:
+            if mode is not None:
+                os.chmod(part, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(handle)  # some disks say only now that they are full
+            os.replace(part, place)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _made(place: Path, folder: bool) -> tuple[Path, int]:
+    """A new file or folder beside ``place`` under a name that nobody has, and an open handle with a lock on it."""
+    while True:
+        part = place.with_name(f"{_begin(place)}{secrets.token_hex(6)}{PART}")
+        try:
+            if folder:
+                part.mkdir()
+            handle = os.open(part, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        except (FileNotFoundError, FileExistsError):
+            if not place.parent.is_dir():
+                raise
+            continue
+        _lock(handle)
+        if part.exists():
+            return part, handle
+        os.close(handle)  # somebody took it for left behind before it had its lock
+
+
+def _begin(place: Path) -> str:
+    """How the names of unfinished files of ``place`` begin; it is so short that there is room for the rest."""
+    return f".{place.name[:40]}."
+
+
+def _lock(handle: int) -> None:
+    """Wait for an exclusive lock, where there are locks."""
+    if fcntl is not None:
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _remove_if_left(part: Path) -> None:
+    """Remove an unfinished file or folder unless a process holds a lock on it."""
+    if fcntl is None:
+        return
+    try:
+        handle = os.open(part, os.O_RDONLY)
+    except OSError:  # gone, or another user's
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
+    except OSError:  # a running process has it
+        pass
+    finally:
+        os.close(handle)

@@ -1,0 +1,110 @@
+"""What may be a name: of a network, a design, a board, a layer, a class.
+
+Names become names of files, and words of Verilog, Tcl, make, XML and HTML. So what carries a name checks it when it is
+made, wherever the name came from. Names of classes are for people only: they may hold blanks and any letters, and
+whoever writes them into another language quotes them.
+
+=============================  ========================================  =======
+what                           characters                                length
+=============================  ========================================  =======
+network, design, board         A-Z, a-z, 0-9, _, -, . (no - or . first)  1..64
+layer                          a-z, 0-9, _ (a letter first)              1..64
+class                          whatever is printable, blanks too         1..100
+=============================  ========================================  =======
+"""
+
+import re
+from collections.abc import Sequence
+
+NAME_LENGTH = 64
+"""Characters of a name at most: with its endings it is still the name of a file (255 bytes)."""
+LABEL_LENGTH = 100
+"""Characters of a class's name at most."""
+SHOWN = 60
+"""Characters of a refused value that a message shows."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+_LAYER = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+
+
+def check_name(what: str, name: object) -> None:
+    """Refuse what can't be the name of a network, a design or a board.
+
+    Parameters
+    ----------
+    what : str
+        What has the name, for the message.
+    name : object
+        The name.
+
+    Raises
+    ------
+    ValueError
+        Unless it is a string of 1 to NAME_LENGTH letters, digits, ``_``, ``-`` and ``.`` that doesn't begin with ``-``
+        or ``.``.
+    """
+    if not isinstance(name, str) or len(name) > NAME_LENGTH or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{what}: name must be 1..{NAME_LENGTH} of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., "
+            f"got {shown(name)}"
+        )
+
+
+def check_layer_names(*names: object) -> None:
+    """Refuse what can't be the name of a layer: ValueError unless all are lower_snake_case, of NAME_LENGTH at most."""
+    for name in names:
+        if not isinstance(name, str) or not _LAYER.fullmatch(name):
+            raise ValueError(f"layer: name must be lower_snake_case, got {shown(name)}")
+        if len(name) > NAME_LENGTH:
+            raise ValueError(f"layer: name must have at most {NAME_LENGTH} characters, got {len(name)}")
+
+
+def check_classes(what: str, classes: Sequence[object], channels: int) -> None:
+    """Refuse what can't be the names of a network's outputs.
+
+    Parameters
+    ----------
+    what : str
+        Name of the network, for the message.
+    classes : sequence
+        The names of the classes.
+    channels : int
+        Channels of the network's output.
+
+    Raises
+    ------
+    ValueError
+        Unless there are none or as many as channels, each a string of 1 to LABEL_LENGTH printable characters that
+        aren't all blanks.
+    """
+    if len(classes) not in (0, channels):
+        raise ValueError(f"{what}: classes must be none or {channels}, got {len(classes)}")
+    for label in classes:
+        printable = isinstance(label, str) and label.isprintable() and bool(label.strip())
+        if not printable or len(str(label)) > LABEL_LENGTH:
+            raise ValueError(f"{what}: classes must be 1..{LABEL_LENGTH} printable characters, got {shown(label)}")
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: on one line, printable, and not longer than SHOWN characters."""
+    text = ascii(value) if not repr(value).isprintable() else repr(value)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def check_path(what: str, path: object) -> None:
+    """Refuse what can't be the path of a file inside a folder of ours.
+
+    Parameters
+    ----------
+    what : str
+        What has the path, for the message.
+    path : object
+        The path, with ``/`` between its parts.
+
+    Raises
+    ------
+    ValueError
+        Unless each part has the characters of a name: nothing leads out of the folder.
+    """
+    if not isinstance(path, str) or not all(_NAME.fullmatch(part) for part in path.split("/")):
+        raise ValueError(f"{what}: must be a path inside the folder, got {shown(path)}")

@@ -1,0 +1,230 @@
+"""The folder of a build: its files are replaced all at once, and what is not the build's own is never removed.
+
+    new files --> FOLDER/.bitloom-part/files --> moves.json --> each to its place --> .bitloom-part goes
+                                                 ^ from here on the new build counts
+
+A process that is killed before moves.json is there leaves the old build; from then on whoever opens the folder ends the
+moves first (`settle`). build.json lists the digest of every file of a build. A file that is listed and unchanged is the
+build's own: the next build replaces or removes it. Any other file is the user's. One that lies where a new file must be
+is kept under another name, and nothing else happens to the others.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitloom.golden import atomic
+from bitloom.golden.names import check_path
+
+LISTING = "build.json"
+"""File that describes the build and lists its files."""
+PART = atomic.PART
+"""Name of the folder of what isn't in its place yet."""
+MOVES = "moves.json"
+"""File in PART that says what remains to be done, once all of it can be done."""
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file of the user's that a build found in its folder.
+
+    Attributes
+    ----------
+    path
+        Where it was, in the folder: it had been changed since a build wrote it, or no build had written it.
+    now
+        Where it is now: elsewhere if a new file needed its place.
+    """
+
+    path: str
+    now: str
+
+
+def replace_build(folder: Path, description: Mapping[str, Any], files: Mapping[str, bytes]) -> tuple[KeptFile, ...]:
+    """Put a build into a folder in one step.
+
+    Parameters
+    ----------
+    folder
+        Made if it isn't there. It must be empty or hold a build.
+    description
+        What build.json says besides the list of files.
+    files
+        Content of each file by its path in the folder.
+
+    Returns
+    -------
+    tuple of KeptFile
+        Files of the user's that the old build listed, or that were in the way.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds other files and no build.
+    OSError
+        If something can't be written; the old build is as it was.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic.locked(folder):
+        before = _finish(folder)
+        if any(path.name != PART for path in folder.iterdir()) and not (folder / LISTING).exists():
+            raise ValueError(f"{folder}: a build needs an empty folder or an old build, got a folder with other files")
+        digests = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+        listing = json.dumps({**description, "files": digests}, indent=1) + "\n"
+        part = folder / PART
+        _remove_part(part)  # of a build that was killed
+        try:
+            for path, data in {**files, LISTING: listing.encode()}.items():
+                (part / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+                atomic.write_scratch(part / "files" / path, data)
+            atomic.write_text(part / MOVES, json.dumps(_moves(folder, digests)))
+        except BaseException:
+            _remove_part(part)
+            raise
+        return (*before, *_finish(folder))
+
+
+def settle(folder: Path) -> tuple[KeptFile, ...]:
+    """End what a killed build left undone, if it had come so far that its files count.
+
+    Returns
+    -------
+    tuple of KeptFile
+        As of `replace_build`.
+
+    Raises
+    ------
+    ValueError
+        If what it left is damaged.
+    """
+    if not (folder / PART / MOVES).exists():
+        return ()
+    with atomic.locked(folder):
+        return _finish(folder)
+
+
+def _moves(folder: Path, digests: Mapping[str, str]) -> dict[str, Any]:
+    """What is to be done to replace the build in ``folder`` by files with these digests.
+
+    Returns
+    -------
+    dict
+        ``kept``: (path, new name) of what the user changed or what is in the way. ``put``: files to put into their
+        places, build.json last. ``drop``: digest of each file of the old build that goes.
+    """
+    old = _listed(folder)
+    kept: dict[str, str] = {}
+    for path, new in digests.items():
+        found = _found(folder, path)
+        if found and (found != path or _digest(folder / path) not in (new, old.get(path, ""))):
+            kept.setdefault(found, _free_name(folder, found))
+    drop = {}
+    for path, digest in old.items():
+        if path in digests or _found(folder, path) != path:
+            continue
+        if _digest(folder / path) == digest:
+            drop[path] = digest
+        else:
+            kept[path] = path
+    return {"kept": list(kept.items()), "put": [*digests, LISTING], "drop": drop}
+
+
+def _finish(folder: Path) -> tuple[KeptFile, ...]:
+    """Do what moves.json says, if there is one. A second call goes on where the first one was killed."""
+    part = folder / PART
+    try:
+        moves = json.loads((part / MOVES).read_bytes())
+    except FileNotFoundError:
+        return ()
+    try:
+        kept = [KeptFile(path, now) for path, now in moves["kept"]]
+        put, drop = list(moves["put"]), dict(moves["drop"])
+        for path in (*put, *drop, *(name for one in kept for name in (one.path, one.now))):
+            check_path(MOVES, path)
+    except (KeyError, TypeError, ValueError) as e:
+        raise ValueError(f"{part}: must hold what a build left undone, got: {e}; remove it") from None
+    if all((part / "files" / path).is_file() for path in put):  # else these were all renamed before
+        for one in kept:
+            if one.now != one.path and os.path.lexists(folder / one.path) and not os.path.lexists(folder / one.now):
+                os.rename(folder / one.path, folder / one.now)
+    for path in put:
+        if (part / "files" / path).is_file():
+            _put(part / "files" / path, folder, path)
+    for path, digest in drop.items():
+        if _found(folder, path) == path and _digest(folder / path) == digest:
+            (folder / path).unlink()
+            _remove_empty(folder, path)
+    (part / MOVES).unlink()
+    _remove_part(part)
+    return tuple(kept)
+
+
+def _remove_part(part: Path) -> None:
+    """Remove the folder of what isn't in its place; a link of that name leads elsewhere, and goes alone."""
+    if part.is_symlink():
+        part.unlink()
+    shutil.rmtree(part, ignore_errors=True)
+
+
+def _put(new: Path, folder: Path, path: str) -> None:
+    """Move a new file to its place; ValueError if a link would lead elsewhere."""
+    found = _found(folder, path)
+    if found and found != path:
+        raise ValueError(f"{folder / found}: must be a folder, and no link, to hold {path}")
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    os.replace(new, folder / path)
+
+
+def _listed(folder: Path) -> dict[str, str]:
+    """Digest of each file of the build in ``folder``, by path; none where build.json doesn't say."""
+    try:
+        files = json.loads((folder / LISTING).read_bytes())["files"]
+        for path in files:
+            check_path(LISTING, path)
+        return dict(files)
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _found(folder: Path, path: str) -> str | None:
+    """What is there already: ``path``, a part of it that is no folder, or None."""
+    parts = path.split("/")
+    for k in range(1, len(parts) + 1):
+        here = folder.joinpath(*parts[:k])
+        if not os.path.lexists(here):
+            return None
+        if here.is_symlink() or not here.is_dir():
+            return "/".join(parts[:k])
+    return path
+
+
+def _digest(path: Path) -> str | None:
+    """SHA-256 of a file; None of what is no file of its own, or can't be read."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _free_name(folder: Path, path: str) -> str:
+    """A name beside ``path`` that nothing has."""
+    name, number = f"{path}.kept", 1
+    while os.path.lexists(folder / name):
+        number += 1
+        name = f"{path}.kept-{number}"
+    return name
+
+
+def _remove_empty(folder: Path, path: str) -> None:
+    """Remove the folders above a file, up to ``folder``, that are empty now."""
+    for parent in (folder / path).parents:
+        if parent == folder or any(parent.iterdir()):
+            return
+        parent.rmdir()

@@ -28,7 +28,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     depth : int
         Words of the memory, at least 1.
     margin : int
-        Words that can still be taken when ``room`` is 1.
+        Words that can still be taken when ``room`` is 1; depth - 1 where that is less.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     in_valid, in_data = b.input("in_valid"), b.input("in_data", width)
     in_ready = b.output_reg("in_ready", init=1) if block_ram else b.output("in_ready")
     out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
-    room = b.output_reg("room", init=1, means=f"at least {margin} more words will be taken")
+    room = b.output_reg("room", init=1, means=f"at least {min(margin, depth - 1)} more words will be taken")
 
     # # #
 

@@ -1,0 +1,90 @@
+"""Proofs of hls_gen/rtl/primitives."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
+from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from ..engine import Broken, Proof, Row
+
+ROOM = "hls_gen/rtl/primitives"
+
+
+def _fifos() -> Iterator[Proof]:
+    """FIFOs of LUT RAM and of block RAM, of the least depth, of depths that are no power of two, and deep ones."""
+    for width, depth, margin in (
+        (3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4), (8, 65, 4), (12, 512, 4),
+    ):  # fmt: skip
+        block_ram = depth > timing.LUT_RAM_WORDS
+        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "assign in_ready = ~(level == DEPTH);"
+        never_full = "in_ready <= 1'd1;" if block_ram else "assign in_ready = 1'd1;"
+        yield Proof(
+            name=f"fifo of {depth}",
+            source=f"{ROOM}/fifo.py",
+            block=lambda w=width, d=depth, m=margin: fifo(Library(32), w, d, m),
+            rules="fifo",
+            sizes={"WIDTH": width, "DEPTH": depth, "MARGIN": min(margin, depth - 1), "BLOCK_RAM": int(block_ram)},
+            reach=depth + 8 if depth < 17 else 12,
+            rows=(Row("dut.store.mem", "in_memory", "memory_row", "word"),),
+            breaks=(
+                *([Broken(ready, never_full, "order")] if depth < 9 else []),
+                *([Broken("if(put & ~get) begin", "if(put) begin", "order")] if depth > 1 else []),
+                Broken("level & (~out_valid | out_ready)", "level", "sink.word_stays"),
+            ),
+            quick=depth == 2,
+        )
+
+
+def _collectors() -> Iterator[Proof]:
+    """(in, out, words, side bits): the words fill the output, leave a rest, or the last one is cut."""
+    for width_in, width_out, count, side in ((5, 5, 1, 0), (3, 7, 2, 2), (1, 8, 8, 1), (24, 32, 1, 2), (32, 70, 3, 0)):
+        several = count > 1
+        yield Proof(
+            name=f"collector of {count} x {width_in} to {width_out}",
+            source=f"{ROOM}/gearbox.py",
+            block=lambda i=width_in, o=width_out, n=count, s=side: collector(i, o, n, s),
+            rules="collector",
+            sizes={"IN": width_in, "OUT": width_out, "COUNT": count} | ({"SIDE": side} if side else {}),
+            flags=("SEVERAL",) if several else (),
+            reach=count + 5,
+            breaks=(
+                Broken("assign in_ready = ~out_valid | out_ready;", "assign in_ready = 1'd1;", "sink"),
+                Broken("out_last <= in_last;", "out_last <= 1'd0;", "last_and_side_of_the_newest"),
+                *(
+                    [Broken("(complete)? 2'd0 : place", "(in_last)? 2'd0 : place", "nothing_from_nothing")]
+                    * (count == 3)
+                ),
+                *([Broken("| in_last;", "| 1'd0;", "each_collection_once")] * several),
+            ),
+        )
+
+
+def _dividers() -> Iterator[Proof]:
+    """(in, out, pieces, side bits, bits of in_tail): all of the word in whole pieces, a rest, a part of the word."""
+    for width_in, width_out, pieces, side, tail in (
+        (7, 3, 3, 2, 0), (9, 1, 9, 1, 0), (64, 32, 2, 0, 0), (32, 7, 4, 0, 6), (32, 24, 1, 0, 6),
+    ):  # fmt: skip
+        several = (
+            Broken("~out_valid | out_ready & at_end;", "~out_valid | out_ready;", "word_after_word"),
+            Broken("if(give & at_end) begin", "if(give) begin", "each_piece_once"),
+        )
+        yield Proof(
+            name=f"divider of {width_in} to {pieces} x {width_out}",
+            source=f"{ROOM}/gearbox.py",
+            block=lambda i=width_in, o=width_out, n=pieces, s=side, t=tail: divider(i, o, n, s, t),
+            rules="divider",
+            sizes={"IN": width_in, "OUT": width_out, "PIECES": pieces}
+            | ({"SIDE": side} if side else {})
+            | ({"TAIL": tail} if tail else {}),
+            reach=pieces + 5,
+            breaks=(
+                Broken("is_last <= in_last;", "is_last <= 1'd0;", "last_with_the_final_piece"),
+                *(several if pieces > 1 else ()),
+            ),
+            quick=pieces == 3,
+        )
+
+
+PROOFS = (*_fifos(), *_collectors(), *_dividers())

@@ -1,0 +1,73 @@
+"""The dependency unit: an instruction begins only where no unfinished earlier one stands in its way (C23)."""
+
+from dataclasses import dataclass, field
+
+from .instruction import CONFIG, NOP, Instruction
+from .units import Needs
+
+
+@dataclass(frozen=True)
+class Issued:
+    """An instruction that was issued.
+
+    Attributes
+    ----------
+    place : int
+        Address of the instruction.
+    instruction : Instruction
+    needs : Needs
+    end : int
+        Cycle in which it is finished.
+    """
+
+    place: int
+    instruction: Instruction
+    needs: Needs
+    end: int
+
+
+def hazard(earlier: Needs, later: Needs) -> str | None:
+    """What would go wrong if ``later`` began before ``earlier`` is finished.
+
+    Returns
+    -------
+    str or None
+        "unit": both need the same unit. "read after write", "write after write", "write after read": both need the same
+        words of the neuron cache. "generator": both draw numbers, whose order counts. None: nothing.
+
+        What is in the slaves needs no look: every instruction that reads or writes there needs the array.
+    """
+    if set(earlier.units) & set(later.units):
+        return "unit"
+    if earlier.writes and any(earlier.writes.overlaps(read) for read in later.reads):
+        return "read after write"
+    if later.writes and earlier.writes and later.writes.overlaps(earlier.writes):
+        return "write after write"
+    if later.writes and any(later.writes.overlaps(read) for read in earlier.reads):
+        return "write after read"
+    return "generator" if earlier.draws and later.draws else None
+
+
+@dataclass
+class DependencyUnit:
+    """Knows the instructions that are not finished, one a unit at most.
+
+    Attributes
+    ----------
+    unfinished : list of Issued
+        In order of issue.
+    """
+
+    unfinished: list[Issued] = field(default_factory=list)
+
+    def add(self, issued: Issued) -> None:
+        """An instruction begins."""
+        self.unfinished.append(issued)
+
+    def conflict(self, instruction: Instruction, need: Needs) -> Issued | None:
+        """An unfinished instruction for which ``instruction`` has to wait, None if it may begin.
+
+        NOP waits for all, and so does CONFIG, since what it sets is read as long as an instruction runs.
+        """
+        waits_for_all = instruction.operation in (NOP, CONFIG)
+        return next((e for e in self.unfinished if waits_for_all or hazard(e.needs, need)), None)

@@ -1,0 +1,113 @@
+"""The master: neuron cache, its own arithmetic, converter with generator; it leads the slaves (C14, C21)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bitloom.golden.discrete.arithmetic import word_of
+from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.operand import Operand
+from bitloom.golden.encoding import Array
+
+from . import instruction as isa
+from .draws import matrix_draws
+from .instruction import Instruction
+from .parameters import MachineParameters
+from .settings import Settings
+from .slave import Slave
+from .tree import tree_sum
+
+
+class Master:
+    """Master and slaves with their caches; executes what concerns data, one instruction at a time.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+
+    Attributes
+    ----------
+    settings : Settings
+    generator : Lfsr
+        Its state is 1 until CONFIG SEED.
+    neurons : (neuron_words,) int64
+        Neuron cache. A cell is the bits of a word, or a code.
+    slaves : list of Slave
+    """
+
+    def __init__(self, machine: MachineParameters) -> None:
+        self.machine, self.settings, self.generator = machine, Settings(machine.form), Lfsr(1)
+        self.neurons = np.zeros(machine.neuron_words, np.int64)
+        self.slaves = [Slave(machine, number, self.settings) for number in range(machine.slaves)]
+
+    def move(self, i: Instruction) -> None:
+        """MOVE: neurons to neurons, or to the slaves."""
+        if i.function == isa.COPY:
+            self.neurons[i.d : i.d + i.rows] = self.neurons[i.a : i.a + i.rows].copy()
+            return
+        for slave in self.slaves:
+            slave.scatter(self.neurons[i.a : i.a + i.columns])
+
+    def compute(self, i: Instruction) -> None:
+        """COMPUTE."""
+        on_slaves = {isa.FORWARD: self._forward, isa.BACKWARD: self._backward, isa.UPDATE: self._update}
+        if i.function in on_slaves:
+            on_slaves[i.function](i)
+        else:
+            self.neurons[i.d : i.d + i.rows] = self._by_element(i)
+
+    def _x(self, i: Instruction) -> Operand:
+        """Operand a."""
+        return self.settings.operand(i.kind_a, self.neurons[i.a : i.a + i.rows])
+
+    def _forward(self, i: Instruction) -> None:
+        """Each slave gives the sums of its columns in turn; the others give 0 meanwhile."""
+        x, form = self._x(i), self.machine.form
+        results = np.zeros(i.columns, np.int64)
+        for slave in self.slaves:
+            results[slave.own(i.columns)] = slave.forward(i, x)
+        self.neurons[i.d : i.d + i.columns] = form.pack(form.saturate(results))
+
+    def _backward(self, i: Instruction) -> None:
+        """All slaves' partial vectors are added up the tree, and saturated at its root."""
+        form = self.machine.form
+        total = form.saturate(tree_sum([slave.backward(i) for slave in self.slaves]))
+        self.neurons[i.d : i.d + i.rows] = form.pack(total)
+
+    def _update(self, i: Instruction) -> None:
+        """All slaves update their columns, with the same draws."""
+        by_chance = bool(i.kind_d and i.chance_d), bool(i.kind_w and i.chance_w)
+        drawn_d, drawn_w = matrix_draws(self.generator, i.columns, i.rows, by_chance)
+        for slave in self.slaves:
+            slave.update(i, self._x(i), drawn_d, drawn_w)
+
+    def _by_element(self, i: Instruction) -> Array:
+        """Cells of the results of the other functions, (rows,)."""
+        s, form, x = self.settings, self.machine.form, self._x(i)
+        a = word_of(form, x)
+        if i.function == isa.CONVERT:
+            return s.convert(i.kind_d, a, self.generator if i.chance_d else None).codes
+        if i.function not in isa.TWO_OPERANDS:
+            return form.pack(self._activation(i.function, a))
+        y = s.operand(i.kind_b, self.neurons[i.b : i.b + i.rows])
+        b = word_of(form, y)
+        functions: dict[int, Callable[[], Array]] = {
+            isa.ADD: lambda: form.add(a, b),
+            isa.SUBTRACT: lambda: form.subtract(a, b),
+            isa.MULTIPLY: lambda: s.product(x, y),
+            isa.MOMENTUM: lambda: s.with_momentum(a, b),
+            isa.DESCEND: lambda: s.descended(a, b),
+            isa.GATE: lambda: np.where(b != 0, a, 0),
+        }
+        return form.pack(functions[i.function]())
+
+    def _activation(self, function: int, a: Array) -> Array:
+        """Words of an activation, or of its slope: 1.0 or 0."""
+        one = self.machine.form.one
+        if function == isa.RELU:
+            return np.maximum(a, 0)
+        if function == isa.RELU_SLOPE:
+            return np.where(a > 0, one, 0)
+        if function == isa.CLIP:
+            return np.clip(a, -one, one)
+        return np.where(np.abs(a) <= one, one, 0)

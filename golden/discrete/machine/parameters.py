@@ -1,0 +1,75 @@
+"""What a training machine has: slaves, widths of its numbers, sizes of its caches (C21)."""
+
+from dataclasses import dataclass, field
+
+from bitloom.golden.discrete.word import WordFormat
+
+ADDRESS_BITS = 16
+"""Bits of an address and of a count in an instruction."""
+MOST_TABLES = 7
+"""Tables that the three bits of a kind can name."""
+MOST_SLAVES = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineParameters:
+    """Parameters of a machine, of the interpreter and of the generated hardware alike.
+
+    Attributes
+    ----------
+    slaves : int
+        Slaves, a power of two from 1 to 64: the leaves of the tree.
+    form : WordFormat
+        Words of all caches; 1.0 and 2.0 are words.
+    code_bits : int
+        Bits of the widest code: 1, 2 or 3.
+    tables : int
+        Tables of codes, 1 to 7.
+    multiplier : bool
+        Whether two continuous operands can be multiplied. Without it each product has a discrete operand, and no
+        arithmetic unit has a multiplier.
+    instructions : int
+        Instructions of the instruction cache.
+    neuron_words : int
+        Words of the master's neuron cache.
+    weight_words : int
+        Rows of a slave's weight cache, each a word and a code, and of its weight-gradient cache.
+    column_words : int
+        Words of a slave's neuron cache: neurons of a layer whose weights are in one slave.
+    """
+
+    slaves: int = 8
+    form: WordFormat = field(default_factory=lambda: WordFormat(18, 12))
+    code_bits: int = 3
+    tables: int = 3
+    multiplier: bool = True
+    instructions: int = 128
+    neuron_words: int = 1024
+    weight_words: int = 1024
+    column_words: int = 32
+
+    def __post_init__(self) -> None:
+        most = 1 << ADDRESS_BITS
+        for name, low, high in (
+            ("slaves", 1, MOST_SLAVES),
+            ("code_bits", 1, 3),
+            ("tables", 1, MOST_TABLES),
+            ("instructions", 2, most),
+            ("neuron_words", 2, most),
+            ("weight_words", 2, most),
+            ("column_words", 1, most),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or not low <= value <= high:
+                raise ValueError(f"machine: {name} must be {low}..{high}, got {value!r}")
+        if self.slaves & (self.slaves - 1):
+            raise ValueError(f"machine: slaves must be a power of two, got {self.slaves}")
+        if self.form.fraction > self.form.bits - 3:
+            raise ValueError(
+                f"machine: fraction must be 0..{self.form.bits - 3} for {self.form.bits} bits, so that 2.0 is a word, "
+                f"got {self.form.fraction}"
+            )
+
+    def columns_each(self, columns: int) -> int:
+        """Columns that a slave keeps of so many: column i is that of slave i mod slaves, there number i // slaves."""
+        return -(-columns // self.slaves)

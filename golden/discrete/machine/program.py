@@ -1,0 +1,211 @@
+"""Programs that train a multi-layer perceptron, sample by sample (C25): backwards layer by layer, update after use.
+
+golden/discrete/machine/words.py makes the words that IO takes, and reads those that it gives.
+
+Where things stand in the master's neuron cache is decided by `NeuronMap`, in the slaves' caches layer after layer.
+"""
+
+from collections.abc import Iterator
+
+from . import instruction as isa
+from .instruction import Instruction
+from .parameters import MachineParameters
+from .table_words import config_table
+from .training import ACTIVATIONS, DenseLayer, Kind, Training
+
+
+class NeuronMap:
+    """Addresses of vectors in the master's neuron cache, one after another.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    training : Training
+
+    Attributes
+    ----------
+    inputs : list of int
+        Address of each layer's inputs, and then of the last layer's results.
+    biases, last_biases, slopes, errors : list of int
+        Of each layer: biases, the last gradients of the biases, slopes of the activation, input gradients.
+    target, sums : int
+        Of the wanted outputs, and of sums on their way to the activation.
+
+    Raises
+    ------
+    ValueError
+        If the caches are too small.
+    """
+
+    def __init__(self, machine: MachineParameters, training: Training) -> None:
+        self._next = 0
+        layers = training.layers
+        outputs = [layer.outputs for layer in layers]
+        self.inputs = [self._place(layers[0].inputs), *(self._place(n) for n in outputs)]
+        self.target = self._place(outputs[-1])
+        self.biases, self.last_biases, self.slopes, self.errors = ([self._place(n) for n in outputs] for _ in range(4))
+        self.sums = self._place(max(outputs + [layer.inputs for layer in layers]))
+        if self._next > machine.neuron_words:
+            raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
+        self.weights, row = [], 0
+        for layer in layers:
+            own = machine.columns_each(layer.outputs)
+            if own > machine.column_words:
+                raise ValueError(f"training: needs {own} words of a slave's neuron cache, got {machine.column_words}")
+            self.weights.append(row)
+            row += layer.inputs * own
+        if row > machine.weight_words:
+            raise ValueError(f"training: needs {row} rows of a slave's weight cache, got {machine.weight_words}")
+
+    def _place(self, count: int) -> int:
+        """The next ``count`` words."""
+        self._next += count
+        return self._next - count
+
+
+class ProgramWriter:
+    """Writes the instructions of a training.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    training : Training
+    """
+
+    def __init__(self, machine: MachineParameters, training: Training) -> None:
+        self.machine, self.training, self.map = machine, training, NeuronMap(machine, training)
+
+    def program(self, samples: int) -> list[Instruction]:
+        """Load everything, train with so many samples (1 to 65,535), and give weights and biases.
+
+        Raises
+        ------
+        ValueError
+            If there are too many samples, or the instruction cache is too small.
+        """
+        if not 1 <= samples < 1 << 16:
+            raise ValueError(f"training: samples must be 1..65535, got {samples}")
+        made = [*self._first()]
+        loop = len(made)
+        made += [*self._sample()]
+        made.append(Instruction(operation=isa.JUMP, d=loop, rows=samples))
+        made += [*self._results(), Instruction(operation=isa.NOP, function=isa.END)]
+        if len(made) > self.machine.instructions:
+            raise ValueError(
+                f"training: needs an instruction cache of {len(made)} instructions, got {self.machine.instructions}"
+            )
+        return made
+
+    def _first(self) -> Iterator[Instruction]:
+        """Tables, constants, weights and biases."""
+        t = self.training
+        for number, (table, zone) in t.tables.items():
+            yield config_table(number, table, zone)
+        mu = {} if t.mu_places is None else {"kind_b": 1, "b": t.mu_places}
+        yield Instruction(operation=isa.CONFIG, function=isa.RATE, a=t.rate_places, **mu)
+        yield Instruction(operation=isa.CONFIG, function=isa.SEED, a=t.seed & 0xFFFF, b=t.seed >> 16)
+        for n, layer in enumerate(t.layers):
+            for function in self._caches(layer):
+                yield self._io(isa.LOAD_NEURONS + function, n)
+            yield Instruction(operation=isa.IO, function=isa.LOAD_GRADIENTS, **self._block(n))
+            for address in (self.map.biases[n], self.map.last_biases[n]):
+                yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=address, rows=layer.outputs)
+
+    @staticmethod
+    def _caches(layer: DenseLayer) -> list[int]:
+        """What a layer keeps of its weights: 1 words, 2 codes."""
+        return [1] * layer.continuous + [2] * (layer.weights.table != 0)
+
+    def _block(self, n: int) -> dict[str, int]:
+        """Where the weights of layer ``n`` are."""
+        layer = self.training.layers[n]
+        return {"w": self.map.weights[n], "rows": layer.inputs, "columns": layer.outputs}
+
+    def _io(self, function: int, n: int, last: bool = False) -> Instruction:
+        """IO of a layer's weights."""
+        return Instruction(operation=isa.IO, function=function, last=int(last), **self._block(n))
+
+    def _sample(self) -> Iterator[Instruction]:
+        """One sample: forward, backward and update."""
+        t, m = self.training, self.map
+        last = len(t.layers) - 1
+        yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=m.inputs[0], rows=t.layers[0].inputs)
+        yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=m.target, rows=t.layers[-1].outputs)
+        for n in range(last + 1):
+            yield from self._forward(n)
+        size = t.layers[last].outputs
+        yield self._vector(isa.SUBTRACT, a=m.inputs[last + 1], kind_a=t.layers[last].results.table, b=m.target,
+                           d=m.errors[last], rows=size)  # fmt: skip
+        for n in range(last, -1, -1):
+            yield from self._backward(n)
+
+    @staticmethod
+    def _vector(function: int, **fields: int) -> Instruction:
+        """COMPUTE of the master."""
+        return Instruction(operation=isa.COMPUTE, function=function, **fields)
+
+    def _forward(self, n: int) -> Iterator[Instruction]:
+        """Layer ``n`` forward, with its activation's slopes."""
+        t, m, layer = self.training, self.map, self.training.layers[n]
+        size, y, a = layer.outputs, m.sums, m.inputs[n + 1]
+        yield Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=m.inputs[n], kind_a=t.kind_of_inputs(n),
+                          kind_w=layer.weights.table, d=y, **self._block(n))  # fmt: skip
+        functions = ACTIVATIONS[layer.activation]
+        yield self._vector(isa.ADD, a=y, b=m.biases[n], d=y if functions else a, rows=size)
+        if functions:
+            yield self._vector(functions[0], a=y, d=a, rows=size)
+            yield self._vector(functions[1], a=y, d=m.slopes[n], rows=size)
+        if layer.results.table:
+            yield self._convert(layer.results, a, size)
+
+    def _convert(self, kind: Kind, address: int, size: int) -> Instruction:
+        """Conversion in place."""
+        return self._vector(
+            isa.CONVERT, a=address, d=address, rows=size, kind_d=kind.table, chance_d=int(kind.chance)
+        )
+
+    def _backward(self, n: int) -> Iterator[Instruction]:
+        """Layer ``n`` backward: input gradients of the layer before, then the update of this one."""
+        t, m, layer = self.training, self.map, self.training.layers[n]
+        size, g = layer.outputs, m.errors[n]
+        if layer.errors.table:
+            yield self._convert(layer.errors, g, size)
+        g_kind = layer.errors.table
+        yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=g, columns=size)
+        if n:
+            before = t.layers[n - 1]
+            yield Instruction(operation=isa.COMPUTE, function=isa.BACKWARD, kind_b=g_kind,
+                              kind_w=layer.weights.table, d=m.sums, **self._block(n))  # fmt: skip
+            if ACTIVATIONS[before.activation]:
+                yield self._vector(isa.GATE, a=m.sums, b=m.slopes[n - 1], d=m.errors[n - 1], rows=layer.inputs)
+            else:
+                yield Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=m.errors[n - 1],
+                                  rows=layer.inputs)  # fmt: skip
+        yield Instruction(
+            operation=isa.COMPUTE, function=isa.UPDATE, a=m.inputs[n], kind_a=t.kind_of_inputs(n), kind_b=g_kind,
+            kind_w=layer.weights.table, kind_d=layer.gradients.table, chance_d=int(layer.gradients.chance),
+            chance_w=int(layer.weights.chance), master=int(layer.master), **self._block(n),
+        )  # fmt: skip
+        yield from self._bias(n, g, g_kind)
+
+    def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:
+        """Update of the biases, by the rule of the weights."""
+        m, size = self.map, self.training.layers[n].outputs
+        b, before = m.biases[n], m.last_biases[n]
+        if self.training.mu_places is None:
+            yield self._vector(isa.DESCEND, a=b, b=g, kind_b=g_kind, d=b, rows=size)
+            return
+        yield self._vector(isa.MOMENTUM, a=g, kind_a=g_kind, b=before, d=m.sums, rows=size)
+        yield self._vector(isa.DESCEND, a=b, b=m.sums, d=b, rows=size)
+        # dw' <- dw, as words: what is let pass by itself is unchanged
+        yield self._vector(isa.GATE, a=g, kind_a=g_kind, b=g, kind_b=g_kind, d=before, rows=size)
+
+    def _results(self) -> Iterator[Instruction]:
+        """Weights and biases, to outside."""
+        layers = self.training.layers
+        for n, layer in enumerate(layers):
+            for function in self._caches(layer):
+                yield self._io(isa.STORE_NEURONS + function, n)
+            last = n == len(layers) - 1
+            yield Instruction(operation=isa.IO, function=isa.STORE_NEURONS, a=self.map.biases[n], rows=layer.outputs,
+                              last=int(last))  # fmt: skip

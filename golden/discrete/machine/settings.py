@@ -1,0 +1,78 @@
+"""What CONFIG sets, and how units read operands and write results by it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bitloom.golden.discrete.arithmetic import scale, word_of
+from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.draws import Draws
+from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
+from bitloom.golden.discrete.table import CodeTable
+from bitloom.golden.discrete.word import WordFormat
+from bitloom.golden.encoding import Array
+
+
+@dataclass
+class Settings:
+    """Tables and constants of a machine.
+
+    Attributes
+    ----------
+    form : WordFormat
+    tables : dict of int to CodeTable
+        Loaded tables, by number.
+    rate_places : int
+        k of the learning rate 2^-k.
+    mu_places : int or None
+        k of mu, None where mu is 0.
+    """
+
+    form: WordFormat
+    tables: dict[int, CodeTable] = field(default_factory=dict)
+    rate_places: int = 0
+    mu_places: int | None = None
+
+    def operand(self, kind: int, cells: Array) -> Operand:
+        """What cells of the neuron cache hold: words, or codes of table ``kind``, of which the lowest bits count."""
+        if kind == 0:
+            return Continuous(self.form.unpack(cells))
+        return self.discrete(kind, cells)
+
+    def discrete(self, kind: int, codes: Array) -> Discrete:
+        """Codes of table ``kind``."""
+        table = self.tables[kind]
+        return Discrete(codes & ((1 << table.bits) - 1), table)
+
+    def convert(self, kind: int, words: Array, draws: Draws | None) -> Discrete:
+        """Words become codes of table ``kind``: by chance where there are draws, else the nearest ones."""
+        table = self.tables[kind]
+        rounding = "nearest" if draws is None else "stochastic"
+        # Beyond the table's ends both zones give the code of the end.
+        converter = Converter(table=table, zone=2, rounding=rounding)
+        return Discrete(converter.word_codes(self.form, words, draws), table)
+
+    def product(self, left: Operand, right: Operand) -> Array:
+        """Words of left * right; the product of two codes is that of the left one's value, shifted by the right one."""
+        if isinstance(right, Discrete):
+            return scale(self.form, word_of(self.form, left), right)
+        if isinstance(left, Discrete):
+            return scale(self.form, right.words, left)
+        return self.form.multiply(left.words, right.words)
+
+    def with_momentum(self, words: Array, before: Array) -> Array:
+        """words + mu * before."""
+        if self.mu_places is None:
+            return words
+        return self.form.add(words, self.form.shift(before, self.mu_places))
+
+    def descended(self, words: Array, slopes: Array) -> Array:
+        """words - rate * slopes."""
+        return self.form.subtract(words, self.form.shift(slopes, self.rate_places))
+
+
+def columns(operand: Operand) -> Operand:
+    """A vector as a column (N, 1), to be multiplied by rows."""
+    if isinstance(operand, Discrete):
+        return Discrete(operand.codes[:, np.newaxis], operand.table)
+    return Continuous(operand.words[:, np.newaxis])

@@ -1,0 +1,112 @@
+"""A slave: the weights of its neurons with their last gradients, and an arithmetic unit (C15, C16, C21).
+
+Column i of a layer, the weights of neuron i, is that of slave i mod slaves. Weight (input j, column i) stands in row
+w + j * own + i // slaves of the caches, where own = ceil(columns / slaves).
+"""
+
+import numpy as np
+
+from bitloom.golden.discrete.arithmetic import word_of
+from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
+from bitloom.golden.encoding import Array
+
+from .draws import GivenDraws
+from .instruction import Instruction
+from .parameters import MachineParameters
+from .settings import Settings, columns
+
+
+class Slave:
+    """One slave of a machine.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    number : int
+        0 to slaves - 1.
+    settings : Settings
+        Those of the machine, which may change.
+
+    Attributes
+    ----------
+    weights, gradients : (weight_words,) words
+        Weight cache, and the last weight gradients dw'.
+    codes : (weight_words,) int64
+        Codes of the weights, beside the words.
+    neurons : (column_words,) int64
+        Neuron cache: the input gradients of its columns, as cells of the master's cache.
+    """
+
+    def __init__(self, machine: MachineParameters, number: int, settings: Settings) -> None:
+        self._machine, self._number, self._settings = machine, number, settings
+        self.weights = np.zeros(machine.weight_words, np.int64)
+        self.gradients = np.zeros(machine.weight_words, np.int64)
+        self.codes = np.zeros(machine.weight_words, np.int64)
+        self.neurons = np.zeros(machine.column_words, np.int64)
+
+    def own(self, count: int) -> Array:
+        """Numbers of its columns, of ``count`` columns of a layer."""
+        return np.arange(self._number, count, self._machine.slaves)
+
+    def block(self, cache: Array, i: Instruction) -> Array:
+        """The part of a cache that an instruction means: a view, (rows, own columns)."""
+        each = self._machine.columns_each(i.columns)
+        return cache[i.w : i.w + i.rows * each].reshape(i.rows, each)[:, : len(self.own(i.columns))]
+
+    def scatter(self, cells: Array) -> None:
+        """Take its columns' elements of a vector that is broadcast."""
+        mine = cells[self.own(len(cells))]
+        self.neurons[: len(mine)] = mine
+
+    def forward(self, i: Instruction, x: Operand) -> Array:
+        """Exact sums of weights times inputs, (own columns,)."""
+        sums: Array = self._settings.product(columns(x), self._weights(i)).sum(axis=0)
+        return sums
+
+    def backward(self, i: Instruction) -> Array:
+        """Partial vector: exact sums over its columns of the input gradient times the column, (rows,)."""
+        sums: Array = self._settings.product(self._gradients(i), self._weights(i)).sum(axis=1)
+        return sums
+
+    def update(self, i: Instruction, x: Operand, drawn_d: Array | None, drawn_w: Array | None) -> None:
+        """dw = x * input gradient; w <- w - rate * (dw + mu * dw'); dw' <- dw (C16, C17).
+
+        Parameters
+        ----------
+        i : Instruction
+            Where the weights are, and what is discrete.
+        x : Operand
+            (rows,).
+        drawn_d, drawn_w : (columns, rows) integers or None
+            Numbers for the conversion of dw and of the weights of all slaves; None where it is to the nearest.
+        """
+        s, own = self._settings, self.own(i.columns)
+        dw = s.product(columns(x), self._gradients(i))
+        if i.kind_d:
+            dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, own))
+        before, codes = self.block(self.gradients, i), self.block(self.codes, i)
+        slopes = s.with_momentum(dw, before)
+        continuous = i.kind_w == 0 or i.master
+        words = self.block(self.weights, i) if continuous else word_of(s.form, s.discrete(i.kind_w, codes))
+        new = s.descended(words, slopes)
+        before[:] = dw
+        if continuous:
+            words[:] = new
+        if i.kind_w:
+            codes[:] = self._converted(i.kind_w, new, drawn_w, own).codes
+
+    def _weights(self, i: Instruction) -> Operand:
+        """Weights (rows, own columns) as the instruction reads them."""
+        if i.kind_w:
+            return self._settings.discrete(i.kind_w, self.block(self.codes, i))
+        return Continuous(self.block(self.weights, i))
+
+    def _gradients(self, i: Instruction) -> Operand:
+        """Input gradients of its columns, (own columns,)."""
+        return self._settings.operand(i.kind_b, self.neurons[: len(self.own(i.columns))])
+
+    def _converted(self, kind: int, words: Array, drawn: Array | None, own: Array) -> Discrete:
+        """Codes of words (rows, own columns)."""
+        draws = None if drawn is None else GivenDraws(drawn[own])
+        made = self._settings.convert(kind, words.T, draws)
+        return Discrete(made.codes.T, made.table)

@@ -1,0 +1,104 @@
+"""What an instruction needs: which units, which words of the master's neuron cache, and for how long."""
+
+from dataclasses import dataclass
+
+from .instruction import (
+    BACKWARD,
+    COMPUTE,
+    CONFIG,
+    CONVERT,
+    FORWARD,
+    IO,
+    JUMP,
+    LOAD_NEURONS,
+    MOVE,
+    NOP,
+    ON_SLAVES,
+    SCATTER,
+    STORE_NEURONS,
+    TABLE,
+    TWO_OPERANDS,
+    Instruction,
+)
+from .parameters import MachineParameters
+
+IO_UNIT, ARRAY_UNIT, VECTOR_UNIT = "io", "array", "vector"
+UNITS = (IO_UNIT, ARRAY_UNIT, VECTOR_UNIT)
+"""The data access unit; the slaves with the tree; the master's own arithmetic, element by element."""
+
+
+@dataclass(frozen=True)
+class CacheSpan:
+    """Words ``first`` to ``first + length - 1`` of a cache."""
+
+    first: int
+    length: int
+
+    def overlaps(self, other: "CacheSpan") -> bool:
+        """Whether both have a word in common."""
+        return self.first < other.first + other.length and other.first < self.first + self.length
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an instruction needs of the machine.
+
+    Attributes
+    ----------
+    units : tuple of str
+        Units that it occupies, of `UNITS`; none: the controller itself does it.
+    reads : tuple of CacheSpan
+        What it reads of the master's neuron cache.
+    writes : CacheSpan or None
+        What it writes there.
+    weights : CacheSpan or None
+        Rows of the slaves' caches.
+    draws : bool
+        Whether it takes numbers from the generator.
+    cycles : int
+        Cycles at least: one for each word that the unit takes.
+    """
+
+    units: tuple[str, ...] = ()
+    reads: tuple[CacheSpan, ...] = ()
+    writes: CacheSpan | None = None
+    weights: CacheSpan | None = None
+    draws: bool = False
+    cycles: int = 1
+
+
+def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
+    """What ``instruction`` needs; it must be one that exists."""
+    i, operation = instruction, instruction.operation
+    if operation == CONFIG:
+        return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
+    if operation in (NOP, JUMP):
+        return Needs()
+    own = machine.columns_each(i.columns)
+    block = CacheSpan(i.w, i.rows * own)
+    if operation == MOVE and i.function == SCATTER:
+        return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.columns),), cycles=i.columns)
+    if operation == IO and i.function not in (LOAD_NEURONS, STORE_NEURONS):
+        return Needs((IO_UNIT, ARRAY_UNIT), weights=block, cycles=i.rows * i.columns)
+    if operation == COMPUTE and i.function in ON_SLAVES:
+        return _of_slaves(i, machine, block)
+    a, d = CacheSpan(i.a, i.rows), CacheSpan(i.d, i.rows)
+    if operation == IO:
+        load = i.function == LOAD_NEURONS
+        return Needs((IO_UNIT,), () if load else (a,), d if load else None, cycles=i.rows)
+    two = operation == COMPUTE and i.function in TWO_OPERANDS
+    reads = (a, CacheSpan(i.b, i.rows)) if two else (a,)
+    draws = operation == COMPUTE and i.function == CONVERT and bool(i.chance_d)
+    return Needs((VECTOR_UNIT,), reads, d, draws=draws, cycles=i.rows)
+
+
+def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> Needs:
+    """What FORWARD, BACKWARD and UPDATE need."""
+    if i.function == FORWARD:
+        # A pass gives a result of each slave, one a cycle, while the next pass runs.
+        cycles = max(i.rows, machine.slaves) * machine.columns_each(i.columns)
+        return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), CacheSpan(i.d, i.columns), block, cycles=cycles)
+    if i.function == BACKWARD:
+        return Needs((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=block.length)
+    draws = bool((i.kind_d and i.chance_d) or (i.kind_w and i.chance_w))
+    return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), None, block, draws, block.length)

@@ -107,8 +107,13 @@ def new_folder(place: AnyPath) -> Iterator[Path]:
 def remove_left(place: AnyPath) -> None:
     """Remove what killed processes left when they wrote to ``place``."""
     place = Path(place)
-    with os.scandir(place.parent) as entries:
-        left = [Path(e.path) for e in entries if e.name.startswith(_begin(place)) and e.name.endswith(PART)]
+    remove_all_left(place.parent, _begin(place))
+
+
+def remove_all_left(folder: Path, begin: str = ".") -> None:
+    """Remove what killed processes left in ``folder`` under names that begin so."""
+    with os.scandir(folder) as entries:
+        left = [Path(e.path) for e in entries if e.name.startswith(begin) and e.name.endswith(PART)]
     for part in left:
         _remove_if_left(part)
 

@@ -1,6 +1,7 @@
 """Folders that are made once and found again by their key; several processes may ask for the same one.
 
-A folder is built under a temporary name and renamed when it is complete, so whatever carries its final name is whole.
+A folder is built beside its place and renamed when it is complete (golden/atomic.py), so whatever carries its final
+name is whole. What a killed process left unfinished goes with the next build.
 A lock file per key makes the second process wait for the first instead of building too; lock files are empty and stay
 (removing one that somebody waits for would let two in). The cache is bounded: when it
 is over ``LIMIT_BYTES``, the folders used longest ago go, but none that was used in the last hour.
@@ -8,16 +9,14 @@ is over ``LIMIT_BYTES``, the folders used longest ago go, but none that was used
 
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from bitloom.golden import atomic
 
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
-BUILDING = "build-"
-"""How the name of a folder begins while it is being filled."""
 
 
 def cache_root() -> Path:
@@ -27,19 +26,6 @@ def cache_root() -> Path:
         return Path(chosen).expanduser().resolve()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "bitloom"
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Holds an exclusive lock; it ends with the process at the latest. Without fcntl (Windows) there is none."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
 
 
 def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
@@ -64,9 +50,11 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     folder = parent / key
     while not _used(folder):
         parent.mkdir(parents=True, exist_ok=True)
-        with _locked(parent / f"{key}.lock"):
+        with atomic.locked_file(parent / f"{key}.lock"):
             if not folder.is_dir():
-                _build(parent, folder, build)
+                prune(LIMIT_BYTES)
+                with atomic.new_folder(folder) as work:
+                    build(work)
     return folder
 
 
@@ -79,30 +67,22 @@ def _used(folder: Path) -> bool:
     return True
 
 
-def _build(parent: Path, folder: Path, build: Callable[[Path], None]) -> None:
-    prune(LIMIT_BYTES)
-    work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=parent))
-    try:
-        build(work)
-        work.chmod(0o755)
-        os.replace(work, folder)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+def _kinds() -> set[Path]:
+    """Folders of the cache that hold folders beside lock files; whatever else lies in it is not the cache's."""
+    return {lock.parent for lock in cache_root().glob("*/*.lock")}
 
 
 def _folders() -> Iterator[Path]:
-    """What the cache holds: folders beside a lock file of theirs, and unfinished ones. Whatever else lies there is not
-    the cache's."""
-    kinds = {lock.parent for lock in cache_root().glob("*/*.lock")}
-    for path in (path for kind in kinds for path in kind.iterdir() if path.is_dir()):
-        if path.name.startswith(BUILDING) or path.with_name(f"{path.name}.lock").exists():
+    """What the cache holds: folders beside a lock file of theirs."""
+    for path in (path for kind in _kinds() for path in kind.iterdir() if path.is_dir()):
+        if path.with_name(f"{path.name}.lock").exists():
             yield path
 
 
 def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
     """Remove the folders used longest ago until the cache is within its limit.
 
-    A folder of an unfinished build (its process died) counts and goes like any other.
+    What an unfinished build left (its process died) goes in any case.
 
     Parameters
     ----------
@@ -116,6 +96,8 @@ def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
     list of Path
         The folders that went.
     """
+    for kind in _kinds():
+        atomic.remove_all_left(kind)
     aged = []
     for path in _folders():
         try:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from bitloom.golden.atomic import PART
 from bitloom.golden.kernels import cache
 
 
@@ -58,14 +59,33 @@ def test_pruning_knows_every_kind_and_leaves_what_is_not_its_own(monkeypatch, tm
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
     for kind in ("one", "another"):
         cache.cached_folder(kind, "key", lambda folder: (folder / "x").write_bytes(bytes(1000)))
-    left = tmp_path / "one" / "build-left"  # its process died
-    for folder in (left, tmp_path / "one" / "notes", tmp_path / "photos" / "build-x"):
+    left = tmp_path / "one" / f".left.0123{PART}"  # its process died
+    for folder in (left, tmp_path / "one" / "notes", tmp_path / "photos" / f".x.0123{PART}"):
         folder.mkdir(parents=True)
         (folder / "x").write_bytes(bytes(1000))
     gone = {path.relative_to(tmp_path).as_posix() for path in cache.prune(0, keep_seconds=-1)}
-    assert gone == {"one/key", "another/key", "one/build-left"}
+    assert gone == {"one/key", "another/key"}
+    assert not left.exists()
     assert (tmp_path / "one" / "notes" / "x").exists()
-    assert (tmp_path / "photos" / "build-x" / "x").exists()
+    assert (tmp_path / "photos" / f".x.0123{PART}" / "x").exists()
+
+
+def test_a_killed_build_is_made_again_and_leaves_nothing(tmp_path, monkeypatch):
+    script = (
+        "import os, signal, sys\n"
+        "from bitloom.golden.kernels.cache import cached_folder\n"
+        "def build(folder):\n"
+        "    (folder / 'half').write_text('')\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "cached_folder('model', sys.argv[1], build)\n"
+    )
+    environment = {"BITLOOM_CACHE": str(tmp_path), "PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    for key in ("same", "other"):
+        assert subprocess.run([sys.executable, "-c", script, key], env=environment, check=False).returncode == -9
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    folder = cache.cached_folder("model", "same", lambda folder: (folder / "whole").write_text(""))
+    assert [path.name for path in folder.iterdir()] == ["whole"]
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["other.lock", "same", "same.lock"]
 
 
 def test_cache_root(monkeypatch, tmp_path):

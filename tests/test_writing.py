@@ -1,0 +1,129 @@
+"""Every file goes through golden/atomic.py: no source opens a file for writing around it."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+ROOMS = ("golden", "hls_gen", "driver", "overlay", "boards", "notebooks")
+HELPER = "golden/atomic.py"
+METHODS = {"write_text", "write_bytes", "tofile", "rename", "symlink_to", "hardlink_to"}
+"""Methods of paths and arrays that write by themselves."""
+FUNCTIONS = {
+    "os.replace", "os.rename", "os.open", "os.fdopen", "os.link", "os.symlink", "os.mkfifo", "os.truncate",
+    "shutil.copy",
+    "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move", "tempfile.NamedTemporaryFile",
+    "tempfile.mkstemp", "tempfile.mkdtemp", "np.memmap", "np.lib.format.open_memmap",
+}  # fmt: skip
+IN_MEMORY = {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0, "savefig": 0, "dump": 1, "ZipFile": 0}
+"""Functions that write to a file of Python's or to a path, and which argument that is: it must be one in memory."""
+ALLOWED = {
+    "overlay/build/folder.py": {"os.rename", "os.replace"},  # the moves of a build, which go on after a kill
+    "hls_gen/check/verilog.py": {"fresh.replace"},  # a file of the cache; this room imports none of the others
+}
+"""What each file may use besides, with the reason."""
+
+
+def name(node: ast.expr) -> str:
+    """``os.path.join`` of such an expression."""
+    return ast.unparse(node)
+
+
+def in_memory(tree: ast.AST) -> set[str]:
+    """Names that are assigned a file in memory."""
+    found = set()
+    for node in ast.walk(tree):
+        made = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(made, ast.Call) and name(made.func) in ("io.BytesIO", "io.StringIO"):
+            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def modes(call: ast.Call, position: int) -> str:
+    """The mode with which a call of ``open`` opens; w where it isn't written down."""
+    given = [k.value for k in call.keywords if k.arg == "mode"] + call.args[position : position + 1]
+    if not given:
+        return "r"
+    return given[0].value if isinstance(given[0], ast.Constant) and isinstance(given[0].value, str) else "w"
+
+
+def writes(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and name of each call that writes a file around the helper."""
+    memory = in_memory(tree)
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        called = name(call.func)
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else called
+        if called in FUNCTIONS or (last in METHODS and not called.startswith("atomic.") and called != last):
+            yield call.lineno, called
+        elif last == "open" and called not in ("os.open", "np.lib.format.open"):
+            if set(modes(call, int(called == "open"))) & set("wax+"):
+                yield call.lineno, called
+        elif last == "replace" and called != "replace" and len(call.args) == 1 and not call.keywords:
+            yield call.lineno, called  # of a path; that of a text has two arguments
+        elif last in IN_MEMORY:
+            place, mode = call.args[IN_MEMORY[last] : IN_MEMORY[last] + 1], modes(call, 1)
+            reads = last == "ZipFile" and "r" in mode
+            own = last in ("save", "dump") and called.split(".")[0] not in ("np", "json", "pickle")
+            if not reads and not own and not (place and name(place[0]) in memory):
+                yield call.lineno, called
+
+
+def sources() -> list[Path]:
+    return [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")) if path != ROOT / HELPER]
+
+
+def test_no_source_writes_around_the_helper() -> None:
+    files = sources()
+    assert len(files) > 150
+    found = []
+    for path in files:
+        own = path.relative_to(ROOT).as_posix()
+        for line, called in writes(ast.parse(path.read_text(encoding="utf-8"))):
+            if called not in ALLOWED.get(own, ()):
+                found.append(f"{own}:{line}: {called}")
+    assert not found, "files are written with bitloom.golden.atomic, got\n" + "\n".join(found)
+
+
+def test_no_exception_is_left_over() -> None:
+    used = {path: {called for _, called in writes(ast.parse((ROOT / path).read_text()))} for path in ALLOWED}
+    assert {path: names - used[path] for path, names in ALLOWED.items() if names - used[path]} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("open(p)", []),
+        ("open(p, 'rb')", []),
+        ("open(p, 'w')", ["open"]),
+        ("open(p, mode='ab')", ["open"]),
+        ("open(p, mode)", ["open"]),
+        ("p.open()", []),
+        ("(a / 'b').open('x')", ["(a / 'b').open"]),
+        ("p.write_text('x')", ["p.write_text"]),
+        ("(a / b).write_bytes(x)", ["(a / b).write_bytes"]),
+        ("write_bytes(p, x)", []),
+        ("atomic.write_bytes(p, x)", []),
+        ("os.replace(a, b)", ["os.replace"]),
+        ("part.replace(path)", ["part.replace"]),
+        ("text.replace('a', 'b')", []),
+        ("replace(item, a=1)", []),
+        ("shutil.copyfile(a, b)", ["shutil.copyfile"]),
+        ("np.save(path, x)", ["np.save"]),
+        ("out = io.BytesIO()\nnp.save(out, x)", []),
+        ("np.savez(path, **x)", ["np.savez"]),
+        ("figure.savefig(path)", ["figure.savefig"]),
+        ("out = io.StringIO()\nfigure.savefig(out, format='svg')", []),
+        ("json.dump(x, f)", ["json.dump"]),
+        ("zipfile.ZipFile(path)", []),
+        ("zipfile.ZipFile(path, 'w')", ["zipfile.ZipFile"]),
+        ("out = io.BytesIO()\nzipfile.ZipFile(out, 'w')", []),
+        ("program.save(path)", []),
+    ],
+)
+def test_what_is_found(text: str, found: list[str]) -> None:
+    assert [called for _, called in writes(ast.parse(text))] == found

@@ -10,6 +10,7 @@ import click
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.virtual.serve import PORT
 
+from .kept import loaded
 from .options import FOLDER
 from .show import one_line_errors, working
 
@@ -36,7 +37,7 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
             raise
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {e}") from None
     limits = ServerLimits(idle_seconds=idle_seconds)
-    made = builds.load(folder)
+    made = loaded(folder)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     with working("compiling the model"):
         server = Server(made.bit, host, port, limits)
@@ -69,14 +70,20 @@ def _instructions(made: builds.Build, host: str, port: int) -> str:
         "    from pynq.pl_server.remote_device import RemoteDevice\n"
         f'    Device.active_device = RemoteDevice(0, "{_in_address(reached)}", {port})\n\n'
     )
-    programs = "".join(f'    overlay.load("{path.resolve()}")\n' for path in made.programs.values())
+    programs = "".join(f"    overlay.load({_literal(path.resolve())})\n" for path in made.programs.values())
     return (
         f"{made.design.name} on a virtual board at {host}:{port}; Ctrl-C ends it. In another terminal:\n\n"
         f"    export PYNQ_REMOTE_DEVICES={_in_address(reached)}\n    python3\n\n"
         f"{'' if port == PORT else other_port}"
         "    from bitloom import BitloomOverlay\n"
-        f'    overlay = BitloomOverlay("{made.bit.resolve()}")\n{programs}'
+        f"    overlay = BitloomOverlay({_literal(made.bit.resolve())})\n{programs}"
     )
+
+
+def _literal(path: Path) -> str:
+    """A path as Python reads it, between double quotes where it has none itself."""
+    quoted = repr(str(path))
+    return f'"{quoted[1:-1]}"' if quoted[0] == "'" and '"' not in quoted else quoted
 
 
 def _in_address(host: str) -> str:

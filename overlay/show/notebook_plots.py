@@ -36,7 +36,7 @@ def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], 
     grey = {"cmap": "gray_r", "vmin": 0, "vmax": pictures.max()} if pictures.shape[3] == 1 else {}
     for k, (one, picture, title) in enumerate(zip(axes, pictures, titles)):
         one.imshow(picture.squeeze(), **grey)
-        one.set_title(title, fontsize=9, color=BAD if len(marked) and marked[k] else "black")
+        one.set_title(title, fontsize=9, parse_math=False, color=BAD if len(marked) and marked[k] else "black")
         one.set_xticks([])
         one.set_yticks([])
 
@@ -60,8 +60,8 @@ def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: 
         dark = counts[row, column] > counts.max() / 2
         axes.text(column, row, str(counts[row, column]), ha="center", va="center", fontsize=9,
                   color="white" if dark else "black" if row == column else BAD)  # fmt: skip
-    axes.set_xticks(range(len(classes)), classes)
-    axes.set_yticks(range(len(classes)), classes)
+    axes.set_xticks(range(len(classes)), classes, parse_math=False)  # a class may be called $x$
+    axes.set_yticks(range(len(classes)), classes, parse_math=False)
     axes.set(title="images by class and prediction", xlabel="predicted class", ylabel="class")
 
 
@@ -165,7 +165,7 @@ def scores(axes: "Axes", values: np.ndarray, classes: Sequence[str], label: int 
     best = int(values.argmax())
     colours = [(GOOD if label in (None, best) else BAD) if k == best else LIGHT["line"] for k in range(len(classes))]
     axes.barh(range(len(classes)), values, color=colours)
-    axes.set_yticks(range(len(classes)), classes, fontsize=8)
+    axes.set_yticks(range(len(classes)), classes, fontsize=8, parse_math=False)
     for k, text in enumerate(axes.get_yticklabels()):
         text.set_fontweight("bold" if k == label else "normal")
     axes.invert_yaxis()

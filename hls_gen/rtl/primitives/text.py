@@ -56,7 +56,7 @@ def header_lines(name: str, header: Header, ports: Iterable[tuple[str, str]]) ->
     Raises
     ------
     ValueError
-        If a line would be read as an instruction to a tool (``// verilator ...``), or has characters beyond ASCII.
+        If a line would be read as an instruction to a tool (``// verilator ...``), or isn't printable ASCII.
     """
     body = [name, "", *contract_lines(header.contract), "", f"Rate: {header.rate}.", f"Latency: {header.latency}."]
     if header.parameters:
@@ -72,8 +72,8 @@ def header_lines(name: str, header: Header, ports: Iterable[tuple[str, str]]) ->
         lines += [f"// {part}".rstrip() for part in wrapped]
     for line in lines:
         word = line[2:].strip().partition(" ")[0]
-        if word in _PRAGMAS or not line.isascii():
-            raise ValueError(f"{name}: a comment must be ASCII and begin with no tool's name, got {line!r}")
+        if word in _PRAGMAS or not (line.isascii() and line.isprintable()):  # a line's end would end the comment
+            raise ValueError(f"{name}: a comment must be printable ASCII and begin with no tool's name, got {line!r}")
     return lines
 
 

@@ -27,6 +27,14 @@ def word(value: object) -> str:
     return "".join("\\n" if c == "\n" else c if c.isalnum() else "\\" + c for c in text)
 
 
+def make_value(text: str) -> str:
+    """A value in a makefile; ValueError for what would need more than doubled ``$`` to be read as it is."""
+    if not text.isprintable() or set(text) & set("#\\") or text != text.strip():
+        rule = "must be printable and have no #, no \\ and no blank at an end"
+        raise ValueError(f"makefile: a value {rule}, got {text!r}")
+    return text.replace("$", "$$")
+
+
 def _is_list(text: str) -> bool:
     """Whether braces can stand around ``text``, which has some itself."""
     depth = 0
@@ -161,7 +169,7 @@ def core_tcl(core: IpCore, design: BlockDesign) -> str:
 def design_mk(design: BlockDesign) -> str:
     """What the Makefile reads."""
     values = {"DESIGN_BOARD": _board(design).name, "DESIGN_CLOCK_MHZ": f"{design.clock_mhz:g}"}
-    text = "".join(f"{name} := {value}\n" for name, value in values.items())
+    text = "".join(f"{name} := {make_value(value)}\n" for name, value in values.items())
     return HEADER.format(name=design.name, digest=design.digest) + text
 
 

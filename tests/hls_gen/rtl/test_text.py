@@ -179,7 +179,7 @@ def test_contract_ends_at_the_first_section():
 
 @pytest.mark.parametrize("first", ["verilator lint_off", "synthesis translate_off", "caf\xe9"])
 def test_a_comment_gives_no_orders_to_tools(first):
-    message = f"m: a comment must be ASCII and begin with no tool's name, got {'// ' + first!r}"
+    message = f"m: a comment must be printable ASCII and begin with no tool's name, got {'// ' + first!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         header_lines("m", Header(first, "one", "1 cycle"), [])
 

@@ -291,3 +291,25 @@ def test_the_page_in_a_browser(browser: str, report: Report, text: str, tmp_path
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
     check(Dom(done.stdout), report)
+
+
+def test_texts_are_no_markup(one: Report, no_plots: None) -> None:
+    """A model file of any name, and the commands that name it."""
+
+    class Texts(HTMLParser):
+        def __init__(self, text: str):
+            super().__init__()
+            self.tags: list[str] = []
+            self.text = ""
+            self.feed(text)
+
+        def handle_starttag(self, tag: str, _: object) -> None:
+            self.tags.append(tag)
+
+        def handle_data(self, data: str) -> None:
+            self.text += data
+
+    hostile = "<script>alert(1)</script> <b onclick='x'>&amp;\"{{ r }}"
+    found = Texts(page(replace(one, weights=f"model file {hostile}.npz", commands=(hostile,))))
+    assert found.tags == Texts(page(replace(one, weights="model file x.npz", commands=("x",)))).tags
+    assert found.text.count(hostile) == 2

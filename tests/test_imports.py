@@ -15,7 +15,7 @@ MAY_IMPORT = {
     "golden": {"golden", *NUMPY},
     "hls_gen.design": {"hls_gen.design", "golden", *NUMPY},
     "hls_gen.compiler": {"hls_gen.compiler", "hls_gen.design", "golden", *NUMPY},
-    "hls_gen.check": {"hls_gen.check", *GENERATOR},
+    "hls_gen.check": {"hls_gen.check", "golden", *GENERATOR},
     "hls_gen.rtl": {"hls_gen.rtl", "hls_gen.check", "hls_gen.design", "golden", *GENERATOR},
     "driver": {"driver", "hls_gen.design", "golden", "numpy", "pynq"},
 }

@@ -4,7 +4,6 @@ Pyverilog reads some constructs wrongly and in silence; those are refused here, 
 ``a[i +: 8]`` becomes ``a[i:i+8]``, directives are skipped, and ``always`` without ``@`` becomes ``always @(*)``.
 """
 
-import os
 import re
 import sys
 import tempfile
@@ -17,6 +16,8 @@ from pyverilog.vparser.ast import ModuleDef
 from pyverilog.vparser.lexer import VerilogLexer
 from pyverilog.vparser.parser import ParseError, VerilogParser
 
+from bitloom.golden.kernels.cache import cached_folder
+
 from .findings import DesignError, Finding
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -25,6 +26,9 @@ _MISREAD = [
     (re.compile(r"`(?!timescale\b|default_nettype\b)\w*"), "compiler directives are not followed; write plain Verilog"),
     (re.compile(r"\balways\b(?!\s*@)"), "always needs @(posedge clk) or @(*)"),
 ]
+TABLES = "tables.pickle"
+"""File in the cache's folder that holds the parser's tables."""
+
 _MODULE = re.compile(r"\bmodule\s+(\w+)")
 
 
@@ -43,28 +47,14 @@ class _Parser(VerilogParser):
 @lru_cache(maxsize=1)
 def _parser() -> _Parser:
     """The parser; making its tables takes seconds, so they stay in the user's cache folder."""
-    cache = _cache()
     python = "".join(map(str, sys.version_info[:2]))
-    tables = cache / f"pyverilog-{version('pyverilog')}-ply-{version('ply')}-py{python}.pickle"
-    if tables.exists():
-        return _Parser(str(tables))
+    key = f"pyverilog-{version('pyverilog')}-ply-{version('ply')}-py{python}"
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(dir=cache)
+        folder = cached_folder("parser", key, lambda work: _Parser(str(work / TABLES)))
+        return _Parser(str(folder / TABLES))
     except OSError:  # no place to keep them
-        folder = tempfile.TemporaryDirectory()
-    with folder as name:  # made aside and moved, so that nobody reads half a file
-        fresh = Path(name) / tables.name
-        parser = _Parser(str(fresh))
-        if fresh.exists() and fresh.parent.parent == cache:
-            fresh.replace(tables)
-    return parser
-
-
-def _cache() -> Path:
-    """``$BITLOOM_CACHE``, else ``$XDG_CACHE_HOME/bitloom``, else ``~/.cache/bitloom``; in it ``parser``."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("BITLOOM_CACHE") or base / "bitloom").expanduser() / "parser"
+        with tempfile.TemporaryDirectory() as name:
+            return _Parser(str(Path(name) / TABLES))
 
 
 def parse(text: str) -> dict[str, ModuleDef]:

@@ -9,9 +9,9 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, area
-from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, chosen_design, reference_design
 
+from .kept import loaded
 from .old_names import Command
 from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
 from .show import dump, grid, json_option, one_line_errors, working
@@ -62,7 +62,7 @@ def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_o
     if Path(source).is_dir():
         if folding or stream_bits or map_order:
             raise ValueError(f"{source}: a build has its folding, give no options of it")
-        return builds.load(source).design
+        return loaded(Path(source)).design
     name = reference_design(source).network if source in REFERENCE_DESIGNS else source
     model = networks.find(name)
     made = chosen_design(model, source if source in REFERENCE_DESIGNS else None, folding, stream_bits, map_order)

@@ -1,4 +1,4 @@
-"""Builds that are killed at random moments: the old one or the new one is there, and the next one works."""
+"""Builds that are killed at random moments or find the disk full: the old or the new one is there, the next works."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from bitloom.overlay.build import build as builds
 from tests.paths import ROOT, SOURCES
 
 PROGRAM = """
-import os, random, signal, sys, time
+import errno, os, random, resource, signal, sys, time
 from pathlib import Path
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -30,6 +30,15 @@ for design in designs:
     build(folder, design, [model])  # what was generated is known now: this one mostly writes
     seconds = time.monotonic() - begin
 (folder / "mine").write_text("mine")
+if not os.fork():  # a disk that takes no file of more than 1,000 bytes
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+    try:
+        build(folder, designs[0], [model])
+    except OSError as e:
+        os._exit(e.errno)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == errno.EFBIG
+assert whole(folder).design == designs[1]
+assert not (folder / ".bitloom-part").exists()
 for _ in range(moments):
     child = os.fork()
     if not child:

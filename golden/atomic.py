@@ -53,7 +53,8 @@ def write_bytes(path: AnyPath, data: bytes) -> None:
             return
         if old and not os.access(place, os.W_OK):  # a rename would replace what is protected
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        remove_left(place)
+        with suppress(OSError):  # what is left may stay; what must be written is told below
+            remove_left(place)
         _write_beside(place, data, stat.S_IMODE(old.st_mode) if old else None)
     except OSError as e:
         raise OSError(e.errno, e.strerror, str(path)) from None

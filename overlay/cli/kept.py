@@ -19,7 +19,7 @@ def tell_kept(made: builds.Build) -> None:
             said = f"a file of the build takes its place; it is {file.now} now"
         click.echo(f"bitloom: {made.folder}: {file.path} is kept: {said}", err=True)
     if len(made.kept) > MOST:
-        click.echo(f"bitloom: {made.folder}: {len(made.kept) - MOST} more files are kept, *.kept", err=True)
+        click.echo(f"bitloom: {made.folder}: {len(made.kept) - MOST} more files are kept", err=True)
 
 
 def loaded(folder: Path) -> builds.Build:

@@ -127,12 +127,34 @@ def test_what_is_left_undone_can_not_lead_out_either(tmp_path: Path) -> None:
 def test_a_link_in_place_of_unfinished_files(tmp_path: Path) -> None:
     folder, outside = tmp_path / "build", tmp_path / "outside"
     put(folder, OLD)
-    (outside / "files").mkdir(parents=True)
-    (outside / "files" / "mine").write_bytes(b"mine")
+    (outside / "files" / "rtl").mkdir(parents=True)
+    (outside / "files" / "rtl" / "a.v").write_bytes(b"mine")
     (folder / PART).symlink_to(outside)
     put(folder, NEW)
     assert others(folder) == NEW
-    assert contents(outside) == {"files/mine": b"mine"}
+    assert contents(outside) == {"files/rtl/a.v": b"mine"}
+
+
+def test_what_was_kept_may_go_before_the_moves_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build is killed after its first move, the user removes the file that was kept, and the build is ended."""
+    put(tmp_path, OLD)
+    (tmp_path / "rtl/a.v").write_bytes(b"by hand")
+    moved = []
+
+    def killed(new: Path, folder: Path, path: str) -> None:
+        if moved:
+            raise KeyboardInterrupt
+        moved.append(path)
+        os.replace(new, folder / path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_put", killed)
+        with pytest.raises(KeyboardInterrupt):
+            put(tmp_path, NEW)
+    assert moved == ["rtl/a.v"]
+    (tmp_path / "rtl/a.v.kept").unlink()
+    settle(tmp_path)
+    assert others(tmp_path) == NEW
 
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,10 @@ The candidates:
 Everything is exact: words (golden/discrete/word.py) have 32 bits and z has 17, so float64 holds each product.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -81,30 +84,40 @@ class Converter:
         ValueError
             If rounding is stochastic and there is no generator.
         """
-        y = np.clip(x, -self.zone, self.zone)
-        order = np.argsort(self.table.real)  # codes by rising value
-        values = self.table.real[order]
+        return np.asarray(self._order[self._indices(x, generator)])
+
+    def values(self, x: Array, generator: Draws | None = None) -> Array:
+        """The values of `codes`, (...) float64."""
+        return np.asarray(self._rising[self._indices(x, generator)])
+
+    def _indices(self, x: Array, generator: Draws | None) -> Array:
+        """Places of the codes in the table, by rising value."""
+        y, rising = np.clip(x, -self.zone, self.zone), self._rising
         if not self.draws:
-            # From a midpoint on the value above it is taken: sums of two powers of two are exact.
-            return np.asarray(order[np.searchsorted((values[1:] + values[:-1]) / 2, y, side="right")])
+            return _count(y >= step for step in (rising[1:] + rising[:-1]) / 2)  # sums of two powers of two are exact
         if generator is None:
             raise ValueError("converter: stochastic rounding needs a generator, got none")
         z = open_interval(generator.draw(y.size)).reshape(y.shape)
-        a, b = self._bracket(y, values) if self.pair == "bracket" else self._nearest_two(y, values)
-        distance_a, distance_b = np.abs(values[a] - y), np.abs(values[b] - y)
-        return np.asarray(order[np.where(z * (distance_a + distance_b) < distance_b, a, b)])
+        if self.pair == "bracket":
+            # d_a + d_b is the gap between a and b. The comparison holds for all gaps below y and for none above it.
+            return _count(z * (above - below) < y - below for below, above in pairwise(rising))
+        a, b = self._nearest_two(y, rising)
+        distance_a, distance_b = np.abs(rising[a] - y), np.abs(rising[b] - y)
+        return np.where(z * (distance_a + distance_b) < distance_b, a, b)
+
+    @cached_property
+    def _order(self) -> Array:
+        """Codes by rising value."""
+        return np.argsort(self.table.real)
+
+    @cached_property
+    def _rising(self) -> Array:
+        """Values in rising order."""
+        return np.sort(self.table.real)
 
     def word_codes(self, form: WordFormat, words: Array, generator: Draws | None = None) -> Array:
         """Convert words of a format; see `codes`."""
         return self.codes(form.values(words), generator)
-
-    @staticmethod
-    def _bracket(y: Array, values: Array) -> tuple[Array, Array]:
-        """Indices of the smallest value >= y and of the largest <= y; both are the end's beyond an end."""
-        last = len(values) - 1
-        above = np.minimum(np.searchsorted(values, y, side="left"), last)
-        below = np.maximum(np.searchsorted(values, y, side="right") - 1, 0)
-        return above, below
 
     @staticmethod
     def _nearest_two(y: Array, values: Array) -> tuple[Array, Array]:
@@ -113,3 +126,11 @@ class Converter:
         distances = np.abs(y[..., None] - values[::-1])  # falling values: a stable sort keeps the larger one first
         closest = np.argsort(distances, axis=-1, kind="stable")[..., :2]
         return last - closest[..., 0], last - closest[..., 1]
+
+
+def _count(conditions: Iterable[Array]) -> Array:
+    """How many of a few conditions hold, element by element."""
+    first, *others = (condition.view(np.uint8) for condition in conditions)
+    for condition in others:
+        first += condition
+    return first

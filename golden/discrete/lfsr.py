@@ -41,13 +41,6 @@ class Lfsr:
         """A generator whose state has about as many ones as zeros, for seeds 0, 1, 2, ... below 2^32 - 1."""
         return cls((seed + 1) * 0x9E3779B1 % (1 << STATE_BITS))  # odd, so that seeds give different states, none 0
 
-    def step(self) -> None:
-        """Move the register by one bit: the definition."""
-        bit = 0
-        for tap in TAPS:
-            bit ^= self.state >> tap & 1
-        self.state = (self.state << 1 | bit) % (1 << STATE_BITS)
-
     def draw(self, count: int) -> Array:
         """The next ``count`` numbers, (count,) int64 of 0 to 65,535; each is what 16 steps bring in.
 
@@ -59,8 +52,10 @@ class Lfsr:
         numbers = np.empty(2 + count, np.int64)
         numbers[:2] = self.state >> DRAW_BITS, self.state % (1 << DRAW_BITS)
         for n in range(2, known):
-            for _ in range(DRAW_BITS):
-                self.step()
+            number = 0
+            for tap in TAPS:
+                number ^= self.state >> (tap + 1 - DRAW_BITS)  # 16 steps at once, the first one's bit is the highest
+            self.state = (self.state << DRAW_BITS | number % (1 << DRAW_BITS)) % (1 << STATE_BITS)
             numbers[n] = self.state % (1 << DRAW_BITS)
         while known < len(numbers):
             stride = 1 << ((known // LAGS[0]).bit_length() - 1)  # so that the longest lag reaches known numbers
@@ -76,4 +71,4 @@ class Lfsr:
 
 def open_interval(draws: Array) -> Array:
     """Numbers of 16 bits as float64 in the open interval (0, 1): (2 * draw + 1) / 2^17, whose mean is 1/2."""
-    return (2 * draws + 1) * 2.0 ** -(DRAW_BITS + 1)
+    return (draws + 0.5) * 2.0**-DRAW_BITS

@@ -4,8 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import numpy as np
 
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.encoding import Array
-from bitloom.golden.network import Network
 
 
 class Checkpoint:
@@ -25,16 +23,14 @@ class Checkpoint:
     ----------
     path : Path
         The file.
-    network : Network
-    recipe : dataclass
-        Of plain values.
-    images, labels : array
+    run : sequence
+        Network and recipe, as JSON knows them.
+    images, labels : (...) integers
         What is learned from.
     """
 
-    def __init__(self, path: Path, network: Network, recipe: Any, images: Array, labels: Array) -> None:
-        run = json.dumps([network.to_dict(), asdict(recipe), images.shape], sort_keys=True)
-        digest = hashlib.sha256(run.encode())
+    def __init__(self, path: Path, run: Sequence[Any], images: Array, labels: Array) -> None:
+        digest = hashlib.sha256(json.dumps([*run, images.shape], sort_keys=True).encode())
         for data in (images, labels):
             digest.update(data.astype("<i8").tobytes())
         self.path, self.run = Path(path), digest.hexdigest()

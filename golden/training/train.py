@@ -7,7 +7,7 @@ class = argmax.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import fsum, sqrt
 from pathlib import Path
 from typing import NamedTuple
@@ -187,7 +187,7 @@ def fit(
     state = State.initial(blocks, recipe.seed)
     store = None
     if checkpoint is not None:
-        store = Checkpoint(checkpoint, network, recipe, images, labels)
+        store = Checkpoint(checkpoint, [network.to_dict(), asdict(recipe)], images, labels)
         state.restore(store.read())
     x, scale = _flat(images), 1 / sqrt(last.fan_in(*network.sources(last)))
     while state.epoch < recipe.epochs:

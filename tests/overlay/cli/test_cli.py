@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
+from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
@@ -131,3 +132,51 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
     assert error("simulate", folder, "--images", str(tmp_path / "text.npy")).startswith(
         f"bitloom: {tmp_path / 'text.npy'}: images must be a .npy file of integers, got: "
     )
+
+
+def test_learn(tmp_path: Path) -> None:
+    out = ["--epochs", "2", "--hidden", "8", "--out", str(tmp_path / "learn")]
+    picture = tmp_path / "curves.svg"
+    names = ["--setting", "float", "--setting", "codes-2"]
+    result = call("learn", "digits", *names, "--seeds", "2", *out, "--plot", str(picture), "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert (report["data"], report["seeds"], report["epochs"]) == ("digits", 2, 2)
+    assert [row["setting"] for row in report["settings"]] == ["float", "codes-2"]
+    assert all(len(curve) == 2 for row in report["settings"] for curve in row["curves"])
+    assert picture.read_text().startswith("<?xml")
+    again = call("learn", "digits", *names, "--seeds", "2", *out)  # what is there is shown
+    assert again.exit_code == 0
+    for row in report["settings"]:
+        assert f"{100 * row['mean']:.2f}" in again.stdout
+    assert "2-bit weights, codes only, stochastic" in again.stdout
+
+
+def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
+    model = tmp_path / "learned.npz"
+    result = call(
+        "learn", "digits", "--setting", "hardware", "--epochs", "3", "--hidden", "24", "--out", str(tmp_path / "learn"),
+        "--save", str(model), "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    learned = networks.find(str(model))
+    data = digits.load_digits()
+    scores = learned.forward(data.test_images).reshape(len(data.test_labels), -1)
+    accuracy = float((scores.argmax(axis=1) == data.test_labels).mean())
+    assert accuracy == pytest.approx(json.loads(result.stdout)["settings"][0]["final"][0])
+    assert learned.network.name == "digits-learned"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
+        (["--hidden", "8,x"], "learn: --hidden must be numbers with commas between, got '8,x'"),
+        (["--hidden", "0"], "learning: hidden layers must be one or more, of 1 neuron or more, got (0,)"),
+        (["--plot", "x.gif"], "--plot: file name must end with .png or .svg, got x.gif"),
+    ],
+)
+def test_wrong_options_of_learn(arguments: list[str], message: str) -> None:
+    result = call("learn", "digits", *arguments)
+    assert result.exit_code == 1
+    assert result.output == f"bitloom: {message}\n"

@@ -1,0 +1,43 @@
+"""Activations of discrete training and their derivatives.
+
+===========  ==============  =======================
+name         y               derivative
+===========  ==============  =======================
+relu         max(x, 0)       1 where x > 0, else 0
+hard_tanh    x within +-1    1 where |x| <= 1, else 0
+none         x               1
+===========  ==============  =======================
+
+A layer whose input is converted to one bit after hard_tanh has sign activations with the straight-through estimator:
+the converter takes the sign, and hard_tanh's derivative says where it counts as x itself.
+"""
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+ACTIVATIONS = ("relu", "hard_tanh", "none")
+
+
+def activate(name: str, x: Array, one: float = 1) -> tuple[Array, Array]:
+    """An activation and its derivative.
+
+    Parameters
+    ----------
+    name : str
+        One of `ACTIVATIONS`.
+    x : (...) float64, or words
+    one : float
+        What stands for 1: 1, or a format's word of it.
+
+    Returns
+    -------
+    y : (...), as x
+    derivative : (...), as x
+        0 or ``one``.
+    """
+    if name == "relu":
+        return np.maximum(x, 0), (x > 0) * one
+    if name == "hard_tanh":
+        return np.clip(x, -one, one), (np.abs(x) <= one) * one
+    return x, np.full_like(x, one)

@@ -1,0 +1,203 @@
+"""One layer of a multilayer perceptron in training: forward, backward, update (C13 to C18, C20).
+
+    x -> [inputs] -> z = W x -> normalise, or add a bias -> activation -> y            W from [weights]
+    dy -> times f', from [derivatives] -> back through normalise -> g, [gradients] -> dx = g W and dW = x g
+
+Names in brackets are tensors that may be discrete (`Tensors`): a converter makes codes of them, and the codes' values
+go on. The derivative of a conversion counts as 1 (straight through), so the derivative by a code's value is also that
+by what was converted.
+"""
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.training.reproducible import random_signs
+
+from .activation import ACTIVATIONS, activate
+from .converter import Converter
+from .lfsr import Lfsr
+from .norm import Moments, NormTape, normalise, normalise_backward
+from .rule import UpdateRule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tensors:
+    """Which tensors of a layer are discrete (C1), each by its converter; None is continuous.
+
+    Attributes
+    ----------
+    inputs, weights, derivatives, gradients, weight_gradients : Converter, optional
+        x; W; f'; the input gradient of the layer; dW.
+    master : bool
+        Whether discrete weights have a continuous master copy, which is updated and converted anew for each batch.
+        Without it codes are all that is kept: the updated value of each code is converted at once (C18).
+    """
+
+    inputs: Converter | None = None
+    weights: Converter | None = None
+    derivatives: Converter | None = None
+    gradients: Converter | None = None
+    weight_gradients: Converter | None = None
+    master: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseSpec:
+    """A layer before training.
+
+    Attributes
+    ----------
+    outputs : int
+        Neurons, >= 1.
+    activation : str
+        "relu", "hard_tanh" or "none".
+    norm : bool
+        Whether sums are normalised over the batch.
+    bias : bool
+        Whether sums that are not normalised get a bias.
+    tensors : Tensors
+    """
+
+    outputs: int
+    activation: str = "relu"
+    norm: bool = True
+    bias: bool = True
+    tensors: Tensors = field(default_factory=Tensors)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.outputs, int) or self.outputs < 1:
+            raise ValueError(f"layer: outputs must be an integer >= 1, got {self.outputs!r}")
+        if self.activation not in ACTIVATIONS:
+            raise ValueError(f"layer: activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
+
+
+class DenseTape(NamedTuple):
+    """What the backward step needs of the forward pass."""
+
+    x: Array
+    weights: Array
+    norm: NormTape | None
+    derivative: Array
+
+
+class DenseTrainer:
+    """A layer with its parameters.
+
+    Parameters
+    ----------
+    spec : DenseSpec
+    inputs : int
+    generator : Lfsr
+        Of all stochastic conversions.
+    key : int
+        Names the random numbers of the weights at the start.
+
+    Attributes
+    ----------
+    spec : DenseSpec
+    params : dict of str to array
+        ``weight`` (outputs, inputs) float64: the master copy, or the values of the codes; ``gamma`` and ``beta``, or
+        ``bias`` if there is one, (outputs,).
+    memory : dict of str to array
+        What the update rule remembers of each.
+    """
+
+    def __init__(self, spec: DenseSpec, inputs: int, generator: Lfsr, *key: int) -> None:
+        self.spec, self.generator = spec, generator
+        weight = random_signs((spec.outputs, inputs), *key)
+        converter = spec.tensors.weights
+        if converter is None:
+            weight *= sqrt(6 / inputs)  # He: keeps the variance of sums after ReLU
+        else:
+            weight *= converter.zone  # spread over the whole zone (C18)
+            if not spec.tensors.master:
+                weight = self._converted(converter, weight)
+        names = ("gamma", "beta") if spec.norm else ("bias",) * spec.bias
+        self.params = {"weight": weight, **{name: np.zeros(spec.outputs) for name in names}}
+        if spec.norm:
+            self.params["gamma"] += 1
+        self.memory = {name: np.zeros_like(value) for name, value in self.params.items()}
+
+    def weights(self, nearest: bool = False) -> Array:
+        """The weights that are multiplied with, (outputs, inputs): of a master copy, its codes' values.
+
+        With ``nearest`` the master copy is rounded to the nearest codes, as for use after training.
+        """
+        converter = self.spec.tensors.weights if self.spec.tensors.master else None
+        return self._converted(converter, self.params["weight"], nearest)
+
+    def forward(self, x: Array, preset: Moments | None = None, nearest: bool = False) -> tuple[Array, DenseTape]:
+        """The layer's output.
+
+        Parameters
+        ----------
+        x : (N, inputs) float64
+        preset : Moments, optional
+            Mean and variance to normalise with, by default those of the batch.
+        nearest : bool
+            Whether conversions by chance round to the nearest code instead, as for use after training.
+
+        Returns
+        -------
+        (N, outputs) float64
+        DenseTape
+            For `backward`.
+        """
+        weights = self.weights(nearest)
+        x = self._converted(self.spec.tensors.inputs, x, nearest)
+        z, tape = x @ weights.T, None
+        if self.spec.norm:
+            z, tape = normalise(z, self.params["gamma"], self.params["beta"], preset)
+        elif self.spec.bias:
+            z = z + self.params["bias"]
+        y, derivative = activate(self.spec.activation, z)
+        return y, DenseTape(x, weights, tape, self._converted(self.spec.tensors.derivatives, derivative))
+
+    def backward(self, tape: DenseTape, gradient: Array) -> tuple[Array, dict[str, Array]]:
+        """The derivatives of `forward`.
+
+        Parameters
+        ----------
+        tape : DenseTape
+        gradient : (N, outputs) float64
+            Derivative of each image's loss by the layer's output.
+
+        Returns
+        -------
+        (N, inputs) float64
+            By the layer's input.
+        dict of str to array
+            By each parameter: means over the batch.
+        """
+        gradient, slopes = gradient * tape.derivative, {}  # C14
+        if tape.norm is not None:
+            gradient, slopes["gamma"], slopes["beta"] = normalise_backward(tape.norm, self.params["gamma"], gradient)
+        gradient = self._converted(self.spec.tensors.gradients, gradient)
+        if "bias" in self.params:
+            slopes["bias"] = gradient.sum(axis=0)
+        slopes["weight"] = gradient.T @ tape.x  # C16
+        slopes = {name: slope / len(gradient) for name, slope in slopes.items()}
+        slopes["weight"] = self._converted(self.spec.tensors.weight_gradients, slopes["weight"])
+        return gradient @ tape.weights, slopes  # C15
+
+    def update(self, slopes: dict[str, Array], rule: UpdateRule, share: float = 1.0) -> None:
+        """Move each parameter by its derivative; ``share`` is that of the rule's rate (C17, C18)."""
+        for name, slope in slopes.items():
+            change, self.memory[name] = rule.change(slope, self.memory[name], share)
+            self.params[name] = self.params[name] - change
+        converter = self.spec.tensors.weights
+        if converter is not None:
+            weight = np.clip(self.params["weight"], -converter.zone, converter.zone)
+            self.params["weight"] = weight if self.spec.tensors.master else self._converted(converter, weight)
+
+    def _converted(self, converter: Converter | None, x: Array, nearest: bool = False) -> Array:
+        """The values of a matrix's codes, a draw an element where they are by chance; without a converter itself."""
+        if converter is None:
+            return x
+        if nearest:
+            return Converter(table=converter.table, zone=converter.zone).values(x)
+        return converter.values(x, self.generator)

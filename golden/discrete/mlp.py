@@ -1,0 +1,99 @@
+"""A multilayer perceptron in training, layer by layer (C19)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .dense import DenseSpec, DenseTrainer
+from .lfsr import Lfsr
+from .loss import loss
+from .norm import Moments
+from .rule import UpdateRule
+
+
+class MlpTrainer:
+    """Layers one after the other.
+
+    Parameters
+    ----------
+    inputs : int
+    specs : sequence of DenseSpec
+    seed : int
+        Of the weights at the start and of the generator.
+
+    Attributes
+    ----------
+    layers : list of DenseTrainer
+    generator : Lfsr
+    """
+
+    def __init__(self, inputs: int, specs: Sequence[DenseSpec], seed: int) -> None:
+        self.generator = Lfsr.seeded(seed)
+        self.layers: list[DenseTrainer] = []
+        for number, spec in enumerate(specs):
+            self.layers.append(DenseTrainer(spec, inputs, self.generator, seed, number))
+            inputs = spec.outputs
+
+    def learn(
+        self, x: Array, labels: Array, criterion: str, rule: UpdateRule, share: float = 1.0
+    ) -> tuple[Array, Array]:
+        """Forward, backward and update for one batch.
+
+        Parameters
+        ----------
+        x : (N, inputs) float64
+        labels : (N,) integers
+        criterion : str
+            Name of a loss.
+        rule : UpdateRule
+        share : float
+            Of the rule's rate.
+
+        Returns
+        -------
+        (N,) float64
+            Losses.
+        (N, classes) float64
+            Outputs, before the update.
+        """
+        tapes = []
+        for layer in self.layers:
+            x, tape = layer.forward(x)
+            tapes.append(tape)
+        losses, gradient = loss(criterion, x, labels)
+        for layer, tape in zip(reversed(self.layers), reversed(tapes)):
+            gradient, slopes = layer.backward(tape, gradient)
+            layer.update(slopes, rule, share)
+        return losses, x
+
+    def preset(self, x: Array) -> list[Moments | None]:
+        """Mean and variance of each layer's sums over all training images, with which the network is used; None for a
+        layer without normalisation."""
+        found = []
+        for layer in self.layers:
+            x, tape = layer.forward(x, nearest=True)
+            found.append(tape.norm and tape.norm.moments)
+        return found
+
+    def outputs(self, x: Array, preset: Sequence[Moments | None]) -> Array:
+        """The network's output after training: (N, inputs) -> (N, classes) float64."""
+        for layer, of in zip(self.layers, preset):
+            x, _ = layer.forward(x, of, nearest=True)
+        return x
+
+    def arrays(self) -> dict[str, Array]:
+        """All that training goes on from."""
+        out = {"generator": np.array(self.generator.state)}
+        for number, layer in enumerate(self.layers):
+            for name, value in layer.params.items():
+                out[f"{number}.{name}"], out[f"{number}.{name}.memory"] = value, layer.memory[name]
+        return out
+
+    def restore(self, arrays: dict[str, Array]) -> None:
+        """Take what `arrays` gave."""
+        self.generator.state = int(arrays["generator"])
+        for number, layer in enumerate(self.layers):
+            for name in layer.params:
+                layer.params[name], layer.memory[name] = arrays[f"{number}.{name}"], arrays[f"{number}.{name}.memory"]

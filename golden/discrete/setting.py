@@ -1,0 +1,123 @@
+"""Named settings: which tensors are discrete, and how the perceptron learns (C17, C18)."""
+
+from dataclasses import dataclass, field, replace
+from math import log2
+
+from .converter import Converter
+from .dense import DenseSpec, Tensors
+from .rule import UpdateRule
+from .table import ONE_BIT, TABLES
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How perceptrons are trained.
+
+    Attributes
+    ----------
+    about : str
+        A few words for tables.
+    rest : Tensors
+        Which tensors of a layer are discrete.
+    first : Tensors, optional
+        Those of the first layer, by default as of the rest.
+    activation : str
+        Of hidden layers.
+    last_raw : bool
+        Whether the last layer's sums are the outputs as they are, as hardware gives them: without normalisation and
+        bias. Its code table is divided by about the root of its inputs, so that sums are not too large for the loss.
+    rule : UpdateRule
+        Its rate falls to 0 until the end.
+    batch : int
+        Images of a batch.
+    """
+
+    about: str
+    rest: Tensors = field(default_factory=Tensors)
+    first: Tensors | None = None
+    activation: str = "relu"
+    last_raw: bool = False
+    rule: UpdateRule
+    batch: int = 64
+
+    def specs(self, hidden: tuple[int, ...], classes: int) -> list[DenseSpec]:
+        """The layers of a perceptron with so many neurons in its hidden layers."""
+        made = [DenseSpec(outputs=n, activation=self.activation, tensors=self.rest) for n in hidden]
+        made[0] = replace(made[0], tensors=self.first or self.rest)
+        last = DenseSpec(outputs=classes, activation="none", tensors=self.rest)
+        if self.last_raw and self.rest.weights is not None:
+            table = self.rest.weights.table.scaled(round(log2(hidden[-1]) / 2))
+            tensors = replace(self.rest, weights=replace(self.rest.weights, table=table))
+            last = replace(last, norm=False, bias=False, tensors=tensors)
+        return [*made, last]
+
+
+def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
+    """Discrete weights."""
+    return Tensors(weights=Converter(table=TABLES[bits], rounding=rounding), master=master)
+
+
+_NEAREST = UpdateRule("velocity", rate=0.5, mu=0.9)
+_STOCHASTIC = UpdateRule("velocity", rate=2.0, mu=0.9)
+_BINARY_RULE = UpdateRule("velocity", rate=2.0, mu=0.9)
+_CODES = UpdateRule("velocity", rate=1.0, mu=0.99)
+_BINARY = replace(_weights(1, "nearest"), inputs=Converter(table=ONE_BIT))
+
+SETTINGS = {
+    "float": Setting(about="floating point", rule=UpdateRule("velocity", rate=0.1, mu=0.9)),
+    **{
+        f"nearest-{bits}": Setting(
+            about=f"{bits}-bit weights, continuous master, nearest", rest=_weights(bits, "nearest"), rule=_NEAREST
+        )
+        for bits in TABLES
+    },
+    **{
+        f"stochastic-{bits}": Setting(
+            about=f"{bits}-bit weights, continuous master, stochastic",
+            rest=_weights(bits, "stochastic"),
+            rule=_STOCHASTIC,
+        )
+        for bits in TABLES
+    },
+    **{
+        f"codes-{bits}": Setting(
+            about=f"{bits}-bit weights, codes only, stochastic",
+            rest=_weights(bits, "stochastic", master=False),
+            rule=_CODES,
+        )
+        for bits in TABLES
+    },
+    "binary": Setting(
+        about="1-bit weights and activations, input of all bits",
+        rest=_BINARY,
+        first=_weights(1, "nearest"),
+        activation="hard_tanh",
+        rule=_BINARY_RULE,
+    ),
+    "binary-input": Setting(
+        about="1-bit weights, activations and input",
+        rest=_BINARY,
+        activation="hard_tanh",
+        rule=UpdateRule("velocity", rate=1.0, mu=0.9),
+    ),
+    "hardware": Setting(
+        about="as binary, the last layer's sums as they are",
+        rest=_BINARY,
+        first=_weights(1, "nearest"),
+        activation="hard_tanh",
+        last_raw=True,
+        rule=_BINARY_RULE,
+    ),
+    "source-nearest": Setting(
+        about="source's rule: 1-bit weights, continuous master, nearest",
+        rest=_weights(1, "nearest"),
+        rule=UpdateRule("source", rate=3.0, mu=0.5),
+    ),
+    "source-codes": Setting(
+        about="source's rule: 1-bit weights, codes only, stochastic",
+        rest=_weights(1, "stochastic", master=False),
+        rule=UpdateRule("source", rate=5.0, mu=0.9),
+        batch=128,
+    ),
+}
+"""By name. Rates were chosen on the training images of the digits."""

@@ -1,0 +1,138 @@
+"""Accuracy of perceptrons that learn with each setting of golden.discrete, over several seeds."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden import atomic
+from bitloom.golden.discrete.data import LearnData
+from bitloom.golden.discrete.learn import LearnPlan, learn
+from bitloom.golden.discrete.setting import SETTINGS
+
+
+@dataclass(frozen=True)
+class LearningRow:
+    """What one setting reached.
+
+    Attributes
+    ----------
+    setting : str
+        Name.
+    curves : list of list of float
+        Share of right test images after each epoch, a list a seed.
+    losses : list of list of float
+        Mean loss of each epoch.
+    """
+
+    setting: str
+    curves: list[list[float]]
+    losses: list[list[float]]
+
+    @property
+    def final(self) -> list[float]:
+        """Accuracy at the end, one a seed."""
+        return [curve[-1] for curve in self.curves]
+
+    @property
+    def mean(self) -> float:
+        """Mean of `final`."""
+        return float(np.mean(self.final))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return {"setting": self.setting, "mean": self.mean, "final": self.final, "curves": self.curves,
+                "losses": self.losses}  # fmt: skip
+
+
+def compare(
+    names: Sequence[str],
+    plans: Sequence[LearnPlan],
+    data: LearnData,
+    folder: Path,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    keep: bool = False,
+) -> list[LearningRow]:
+    """Learn with each setting and plan; what is in the folder already is not done again.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Settings.
+    plans : sequence of LearnPlan
+        One a seed.
+    data : LearnData
+    folder : Path
+        Gets a file ``<data>-<setting>-<seed>.json`` for each run, and while it runs a checkpoint from which an
+        interrupted run goes on. Files of other settings, plans or data are replaced.
+    progress : callable, optional
+        Called with epochs done and epochs in all.
+    keep : bool
+        Whether checkpoints stay when a run has ended.
+
+    Returns
+    -------
+    list of LearningRow
+        In the order of ``names``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    total, done, rows = len(names) * sum(plan.epochs for plan in plans), 0, []
+    for name in names:
+        curves, losses = [], []
+        for plan in plans:
+            before = done
+            path = folder / f"{data.name}-{name}-{plan.seed}.json"
+            run = _run(name, plan, data, path, lambda e, _, base=before: progress and progress(base + e, total))
+            if not keep:
+                path.with_suffix(".npz").unlink(missing_ok=True)
+            done += plan.epochs
+            if progress:
+                progress(done, total)
+            curves.append(run["accuracy"])
+            losses.append(run["loss"])
+        rows.append(LearningRow(name, curves, losses))
+    return rows
+
+
+def _run(
+    name: str, plan: LearnPlan, data: LearnData, path: Path, progress: Callable[[int, int], Any]
+) -> dict[str, Any]:
+    """One run, from its file if that is of the same setting, plan and data."""
+    facts = {"setting": asdict(SETTINGS[name]), "plan": asdict(plan), "images": [len(data.train), len(data.test)]}
+    facts = json.loads(json.dumps(facts))  # tuples become lists, as in the file
+    if path.exists() and (found := _read(path)).get("run") == facts:
+        return found
+    learned = _learn_on(name, plan, data, path.with_suffix(".npz"), progress)
+    result = {
+        "run": facts,
+        "accuracy": [point.test_accuracy for point in learned.curve],
+        "loss": [point.loss for point in learned.curve],
+    }
+    atomic.write_text(path, json.dumps(result, indent=1) + "\n")
+    return result
+
+
+def _learn_on(
+    name: str, plan: LearnPlan, data: LearnData, checkpoint: Path, progress: Callable[[int, int], Any]
+) -> Any:
+    """Learn from the checkpoint on; one of another run is dropped."""
+    try:
+        return learn(SETTINGS[name], plan, data, progress=progress, checkpoint=checkpoint)
+    except ValueError:
+        if not checkpoint.exists():
+            raise
+        checkpoint.unlink()
+        return learn(SETTINGS[name], plan, data, progress=progress, checkpoint=checkpoint)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A result's file; empty if it can't be read."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

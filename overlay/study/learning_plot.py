@@ -1,0 +1,66 @@
+"""A picture of learning curves: test accuracy after each epoch, a line a setting. Needs matplotlib."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bitloom.golden.atomic import write_bytes
+from bitloom.golden.discrete.setting import SETTINGS
+from bitloom.overlay.explore.plot import check_plot
+
+from .learning import LearningRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_curves(path: Path, title: str, rows: Sequence[LearningRow]) -> None:
+    """Write the picture, as PNG or SVG by the file's ending; its folder is made if it isn't there.
+
+    Parameters
+    ----------
+    path : Path
+    title : str
+    rows : sequence of LearningRow
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending.
+    ImportError
+        If matplotlib is missing.
+    """
+    check_plot(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 5.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    draw_curves(figure.add_subplot(), title, rows)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, picture.getvalue())
+
+
+def draw_curves(axes: "Axes", title: str, rows: Sequence[LearningRow]) -> None:
+    """Draw the curves on axes of matplotlib: the mean over seeds of the share of wrong test images.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    title : str
+    rows : sequence of LearningRow
+    """
+    axes.set(title=title, xlabel="epochs", ylabel="wrong test images, %", yscale="log")
+    for number, row in enumerate(rows):
+        wrong = 100 * (1 - np.array(row.curves).mean(axis=0))
+        style = ("-", "--", ":")[number // 10 % 3]
+        axes.plot(np.arange(1, len(wrong) + 1), wrong, style, label=f"{SETTINGS[row.setting].about}: {row.mean:.2%}")
+    axes.set_yticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
+    axes.minorticks_off()
+    axes.grid(True, alpha=0.3)
+    axes.legend(fontsize="small", loc="upper right")

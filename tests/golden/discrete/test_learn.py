@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.data import DATA, LearnData
+from bitloom.golden.discrete.learn import LearnPlan, learn
+from bitloom.golden.discrete.setting import SETTINGS
+from tests.board_data import file
+from tests.errors import value_error
+
+PLAN = LearnPlan(hidden=(12, 8), epochs=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def small() -> LearnData:
+    """A part of the digits."""
+    data = DATA["digits"]()
+    return data._replace(train=data.train[:320], train_labels=data.train_labels[:320])
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_each_setting_learns(name, small):
+    """Far better than by chance, 10 %, with few neurons and images."""
+    learned = learn(SETTINGS[name], LearnPlan(hidden=(32,), epochs=8), small)
+    assert len(learned.curve) == 8
+    assert learned.curve[-1].loss < learned.curve[0].loss
+    assert learned.curve[-1].test_accuracy > 0.5
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(small, tmp_path):
+    whole = learn(SETTINGS["codes-2"], PLAN, small)
+
+    class Interrupt(Exception):
+        pass
+
+    def interrupt(done: int, epochs: int) -> None:
+        assert epochs == 3
+        if done == 2:
+            raise Interrupt
+
+    path = tmp_path / "run.npz"
+    with pytest.raises(Interrupt):
+        learn(SETTINGS["codes-2"], PLAN, small, progress=interrupt, checkpoint=path)
+    seen: list[int] = []
+    again = learn(SETTINGS["codes-2"], PLAN, small, progress=lambda done, _: seen.append(done), checkpoint=path)
+    assert seen == [3]
+    assert again.curve == whole.curve
+    for key, value in whole.mlp.arrays().items():
+        np.testing.assert_array_equal(again.mlp.arrays()[key], value, err_msg=key)
+    assert learn(SETTINGS["codes-2"], PLAN, small, checkpoint=path).curve == whole.curve  # nothing left to do
+
+
+def test_a_checkpoint_of_another_run_is_refused(small, tmp_path):
+    path = tmp_path / "run.npz"
+    learn(SETTINGS["float"], PLAN, small, checkpoint=path)
+    with value_error(f"{path}: must be a checkpoint of this run (network, data, recipe), got one of another; "
+                     "delete it to start anew"):  # fmt: skip
+        learn(SETTINGS["float"], replace(PLAN, seed=2), small, checkpoint=path)
+
+
+def test_digits_are_rows_of_grey_values():
+    data = DATA["digits"]()
+    assert data.train.shape == (1437, 64)
+    assert data.test.shape == (360, 64)
+    assert data.real(np.array([0, 8, 16])).tolist() == [-1, 0, 1]
+
+
+def test_mnist_is_split_at_random():
+    file("t10k-images-idx3-ubyte.gz")  # skips where it is absent
+    data = DATA["mnist"]()
+    assert data.train.shape == (8000, 784)
+    assert data.test.shape == (2000, 784)
+    assert data.train.max() == 255
+    counts = np.bincount(data.test_labels)
+    assert counts.sum() == 2000
+    assert counts.min() > 150
+
+
+def test_where_mnist_is_absent(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITLOOM_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError) as error:
+        DATA["mnist"]()
+    name = "t10k-images-idx3-ubyte.gz"
+    assert str(error.value) == f"mnist: {name} is not in {tmp_path} (set BITLOOM_DATA to its folder)"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epochs": 0}, "learning: epochs must be an integer >= 1, got 0"),
+        ({"seed": -1}, "learning: seed must be an integer >= 0, got -1"),
+        ({"hidden": ()}, "learning: hidden layers must be one or more, of 1 neuron or more, got ()"),
+        ({"hidden": (3, 0)}, "learning: hidden layers must be one or more, of 1 neuron or more, got (3, 0)"),
+    ],
+)
+def test_wrong_plans(options, message):
+    with value_error(message):
+        LearnPlan(**options)
+
+
+def test_too_few_images(small):
+    few = small._replace(train=small.train[:63])
+    with value_error("learning: images must be at least a batch, 64, got 63"):
+        learn(SETTINGS["float"], PLAN, few)

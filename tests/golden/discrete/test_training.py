@@ -1,0 +1,172 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.dense import DenseSpec, DenseTrainer, Tensors
+from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.loss import loss
+from bitloom.golden.discrete.mlp import MlpTrainer
+from bitloom.golden.discrete.norm import Moments, moments, normalise, normalise_backward
+from bitloom.golden.discrete.rule import UpdateRule
+from bitloom.golden.discrete.table import ONE_BIT, TABLES, TWO_BITS
+from tests.errors import value_error
+
+from .torch_steps import CASES, start
+
+
+@pytest.mark.parametrize("criterion", ["cross_entropy", "squared_error"])
+@pytest.mark.parametrize("activation", ["relu", "hard_tanh", "none"])
+@pytest.mark.parametrize("norm", ["batch", "preset", "none"])
+def test_derivatives_are_finite_differences(norm, activation, criterion):
+    """Of each parameter and each input, by central differences of the loss."""
+    rng = np.random.default_rng(3)
+    layer = DenseTrainer(DenseSpec(outputs=4, activation=activation, norm=norm != "none"), 5, Lfsr(1), 0, 0)
+    layer.params = {key: rng.uniform(-0.9, 0.9, value.shape) for key, value in layer.params.items()}
+    x, labels = rng.uniform(-1, 1, (6, 5)), rng.integers(0, 4, 6)
+    preset = Moments(rng.uniform(-1, 1, 4), rng.uniform(0.5, 2, 4)) if norm == "preset" else None
+
+    def mean_loss() -> float:
+        return float(loss(criterion, layer.forward(x, preset)[0], labels)[0].mean())
+
+    y, tape = layer.forward(x, preset)
+    by_input, slopes = layer.backward(tape, loss(criterion, y, labels)[1])
+    for name, array, slope in [("x", x, by_input / len(x)), *((k, layer.params[k], slopes[k]) for k in slopes)]:
+        assert slope.shape == array.shape
+        for index in np.ndindex(array.shape):
+            kept, sides = array[index], []
+            for step in (1e-6, -1e-6):
+                array[index] = kept + step
+                sides.append(mean_loss())
+            array[index] = kept
+            assert abs((sides[0] - sides[1]) / 2e-6 - slope[index]) < 1e-7, (name, index)
+
+
+def test_normalised_sums_have_the_wanted_mean_and_deviation():
+    z = np.random.default_rng(0).normal(3, 2, (50, 4))
+    gamma, beta = np.array([1, 2, 0.5, -1]), np.array([0, 1, -1, 2])
+    n, tape = normalise(z, gamma, beta)
+    np.testing.assert_allclose(n.mean(axis=0), beta, atol=1e-12)
+    np.testing.assert_allclose(n.std(axis=0), np.abs(gamma), rtol=1e-5)
+    again, _ = normalise(z, gamma, beta, moments(z))
+    np.testing.assert_array_equal(n, again)
+    by_z, by_gamma, by_beta = normalise_backward(tape, gamma, np.ones_like(z))
+    np.testing.assert_allclose(by_z, 0, atol=1e-12)  # a shift of all z changes nothing
+    np.testing.assert_allclose(by_gamma, 0, atol=1e-9)
+    assert by_beta.tolist() == [50] * 4
+
+
+def test_rules():
+    """C17 adds mu times the gradient before; velocity adds up all gradients, the older the less."""
+    gradients = np.array([1.0, 0.0, 2.0])
+    for name, changes in (("source", [1.0, 0.5, 2.0]), ("velocity", [1.0, 0.5, 2.25])):
+        rule, memory, found = UpdateRule(name, rate=0.25, mu=0.5), np.zeros(1), []
+        for gradient in gradients:
+            change, memory = rule.change(np.array([gradient]), memory, share=2)
+            found.append(change[0] / 0.5)
+        assert found == changes
+
+
+def test_codes_without_a_master_copy_are_all_that_is_kept():
+    converter = Converter(table=TWO_BITS, rounding="stochastic")
+    spec = DenseSpec(outputs=6, tensors=Tensors(weights=converter, master=False))
+    layer = DenseTrainer(spec, 8, Lfsr.seeded(0), 0)
+    for step in range(5):
+        before = layer.params["weight"]
+        assert set(before.flat) <= set(TWO_BITS.values)
+        np.testing.assert_array_equal(layer.weights(), before)
+        layer.update({"weight": np.full((6, 8), 0.1 * (-1) ** step)}, UpdateRule(rate=1.0))
+        assert (layer.params["weight"] != before).any()
+
+
+def test_nearest_codes_alone_do_not_move_by_small_steps():
+    """Why stochastic conversion is there (C18)."""
+    spec = DenseSpec(outputs=6, tensors=Tensors(weights=Converter(table=TWO_BITS), master=False))
+    layer = DenseTrainer(spec, 8, Lfsr(1), 0)
+    before = layer.params["weight"].copy()
+    for _ in range(100):
+        layer.update({"weight": np.full((6, 8), 0.1)}, UpdateRule(rate=1.0))
+    np.testing.assert_array_equal(layer.params["weight"], before)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_a_master_copy_starts_spread_over_the_zone_and_stays_in_it(bits):
+    spec = DenseSpec(outputs=40, tensors=Tensors(weights=Converter(table=TABLES[bits], rounding="stochastic")))
+    layer = DenseTrainer(spec, 50, Lfsr.seeded(2), 0)
+    histogram, _ = np.histogram(layer.params["weight"], bins=10, range=(-1, 1))
+    assert histogram.sum() == 2000
+    assert histogram.min() > 140  # of 200, five standard deviations
+    assert set(layer.weights().flat) == set(TABLES[bits].values)
+    assert layer.weights(nearest=True).tolist() == layer.weights(nearest=True).tolist()
+    assert (layer.weights() != layer.weights()).any()
+    layer.update({"weight": np.full((40, 50), 0.7)}, UpdateRule(rate=1.0))
+    assert layer.params["weight"].min() == -1
+
+
+@pytest.mark.parametrize("tensor", ["inputs", "weights", "derivatives", "gradients", "weight_gradients"])
+def test_each_tensor_may_be_discrete(tensor):
+    """The chosen one takes values of its table alone, in the place where the layer uses it; the others don't."""
+    converter = Converter(table=TABLES[3].scaled(1), rounding="stochastic")
+    rng = np.random.default_rng(0)
+    layer = DenseTrainer(DenseSpec(outputs=7, norm=False, tensors=Tensors(**{tensor: converter})), 5, Lfsr(9), 0)
+    x, gradient = rng.uniform(-1, 1, (30, 5)), rng.uniform(-0.6, 0.6, (30, 7))
+    _, tape = layer.forward(x)
+    _, slopes = layer.backward(tape, gradient)
+    passed = slopes["bias"] * 30  # sums of the input gradients
+    seen = {
+        "inputs": tape.x, "weights": tape.weights, "derivatives": tape.derivative,
+        "weight_gradients": slopes["weight"],
+    }  # fmt: skip
+    values = set(converter.table.values)
+    assert {name for name, array in seen.items() if set(array.flat) <= values} == {tensor} - {"gradients"}
+    sixteenths = passed * 16
+    assert (np.abs(sixteenths - np.rint(sixteenths)) < 1e-9).all() == (tensor == "gradients")
+
+
+def test_binary_activations_are_a_hard_tanh_and_a_one_bit_input():
+    """sign(x) forwards, and where |x| <= 1 backwards."""
+    one_bit = Tensors(inputs=Converter(table=ONE_BIT))
+    first = DenseTrainer(DenseSpec(outputs=6, activation="hard_tanh", norm=False), 4, Lfsr(1), 0)
+    second = DenseTrainer(DenseSpec(outputs=3, activation="none", norm=False, tensors=one_bit), 6, Lfsr(1), 1)
+    x = np.random.default_rng(1).uniform(-1, 1, (20, 4))
+    z = x @ first.params["weight"].T
+    y, tape = first.forward(x)
+    _, after = second.forward(y)
+    np.testing.assert_array_equal(after.x, np.where(z >= 0, 1, -1))
+    gradient, _ = second.backward(after, np.ones((20, 3)))
+    _, slopes = first.backward(tape, gradient)
+    np.testing.assert_allclose(slopes["bias"], (gradient * (np.abs(z) <= 1)).mean(axis=0), atol=1e-12)
+    assert (np.abs(z) > 1).any()
+
+
+def test_the_same_seed_gives_the_same_training():
+    specs = [replace(spec, tensors=Tensors(weights=Converter(table=ONE_BIT, rounding="stochastic")))
+             for spec in CASES["normalised"].specs]  # fmt: skip
+    arrays = start("normalised")
+
+    def trained(seed: int) -> np.ndarray:
+        mlp = MlpTrainer(7, specs, seed)
+        for x, labels in zip(arrays["x"], arrays["labels"]):
+            mlp.learn(x, labels, "cross_entropy", UpdateRule())
+        return mlp.layers[0].params["weight"]
+
+    np.testing.assert_array_equal(trained(1), trained(1))
+    assert (trained(1) != trained(2)).any()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: DenseSpec(outputs=0), "layer: outputs must be an integer >= 1, got 0"),
+        (lambda: DenseSpec(outputs=2.0), "layer: outputs must be an integer >= 1, got 2.0"),
+        (lambda: DenseSpec(outputs=1, activation="tanh"),
+         "layer: activation must be one of relu, hard_tanh, none, got 'tanh'"),
+        (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
+        (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
+        (lambda: UpdateRule(mu=1), "update rule: mu must be >= 0 and < 1, got 1"),
+    ],
+)  # fmt: skip
+def test_wrong_settings(make, message):
+    with value_error(message):
+        make()

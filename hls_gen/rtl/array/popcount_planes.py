@@ -127,7 +127,9 @@ def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> 
 
 
 def times(value: Signal, shift: int, w: int) -> Signal:
-    """value * 2^shift modulo 2^w."""
+    """value * 2^shift modulo 2^w; 0 where no bit is left, as with shifts that an accumulator is too narrow for."""
+    if shift >= w:
+        return const(0, w)
     kept = bits(value, 0, min(width_of(value), w - shift))
     return resize(Cat(kept, const(0, shift)) if shift else kept, w)
 

@@ -1,0 +1,71 @@
+"""Networks with as few as one product a sum, on foldings with as few as one lane: every combination of KFP 1, 2, 3 and
+8, KGP 1 to 3 and fan-ins of 1 to 4 and 8 is built for its network alone, simulated, and bit-exact, with both engines.
+
+KFP is below the fan-in, equal to it and above it, a divisor and none. Memories and accumulators get the least sizes
+that there are, so that shifts of bit planes that the network has no use for are wider than the accumulator.
+"""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import run
+from tests.cases import random_images, random_model
+
+KFPS, KGPS, FAN_INS = (1, 2, 3, 8), (1, 2, 3), (1, 2, 3, 4, 8)
+ALL = [(engine, *sizes) for engine in ("binary", "integer") for sizes in product(KFPS, KGPS, FAN_INS)]
+QUICK = [("binary", 1, 1, 1), ("binary", 2, 3, 3), ("integer", 1, 1, 1), ("integer", 3, 2, 1)]
+"""Engine, KFP, KGP and fan-in of the default tier's."""
+FRAMES = 6
+
+
+def folding(engine: str, kfp: int, kgp: int) -> Npu:
+    if engine == "binary":
+        return Npu(kfp=kfp, kgp=kgp, pfp=kfp, ol=kgp)
+    return Npu(
+        engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=kgp, pfp=kfp, ol=1
+    )
+
+
+def network(engine: str, fan_in: int) -> Model:
+    """Two dense layers of that fan-in."""
+    binary = engine == "binary"
+    values = BIPOLAR if binary else signed(2)
+    layers = (
+        Dense(name="dense_1", out_channels=fan_in, weight=values),
+        Threshold(name="act_1") if binary else Requantise(name="act_1", encoding=values),
+        Dense(name="dense_2", out_channels=2, weight=values),
+    )
+    source = Map(height=1, width=1, channels=fan_in, encoding=values)
+    made = Network(name=f"{engine}_{fan_in}", input=source, layers=layers)
+    return random_model(made, np.random.default_rng(fan_in))
+
+
+def check(folder: Path, engine: str, kfp: int, kgp: int, fan_in: int) -> None:
+    model = network(engine, fan_in)
+    design = size_memories("small", [model], folding(engine, kfp, kgp))
+    made = builds.build(folder, design, [model])
+    images = random_images(model, FRAMES, np.random.default_rng(0))
+    assert run(made, model, images).bit_exact_frames == FRAMES
+
+
+@pytest.mark.parametrize(("engine", "kfp", "kgp", "fan_in"), QUICK)
+def test_small_foldings(engine: str, kfp: int, kgp: int, fan_in: int, tmp_path: Path) -> None:
+    check(tmp_path, engine, kfp, kgp, fan_in)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("engine", "kfp", "kgp", "fan_in"), [one for one in ALL if one not in QUICK])
+def test_all_small_foldings(engine: str, kfp: int, kgp: int, fan_in: int, tmp_path: Path) -> None:
+    check(tmp_path, engine, kfp, kgp, fan_in)

@@ -53,7 +53,7 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     claimed = b.wire("claimed_words", count, choose(claim, claims, 0, count))
     left = b.wire("hold_left", count, sub(hold, claimed, count))
     negative = bits(left, count - 1, 1)
-    b.on(progress.step, (hold, choose(negative, 0, bits(left, 0, w), w)))
+    b.on(progress.taken, (hold, choose(negative, 0, bits(left, 0, w), w)))
     b.on(progress.begin, (hold, start))
     return choose(negative, sub(claimed, hold, count), 0, count)
 
@@ -65,6 +65,6 @@ def given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal)
     count = w + 1
     hold = b.reg("hold", w)  # tuples still to be claimed before the first is given back
     holding = b.reg("holding")  # hold is not 0: a register, since what is given back is on a long path
-    b.on(all_of(progress.step, claim, holding), (hold, sub(hold, 1, w)), (holding, ~eq(hold, 1)))
+    b.on(all_of(progress.taken, claim, holding), (hold, sub(hold, 1, w)), (holding, ~eq(hold, 1)))
     b.on(progress.begin, (hold, start), (holding, nonzero(start)))
     return choose(claim & ~holding, add(layers.now.words_minus_1, 1, count), 0, count)

@@ -26,4 +26,4 @@ class DirectTaps:
     def advance(self, progress: Progress) -> None:
         """Count the taps of each window."""
         w = width(self._count)
-        self._b.on(progress.step, (self._count, choose(progress.last, 0, add(self._count, 1, w), w)))
+        self._b.on(progress.taken, (self._count, choose(progress.last, 0, add(self._count, 1, w), w)))

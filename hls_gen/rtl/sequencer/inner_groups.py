@@ -30,12 +30,12 @@ class InnerGroups:
         self.last = b.reg("inner_last", init=None)
         self.slot = self._base + self._group
 
-    def advance(self, step: Signal, limit: Signal, again: Signal, pass_done: Signal) -> None:
+    def advance(self, taken: Signal, limit: Signal, again: Signal, pass_done: Signal) -> None:
         """Go on to the next group with each beat.
 
         Parameters
         ----------
-        step : Signal
+        taken : Signal
             A tap is taken to work, with groups 0 to ``limit``.
         limit : Signal
             Its last group.
@@ -46,7 +46,7 @@ class InnerGroups:
         """
         b, w = self._b, width(self._group)
         onward = b.wire("inner_onward", w, add(self._group, 1, w))
-        b.on(step, (self._limit, limit), (self._group, 0), (self.last, eq(limit, 0)))
+        b.on(taken, (self._limit, limit), (self._group, 0), (self.last, eq(limit, 0)))
         ends = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one
         b.on(again, (self._group, choose(self.last, 0, onward, w)), (self.last, ends))
         b.on(pass_done, (self._base, self._base + self._limit + const(1, w)))

@@ -96,7 +96,7 @@ class Events:
 
     Attributes
     ----------
-    step : Signal
+    taken : Signal
         The tap at hand is taken to work.
     beat : Signal
         A word is read and used.
@@ -106,7 +106,7 @@ class Events:
         The tap's last beat, or its only cycle if it is a skip.
     """
 
-    step: Signal
+    taken: Signal
     beat: Signal
     used: Signal
     done: Signal
@@ -120,7 +120,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     unit that takes results has room for another.
     """
     header = Header(
-        __doc__ or "", rate="one beat a cycle", latency="1 cycle from a tap, or from a word written, to a beat"
+        _contract(spec), rate="one beat a cycle", latency="1 cycle from a tap, or from a word written, to a beat"
     )
     b = Block(library.name(spec.module("issuer"), spec.npu), header)
     tap = Tap.input(b, spec)
@@ -143,7 +143,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
     done = b.wire("tap_done", 1, all_of(work.busy, any_of(work.skip, used & work.word_last)))
     tap.ready.assign(any_of(~work.busy, done))
-    events = Events(b.wire("step", 1, tap.valid & tap.ready), beat.beat, used, done)
+    events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)
     _advance(b, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
@@ -152,6 +152,25 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     if not spec.pool:
         _waits(b, tap, work, (there, clear), waits)
     return b
+
+
+def _contract(spec: SequencerSpec) -> str:
+    """The header's text: of the file's text what this sequencer has."""
+    times, room = "", "A beat that ends a pass needs room for the pass's result."
+    if spec.pool:
+        room = "A beat of a window's last tap needs room for the window's result."
+    elif spec.npu.accumulators > 1:
+        times = ", times the kernel groups that share a word"
+        room = "The first beat of a pass needs room, for the accumulators of its kernel groups."
+    return f"""Issuer: turns taps into beats, as words arrive and room allows (part of
+hls_gen/rtl/sequencer/sequencer.py).
+
+    tap --> tap at work --> beat: a word, a cycle, if the word has arrived and the result's unit has room
+                       +--> words claimed and given back --> counts.py --> has_free
+
+A tap with n words takes n beats{times}; a skip takes one cycle and none. The next tap
+follows the last beat of this one without a gap. {room}
+"""
 
 
 def _advance(b: Block, tap: Tap, work: TapAtWork, events: Events) -> None:
@@ -164,7 +183,7 @@ def _advance(b: Block, tap: Tap, work: TapAtWork, events: Events) -> None:
     )
     b.on(events.done, (work.busy, 0))
     b.on(
-        events.step,
+        events.taken,
         (work.busy, 1),
         (work.skip, tap.skip),
         (work.claim, tap.claim),
@@ -190,8 +209,8 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
     claimed = resize(events.used & work.claim, w) + skipped
     if tap.gap_words is not None:
-        claimed = claimed + b.wire("claimed_ahead", w, choose(events.step, tap.gap_words, 0, w))
-    given = b.wire("given", w, choose(events.step, tap.given_words, 0, w))
+        claimed = claimed + b.wire("claimed_ahead", w, choose(events.taken, tap.gap_words, 0, w))
+    given = b.wire("given", w, choose(events.taken, tap.given_words, 0, w))
     ended = b.wire("ended", w, choose(events.done & work.layer_end, work.hold_words, 0, w))
     counts.advance(b, write, claimed, given + ended)
 
@@ -203,39 +222,39 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
         value = getattr(tap, name)
         if value is not None:
             kept = b.reg(f"at_{name}", width(value), init=None)
-            b.on(events.step, (kept, value))
+            b.on(events.taken, (kept, value))
             beat.assign(**{name: kept})
     if beat.taps is not None:
         w = width(beat.taps)
         taps = b.reg("window_taps", w, init=None)
         counted = b.wire("counted", w, add(choose(work.starting, 0, taps, w), 1, w))
-        b.on(events.step & ~tap.skip, (taps, counted))
+        b.on(events.taken & ~tap.skip, (taps, counted))
         beat.assign(taps=taps)
     index = b.reg("word_index", width(beat.index), init=None)
     b.on(events.beat, (index, add(index, 1, width(index))))
-    b.on(events.step, (index, 0))
+    b.on(events.taken, (index, 0))
     beat.assign(index=index)
 
 
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
-    step, inner, word_first = events.step, work.inner, work.word_first
+    taken, inner, word_first = events.taken, work.inner, work.word_first
     b.on(events.used, (word_first, 0))
-    b.on(step, (word_first, 1))
+    b.on(taken, (word_first, 1))
     beat.assign(first=work.first_tap & word_first, last=work.last & work.word_last)
     row = b.reg("at_row", width(tap.row), init=None)
     b.on(events.beat, (row, add(row, 1, width(row))))  # groups that share a word have their rows side by side
-    b.on(step, (row, tap.row))
+    b.on(taken, (row, tap.row))
     beat.assign(kernel_row=row)
     if tap.offset is not None:
         _offset(b, tap, work, events, beat)
     if inner is not None:
         pass_done = b.wire("pass_done", 1, events.done & work.last)
-        inner.advance(step, tap.inner_groups_minus_1, events.beat & ~events.done, pass_done)
+        inner.advance(taken, tap.inner_groups_minus_1, events.beat & ~events.done, pass_done)
         beat.assign(slot=inner.slot)
     if tap.streamed is not None:
         streamed = b.reg("at_streamed")
-        b.on(step, (streamed, tap.streamed))
+        b.on(taken, (streamed, tap.streamed))
         beat.assign(weights_done=all_of(events.done, work.layer_end, streamed))
 
 
@@ -243,7 +262,7 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
     """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
     w = width(tap.offset)
     own, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
-    b.on(events.step, (own, tap.offset))
+    b.on(events.taken, (own, tap.offset))
     begun = choose(work.first_tap, 0, total, w) + own
     now = b.wire("offset_now", w, choose(work.word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once

@@ -45,7 +45,7 @@ class KernelRows:
             The sources that know where rows jump. In direct layers they never do.
         """
         b, row, group_row, now = self._b, self.row, self._group_row, self._layers.now
-        step, w = progress.step, width(row)
+        taken, w = progress.taken, width(row)
         jump, target = tables.jump, tables.jump_row
         tap_rows = now.words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
         next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
@@ -56,18 +56,18 @@ class KernelRows:
             line_next = b.wire("line_row_next", w, line + now.raster.kernel.line_rows)
             next_row = choose(counters.serves & counters.line_end, line_next, next_row, w)
             landing = choose(counters.serves, counters.landing(progress), landing, w)
-            b.on(step & counters.line_end, (line, line_next))
+            b.on(taken & counters.line_end, (line, line_next))
             firsts.append(line)
-        b.on(step & ~skip, (row, b.wire("next_row", w, next_row)))
+        b.on(taken & ~skip, (row, b.wire("next_row", w, next_row)))
         self._next_pass(progress, firsts, b.wire("landing", w, landing))
 
     def _next_pass(self, progress: Progress, firsts: list[Signal], landing: Signal) -> None:
         """What the registers become at the end of a pass, of a window, and of a layer; the last one wins."""
-        b, group_row, start, step = self._b, self._group_row, self._start, progress.step
+        b, group_row, start, taken = self._b, self._group_row, self._start, progress.taken
         base, upcoming = self._layers.now.kernel.kernel_base, self._layers.upcoming.kernel.kernel_base
         next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
-        b.on(step & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
-        b.on(step & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing))
+        b.on(taken & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
+        b.on(taken & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing))
         start_row = self._layers.start.start_row
         first = upcoming + start_row
         b.on(progress.begin, *[(r, first) for r in firsts], (group_row, upcoming), (start, start_row))

@@ -34,12 +34,12 @@ class Layers:
         Rows of the layer that begins next, and of the one at hand.
     """
 
-    def __init__(self, context: Context, last_layer: Signal, step: Signal):
+    def __init__(self, context: Context, last_layer: Signal, taken: Signal):
         b, memory = context.b, context.spec.memory("layers")
         self.have = b.reg("have_tap")
         self.end = b.wire("layer_end")
-        self.begin = b.wire("begin_layer", 1, any_of(~self.have, step & self.end))
-        self.move: Signal = b.wire("move", 1, any_of(self.begin, step))
+        self.begin = b.wire("begin_layer", 1, any_of(~self.have, taken & self.end))
+        self.move: Signal = b.wire("move", 1, any_of(self.begin, taken))
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         row = context.memory("layers", resize(self.number, bits_for(memory.depth - 1)))
         kept = {

@@ -13,12 +13,12 @@ class Progress:
     ----------
     begin : Signal
         A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle.
-    step : Signal
+    taken : Signal
         The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins.
     move : Signal
-        ``begin`` or ``step``: another tap is at hand in the next cycle.
+        ``begin`` or ``taken``: another tap is at hand in the next cycle.
     last : Signal
-        The tap at hand is the last one of a pass over its window. This and the following hold before ``step`` too.
+        The tap at hand is the last one of a pass over its window. This and the following hold before ``taken`` too.
     rewind : Signal or None
         The tap at hand is the last one of a pass, and the same window comes again for the next kernel group. None in
         the pool's sequencer, which passes each window once.
@@ -27,7 +27,7 @@ class Progress:
     """
 
     begin: Signal
-    step: Signal
+    taken: Signal
     move: Signal
     last: Signal
     rewind: Signal | None
@@ -68,7 +68,7 @@ class Pointer:
         if progress.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was
             after = choose(progress.rewind, saved, stepped, w)
-            kept = progress.step & progress.window_end
+            kept = progress.taken & progress.window_end
             b.on(kept if start is None else any_of(progress.begin, kept), (saved, self.upcoming))
         self.upcoming.assign(after if start is None else choose(progress.begin, start, after, w))
-        b.on(progress.step if start is None else progress.move, (value, self.upcoming))
+        b.on(progress.taken if start is None else progress.move, (value, self.upcoming))

@@ -117,14 +117,14 @@ class CounterTaps:
 
     def advance(self, progress: Progress) -> None:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
-        b, step, row, ring, x, y = self._b, progress.step, self._row, self._bits, self.x, self.y
+        b, taken, row, ring, x, y = self._b, progress.taken, self._row, self._bits, self.x, self.y
         starts = [self.word, b.reg("line_word", ring)]  # of the tap, of its line: both begin at the window's first tap
         line = starts[1]
         line_next = b.wire("line_word_next", ring, line + row.line_words)
         place_next = add(x.place, 1, PLACE_BITS)
-        tap_done = step if self._visited is None else b.wire("visits_done", 1, step & self._visited)
+        tap_done = taken if self._visited is None else b.wire("visits_done", 1, taken & self._visited)
         if self._second is not None:
-            b.on(step, (self._second, ~self._visited))
+            b.on(taken, (self._second, ~self._visited))
         b.on(
             tap_done,
             (x.place, choose(x.final, x.lead, place_next, PLACE_BITS)),
@@ -132,14 +132,14 @@ class CounterTaps:
             (self._line_start, x.final),
         )
         b.on(
-            step & self.line_end,
+            taken & self.line_end,
             (y.place, add(y.place, 1, PLACE_BITS)),
             (line, line_next),
             (self._line_before, self._line_new),
         )
         if progress.rewind is not None:
             first = b.reg("first_word", ring)
-            b.on(step & progress.rewind, (y.place, y.lead), *[(start, first) for start in starts])
+            b.on(taken & progress.rewind, (y.place, y.lead), *[(start, first) for start in starts])
             starts.append(first)
         self._next_window(progress, starts)
         self._begin(progress, starts)
@@ -149,7 +149,7 @@ class CounterTaps:
 
         ``starts`` are registers with words that begin at the window's first one.
         """
-        b, step, ring, x, y = self._b, progress.step, self._bits, self.x, self.y
+        b, taken, ring, x, y = self._b, progress.taken, self._bits, self.x, self.y
         row, end = self._row, self.row_end
         x_first = b.wire("x_first_after", PLACE_BITS, choose(end, row.x_lead, x.next_lead, PLACE_BITS))
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
@@ -158,13 +158,13 @@ class CounterTaps:
         y_at = b.wire("y_at_after", ring, choose(end, y.next_at, y.at, ring))
         word = b.wire("window_word", ring, y_at + x_at)
         b.on(
-            step & progress.window_end,
+            taken & progress.window_end,
             (x.place, x_first), (x.lead, x_first), (x.room, x_room), (x.at, x_at),
             (y.place, y_first), (y.lead, y_first), (y.at, y_at),
             *[(start, word) for start in starts],
             (self._left, end), (self._line_before, 0),
         )  # fmt: skip
-        b.on(all_of(step, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
+        b.on(all_of(taken, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
 
     def _begin(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become when a layer begins."""
@@ -187,6 +187,6 @@ class CounterTaps:
         y_less = b.wire("y_rows_less", w, choose(self.y.beyond, y_rows - row.y_stride_rows, 0, w))
         x_after = b.wire("x_rows_after", w, choose(self.row_end, row.x_lead_rows, x_less, w))
         y_after = b.wire("y_rows_after", w, choose(self.row_end, y_less, y_rows, w))
-        b.on(progress.step & progress.window_end, (x_rows, x_after), (y_rows, y_after))
+        b.on(progress.taken & progress.window_end, (x_rows, x_after), (y_rows, y_after))
         b.on(progress.begin, (x_rows, upcoming.x_lead_rows), (y_rows, self._start.y_lead_rows))
         return b.wire("counted_landing", w, x_after + y_after)

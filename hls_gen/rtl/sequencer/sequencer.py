@@ -35,6 +35,25 @@ from .writer import INLET_MEANS, Written, writer
 __all__ = ["SequencerSpec", "sequencer"]
 
 
+POOL = """Sequencer of the pool unit: tuple memory and tables (spec B9, B10).  Golden twin: hls_gen/compiler/schedule.
+
+    words --> writer --write--> tuple memory (ring) --------> word, a cycle after its beat
+                 ^ has_free        ^ read_row
+                 +------------ issuer --> beat (first, last, index, ...)
+                                 ^ one tap a cycle
+    layer rows, tables --> tap source
+
+For each window, each valid tap, each word of its tuple. One beat a cycle; the next window, layer or frame starts in the
+cycle after the last beat of this one, if its words are there and there is room.
+
+The ring holds words of several layers at once: a layer's tuples follow those of the layer before, so that words for
+the next layer come in while this one is computed. Tables hold addresses relative to the first word of the layer.
+
+Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
+"""
+"""What is said of the sequencer in front of a pool unit, which has no kernel groups."""
+
+
 def sequencer(library: Library, spec: SequencerSpec) -> Block:
     """The module of one sequencer.
 
@@ -54,7 +73,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         ``inlet`` (the one that is read) and what beat.WaitPulses says.
     """
     header = Header(
-        __doc__ or "",
+        POOL if spec.pool else __doc__ or "",
         rate="one beat a cycle",
         latency="1 cycle from a word to its beat, 1 cycle from a beat to its word at the output",
         parameters={"word_bits": spec.word_bits, "words": spec.ring_words},

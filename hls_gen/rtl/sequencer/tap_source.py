@@ -28,11 +28,18 @@ from .tables import TableTaps
 from .tap import Tap
 from .weights import WeightsBegun, weights_missing
 
+SUMMARY = """Tap source: the taps of layer after layer, one a cycle (part of hls_gen/rtl/sequencer/sequencer.py; spec
+B3, B4, B9, B10)."""
+ARRAY_ORDER = """For each window, for each kernel group: the valid taps of the window, one pass over them a group.
+Tuples are claimed in the first pass and read again in the others."""
+POOL_ORDER = """For each window its valid taps, once. The first tap that reads a tuple claims it."""
+"""What the Verilog says of the order of taps, in the sequencer of the array and in that of the pool unit."""
+
 
 def tap_source(library: Library, spec: SequencerSpec) -> Block:
     """The module: ports ``tap_*`` (tap.Tap), ``layer`` (number of the layer that begins next) and ``weights_*``."""
     latency = f"{timing.FIRST_STEP + 1} cycles from reset to the first tap"
-    header = Header(__doc__ or "", rate="one tap a cycle", latency=latency)
+    header = Header(_contract(spec), rate="one tap a cycle", latency=latency)
     context = Context.module(library, spec, "tap_source", spec.tables, header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
@@ -41,8 +48,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
-    step = b.wire("step", 1, tap.valid & tap.ready)
-    layers = Layers(context, last_layer, step)
+    taken = b.wire("tap_taken", 1, tap.valid & tap.ready)
+    layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
     now = layers.now
     tuple_words = b.wire("tuple_words", spec.address_bits, add(now.words_minus_1, 1, spec.address_bits))
@@ -50,7 +57,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     counters = CounterTaps(b, layers, tuple_words) if spec.npu.raster else None
     sources: list[TapSource] = [tables, DirectTaps(b, now), *([] if counters is None else [counters])]
     chosen = choice(b, sources)
-    progress, first_pass = _progress(b, layers, step, chosen.last)
+    progress, first_pass = _progress(b, layers, taken, chosen.last)
     for source in sources:
         source.advance(progress)
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
@@ -71,14 +78,27 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         rows.advance(progress, chosen.skip, tables, counters)
         tap.assign(row=rows.row, offset=now.kernel.tap_offset, streamed=now.kernel.kernel_stream)
         tap.assign(inner_groups_minus_1=now.kernel.inner_groups_minus_1)
-        held = weights_missing(b, layers, step, weights) if spec.npu.stream_weights else None
+        held = weights_missing(b, layers, taken, weights) if spec.npu.stream_weights else None
     tap.assign(valid=layers.have if held is None else layers.have & ~held)
     if held is not None:
         tap.assign(weights_missing=layers.have & held)
     return b
 
 
-def _progress(b: Block, layers: Layers, step: Signal, last: Signal) -> tuple[Progress, Signal | None]:
+def _contract(spec: SequencerSpec) -> str:
+    """The header's text: of the file's text what this sequencer has."""
+    what, order = "address, kernel row, claim", ARRAY_ORDER
+    if spec.pool:
+        what, order = "address, claim", POOL_ORDER
+    ways = f"""
+    layer rows --> layer at hand --+--> direct   --+
+                                   +--> tables   --+--> which tap --> {what} --> issuer"""
+    if spec.npu.raster:
+        ways += "\n                                   +--> counters --+"
+    return f"{SUMMARY}\n{ways}\n\n{order}"
+
+
+def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Progress, Signal | None]:
     """(what happens to the tap at hand, is this the first pass over its window).
 
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
@@ -89,12 +109,12 @@ def _progress(b: Block, layers: Layers, step: Signal, last: Signal) -> tuple[Pro
         w = width(limit)
         group = b.reg("group", w)
         group_last = b.wire("group_last", 1, eq(group, limit))
-        b.on(step & last, (group, choose(group_last, 0, add(group, 1, w), w)))
+        b.on(taken & last, (group, choose(group_last, 0, add(group, 1, w), w)))
         b.on(layers.begin, (group, 0))
         first_pass, window_end, rewind = b.wire("group_first", 1, eq(group, 0)), last & group_last, last & ~group_last
     progress = Progress(
         begin=layers.begin,
-        step=step,
+        taken=taken,
         move=layers.move,
         last=last,
         window_end=b.wire("window_end", 1, window_end),
@@ -103,7 +123,7 @@ def _progress(b: Block, layers: Layers, step: Signal, last: Signal) -> tuple[Pro
     windows = layers.now.windows_minus_1
     window = b.reg("window", width(windows))
     layers.end.assign(progress.window_end & eq(window, windows))
-    b.on(step & progress.window_end, (window, add(window, 1, width(window))))
+    b.on(taken & progress.window_end, (window, add(window, 1, width(window))))
     b.on(progress.begin, (window, 0))
     return progress, first_pass
 
@@ -126,6 +146,6 @@ def _address(b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple
         after = choose(raster.by_counters, address + tuple_words, after, ring)
     after = b.wire("new_word_after", ring, after)
     new_word.advance(progress, after)
-    b.on(progress.step & layers.end, (layer_word, after))
+    b.on(progress.taken & layers.end, (layer_word, after))
     address.assign(choose(chosen.placed, layer_word + chosen.word, new_word.value, ring))
     return address

@@ -32,7 +32,7 @@ class WeightsBegun(Bundle):
     begun: Annotated[Signal | None, Meaning("a streamed layer begins", lambda s: s.layer_bits("kernel_stream"))] = None
 
 
-def weights_missing(b: Block, layers: Layers, step: Signal, weights: WeightsBegun) -> Signal:
+def weights_missing(b: Block, layers: Layers, taken: Signal, weights: WeightsBegun) -> Signal:
     """1 where the tap at hand is the first of a streamed layer whose weights are not there; drives ``weights.begun``.
 
     Parameters
@@ -41,14 +41,14 @@ def weights_missing(b: Block, layers: Layers, step: Signal, weights: WeightsBegu
         The tap source.
     layers : Layers
         The layer at hand.
-    step : Signal
+    taken : Signal
         The issuer takes the tap at hand.
     weights : WeightsBegun
         The tap source's ports.
     """
     first = b.reg("first_of_layer")  # the tap at hand is its layer's first
-    b.on(step, (first, 0))
+    b.on(taken, (first, 0))
     b.on(layers.begin, (first, 1))
     opens = b.wire("opens_weights", 1, first & layers.now.kernel.kernel_stream)
-    weights.assign(begun=step & opens)
+    weights.assign(begun=taken & opens)
     return b.wire("held_for_weights", 1, opens & ~weights.there)

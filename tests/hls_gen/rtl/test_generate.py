@@ -55,6 +55,18 @@ def made(request) -> tuple[Design, Verilog]:
     return DESIGNS[request.param], generated(request.param)
 
 
+@pytest.mark.parametrize("name", ["one_lane", "integer"])
+def test_headers_tell_of_what_a_module_has(name):
+    """The pool's sequencer has no kernels; these NPUs have no counters of taps, and one accumulator a PE."""
+    said = {module: text.partition("\nmodule ")[0] for module, text in generated(name).modules.items()}
+    for module in ("pool_sequencer", "pool_writer", "pool_tap_source", "pool_issuer"):
+        assert "kernel" not in said[module]
+    for module in ("conv_tap_source", "pool_tap_source"):
+        assert "counters" not in said[module]
+    assert "kernel row" in said["conv_tap_source"]
+    assert "accumulators" not in said["conv_issuer"]
+
+
 def test_passes_the_check(made):
     check(made[1].text, TOP)
 

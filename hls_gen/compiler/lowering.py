@@ -26,7 +26,7 @@ from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
 from .passes import IntegerPass, Pass, run_integer_pass, run_pass
 
-__all__ = ["Engine", "Lowered", "engine_kinds", "input_planes", "lower", "lower_integer", "plane_coefficients"]
+__all__ = ["Engine", "Lowered", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,7 +136,7 @@ def lower(
     entry = entry if isinstance(entry, Threshold) else None
     cut = parts(network, entry)
     engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
-    bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].kind == "binary")
+    bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].name == "binary")
     complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
     limits = None
     if entry:
@@ -159,7 +159,7 @@ def _lowered(
     ``engines`` has the engine of each part by name, ``inverted`` tells which of the bits that the part reads are
     complements, and ``planes`` is the number of bit planes of the network's input.
     """
-    own, binary = engines[part.name], {name for name, engine in engines.items() if engine.kind == "binary"}
+    own, binary = engines[part.name], {name for name, engine in engines.items() if engine.name == "binary"}
     if part.name in binary:
         lowering_binary.check(part)
         return lowering_binary.binary_pass(model, part, inverted, planes if part.reads == INPUT else 0)
@@ -181,20 +181,20 @@ def _input_planes(network: Network, planes: int | None, needed: bool) -> int:
 def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> Lowered:
     """Rewrite a model as passes of the integer engine alone; parameters and errors are those of `lower`."""
     engine = Engine("integer", feature_bits, weight_bits)
-    return lower(model, lanes=lanes, engines=[engine] * len(engine_kinds(model.network)))
+    return lower(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
 
 
-def engine_kinds(network: Network) -> list[str]:
+def engines_of(network: Network) -> list[str]:
     """The engine that each weighted layer is for, "binary" or "integer".
 
     That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
     or is requantised.
     """
-    kinds: list[str] = []
+    engines: list[str] = []
     for layer, source in network.chain("the compiler"):
         if isinstance(layer, Weighted):
-            integers = layer.weight.kind in ("signed", "unsigned") or (kinds and source.encoding.kind != "bipolar")
-            kinds.append("integer" if integers else "binary")
-        elif isinstance(layer, Requantise) and kinds:
-            kinds[-1] = "integer"
-    return kinds
+            integers = layer.weight.kind in ("signed", "unsigned") or (engines and source.encoding.kind != "bipolar")
+            engines.append("integer" if integers else "binary")
+        elif isinstance(layer, Requantise) and engines:
+            engines[-1] = "integer"
+    return engines

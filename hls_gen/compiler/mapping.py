@@ -12,7 +12,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
 
-from .lowering import Engine, Lowered, engine_kinds, lower
+from .lowering import Engine, Lowered, engines_of, lower
 from .passes import Pass
 
 
@@ -28,8 +28,8 @@ def mapped(
     npus
         Foldings of the NPUs, in their order.
     mapping
-        NPU of each weighted layer; by default that of ``assign``, with engines by the layers' own kinds where the NPUs'
-        engines differ.
+        NPU of each weighted layer; by default that of ``assign``, each layer on the engine that it is for
+        (``engines_of``) where the NPUs' engines differ.
 
     Returns
     -------
@@ -45,15 +45,15 @@ def mapped(
     if mapping is not None:
         check(npus, names, mapping)
         return _lowered(model, [_engine([npus[n]]) for n in mapping], npus[0]), mapping
-    kinds = [npus[0].engine] * len(names)
-    if any(npu.engine != kinds[0] for npu in npus):
-        kinds[1:] = engine_kinds(model.network)[1:]
-    engines = [_engine([npu for npu in npus if npu.engine == kind]) for kind in kinds]
+    wanted = [npus[0].engine] * len(names)
+    if any(npu.engine != wanted[0] for npu in npus):
+        wanted[1:] = engines_of(model.network)[1:]
+    engines = [_engine([npu for npu in npus if npu.engine == name]) for name in wanted]
     lowered = _lowered(model, engines, npus[0])
     mapping = assign(npus, names, _beats(lowered, npus))
-    for name, kind, n in zip(names, kinds, mapping):
-        if kind != npus[n].engine:
-            raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
+    for name, engine, n in zip(names, wanted, mapping):
+        if engine != npus[n].engine:
+            raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
     own = [_engine([npus[n]]) for n in mapping]
     return lowered if own == engines else _lowered(model, own, npus[0]), mapping
 
@@ -80,9 +80,9 @@ def _beats(lowered: Lowered, npus: Sequence[Folding]) -> list[list[float]]:
     out: list[list[float]] = []
     for p in lowered.passes:
         taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
-        lanes, kind = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
+        lanes, engine = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
         beats = [taps * -(-lanes // npu.kfp) * -(-p.out_channels // npu.kgp) for npu in npus]
-        out.append([count if npu.engine == kind else inf for count, npu in zip(beats, npus)])
+        out.append([count if npu.engine == engine else inf for count, npu in zip(beats, npus)])
     return out
 
 

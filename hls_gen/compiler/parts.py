@@ -17,13 +17,13 @@ class Engine:
 
     Attributes
     ----------
-    kind : str
+    name : str
         "binary" or "integer".
     feature_bits, weight_bits : int
         Bits in two's complement of the integer engine's features and weights.
     """
 
-    kind: str = "binary"
+    name: str = "binary"
     feature_bits: int = 1
     weight_bits: int = 1
 

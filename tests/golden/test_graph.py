@@ -19,7 +19,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
-from bitloom.hls_gen.compiler.lowering import engine_kinds, lower
+from bitloom.hls_gen.compiler.lowering import engines_of, lower
 from bitloom.hls_gen.compiler.schedule import schedule
 from tests.cases import case_map, random_values
 from tests.errors import value_error
@@ -189,7 +189,7 @@ RULE = "takes a chain of layers, where one layer reads each map, got threshold_1
     ("call", "user"),
     [
         (lambda m: lower(m), "the compiler"),
-        (lambda m: engine_kinds(m.network), "the compiler"),
+        (lambda m: engines_of(m.network), "the compiler"),
         (lambda m: schedule(m.network), "a schedule"),
         (lambda m: check.stages(m, 64), "the check of golden.kernels.tiled"),
         (lambda m: train(m.network, images(32), np.zeros(32, int), Recipe(epochs=1)), "training"),

@@ -17,7 +17,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engine_kinds, lower, lower_integer
+from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engines_of, lower, lower_integer
 from bitloom.hls_gen.compiler.passes import IntegerPass, run_integer_pass
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
@@ -125,7 +125,7 @@ def test_in_turn():
     ]  # fmt: skip
     model = made(INT8, *layers)
     check(model, ["integer", "binary", "integer", "integer", "binary", "integer"])
-    assert engine_kinds(model.network) == ["integer", "binary", "integer", "integer", "binary", "integer"]
+    assert engines_of(model.network) == ["integer", "binary", "integer", "integer", "binary", "integer"]
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
@@ -192,7 +192,7 @@ def test_kinds_of_layers():
     requantised = Requantise(name="act_3", encoding=signed(4))
     layers = (conv(1), act(1), conv(2, signed(2)), act(2), conv(3), requantised, conv(4), act(4), conv(5, bipolar(2)))
     network = Network(name="net", input=case_map(9, 9, 3, INT8), layers=layers)
-    assert engine_kinds(network) == ["binary", "integer", "integer", "integer", "binary"]
+    assert engines_of(network) == ["binary", "integer", "integer", "integer", "binary"]
 
 
 def test_weights_that_change_sign_must_fit():

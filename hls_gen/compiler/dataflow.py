@@ -5,7 +5,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.folding import Folding
 
-from .passes import IntegerPass, Pass
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .schedule import ORDERS
 
 DATAFLOWS = ("output_stationary", "input_stationary", "auto")
@@ -45,12 +45,12 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     return map_order, dataflow
 
 
-def dataflow_of(p: Pass | IntegerPass, dataflow: Dataflow) -> str:
-    """The dataflow of a pass, where one may be given for all or by name."""
+def dataflow_of(p: BinaryLayer | IntegerLayer, dataflow: Dataflow) -> str:
+    """The dataflow of a lowered layer, where one may be given for all or by name."""
     return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
 
 
-def inner_groups(p: Pass | IntegerPass, folding: Folding, dataflow: str) -> int:
+def inner_groups(p: BinaryLayer | IntegerLayer, folding: Folding, dataflow: str) -> int:
     """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
     if dataflow not in DATAFLOWS:
         raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")

@@ -3,7 +3,7 @@
     model --plan--> Plan --this, with the manifest--> rows of the memories, LOAD packets, Program
 
 The hardware is known by its manifest alone, and numpy is all that is needed, so that a board can compile too: any
-network whose passes fit the memories runs on the same bitstream.
+network whose lowered layers fit the memories runs on the same bitstream.
 """
 
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def compile_model(
         model_digest=model_digest(model),
         input=network.input,
         output_shape=network.output.shape,
-        output_kind="raw" if final.passes[-1].raw else "signed" if final.scales else "bits",
+        output_kind="raw" if final.layers[-1].raw else "signed" if final.scales else "bits",
         classes=network.classes,
         ideal_cycles=max(_beats(made, n) for n in range(count)),
         layers=tuple(made.ideal),
@@ -195,7 +195,7 @@ def _network_row(made: Plan, n: int, manifest: Manifest, frame_beats: int) -> Wo
 
 def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints]:
     """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are."""
-    final, order = made.lowered.passes[-1], made.schedule.output_order
+    final, order = made.lowered.layers[-1], made.schedule.output_order
     lanes = final.out_channels * final.levels
     output, levels = made.output, final.levels
     if npu.scales and not final.raw:

@@ -9,8 +9,8 @@ from bitloom.hls_gen.design.program import ONE, ZERO
 
 from . import integer_rows as integer
 from .layout import Ints, Layout, chunks, plane_layout
+from .lowered_layers import IntegerLayer
 from .lowering import Lowered
-from .passes import IntegerPass
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ def frame_words(lowered: Lowered, folding: Folding, order: Ints) -> FrameWords:
     Parameters
     ----------
     lowered
-        The network's passes.
+        The network's lowered layers.
     folding
         Of the NPU that frames enter.
     order
@@ -52,7 +52,7 @@ def frame_words(lowered: Lowered, folding: Folding, order: Ints) -> FrameWords:
     FrameWords
         Layout, codes, words and thresholds.
     """
-    if isinstance(lowered.passes[0], IntegerPass):
+    if isinstance(lowered.layers[0], IntegerLayer):
         layout = chunks(np.arange(lowered.source.channels), folding.kfp)
         words = integer.input_words(lowered.source, layout, order, folding.feature_bits)
         return FrameWords(layout, np.zeros(len(layout), np.int64), words)
@@ -78,7 +78,7 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
 
 def _input_layout(lowered: Lowered, kfp: int, groups: int) -> tuple[Layout, Ints]:
     """Layout of the first map's tuples, and the code of each word."""
-    channels, planes = lowered.passes[0].weight.shape[2:]
+    channels, planes = lowered.layers[0].weight.shape[2:]
     if lowered.input_bits:
         return plane_layout(channels, planes - 1, kfp, groups)
     layout = chunks(np.arange(channels), kfp)

@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.program import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
 
 from .layout import UNUSED, Ints, Layout
-from .passes import IntegerPass
+from .lowered_layers import IntegerLayer
 
 
 def two_complement(values: Array, bits: int) -> Array:
@@ -87,13 +87,13 @@ def input_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> 
     return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)
 
 
-def kernels(p: IntegerPass, layout: Layout, kgp: int, weight_bits: int) -> Array:
+def kernels(p: IntegerLayer, layout: Layout, kgp: int, weight_bits: int) -> Array:
     """Make the kernel rows of a layer.
 
     Parameters
     ----------
     p
-        The layer's pass.
+        The lowered layer.
     layout
         (words, lanes) layout of a tuple that it reads.
     kgp
@@ -114,13 +114,13 @@ def kernels(p: IntegerPass, layout: Layout, kgp: int, weight_bits: int) -> Array
     return two_complement(weights.reshape(groups * taps * len(layout), -1), weight_bits).astype(np.uint8)
 
 
-def scales(p: IntegerPass, steps: Layout) -> dict[str, Ints]:
+def scales(p: IntegerLayer, steps: Layout) -> dict[str, Ints]:
     """Make the rows of memory ``scales``.
 
     Parameters
     ----------
     p
-        The layer's pass.
+        The lowered layer.
     steps
         (steps, ol) layout of its results.
 

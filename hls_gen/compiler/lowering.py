@@ -1,9 +1,9 @@
-"""A model as passes (hls_gen/compiler/passes.py), each of the engine of the NPU that computes it.
+"""A model as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
 
-    network --> parts (hls_gen/compiler/parts.py) --> binary pass (hls_gen/compiler/lowering_binary.py)
-                                                 `--> integer pass (hls_gen/compiler/lowering_integer.py)
+    network --> parts (hls_gen/compiler/parts.py) --> binary layer (hls_gen/compiler/lowering_binary.py)
+                                                 `--> integer layer (hls_gen/compiler/lowering_integer.py)
 
-Between passes of different engines lie bits, some of which are complements; the reader's weights know which.
+Between lowered layers of different engines lie bits, some of which are complements; the reader's weights know which.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,40 +22,41 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 
 from . import lowering_binary, lowering_integer
+from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
-from .passes import IntegerPass, Pass, run_integer_pass, run_pass
 
 __all__ = ["Engine", "Lowered", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lowered:
-    """A model as passes. Only the input may have planes; other maps are bits, or integers between integer passes.
+    """A model as lowered layers. Only the input may have planes; other maps are bits, or integers between integer
+    layers.
 
     Attributes
     ----------
     model : Model
         What was lowered.
     source : Map
-        The input as the first pass reads it (golden/flatten.py).
-    passes : tuple of Pass and IntegerPass
+        The input as the first lowered layer reads it (golden/flatten.py).
+    layers : tuple of BinaryLayer and IntegerLayer
         Each behind the one that it reads.
     input_bits : int
-        Planes of an integer input to a binary pass, without the constant one. 0 for a bipolar input, whose channels
+        Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels
         are thermometer bits, and for an input that is made binary.
     binariser : (channels,) int64 or None
-        Thresholds that make the input binary before the first pass (spec A9).
+        Thresholds that make the input binary before the first lowered layer (spec A9).
     """
 
     model: Model
     source: Map
-    passes: tuple[Pass | IntegerPass, ...]
+    layers: tuple[BinaryLayer | IntegerLayer, ...]
     input_bits: int
     binariser: Array | None = None
 
     def input_features(self, images: Array) -> Array:
-        """What the first pass reads.
+        """What the first lowered layer reads.
 
         Parameters
         ----------
@@ -68,7 +69,7 @@ class Lowered:
             Bits for the binary engine, integers for the integer engine.
         """
         images = images.reshape(len(images), *self.source.shape)
-        if isinstance(self.passes[0], IntegerPass):
+        if isinstance(self.layers[0], IntegerLayer):
             return images
         if self.binariser is not None:
             return (images >= self.binariser).astype(np.uint8)[..., None]
@@ -79,21 +80,21 @@ class Lowered:
         return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
-        """Result of the last pass for (N, H, W, C) images, by the rules of `run_pass` and `run_integer_pass`."""
+        """Result of the last lowered layer for (N, H, W, C) images; rules: `run_binary_layer`, `run_integer_layer`."""
         self.model.check_images(images)
         return self.trace(images)[-1]
 
     def trace(self, images: Array) -> list[Array]:
-        """Result of every pass for (N, H, W, C) images, in the order of the passes."""
+        """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""
         results: dict[str, Array] = {}
-        bits = {p.name for p in self.passes if isinstance(p, Pass) or p.signs}
-        for p in self.passes:
+        bits = {p.name for p in self.layers if isinstance(p, BinaryLayer) or p.signs}
+        for p in self.layers:
             features = self.input_features(images) if p.reads == INPUT else results[p.reads]
-            if isinstance(p, IntegerPass):
+            if isinstance(p, IntegerLayer):
                 values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
-                results[p.name] = run_integer_pass(p, values)
+                results[p.name] = run_integer_layer(p, values)
             else:
-                results[p.name] = run_pass(p, features if p.reads == INPUT else features[..., None])
+                results[p.name] = run_binary_layer(p, features if p.reads == INPUT else features[..., None])
         return list(results.values())
 
 
@@ -105,7 +106,7 @@ def lower(
     *,
     engines: Sequence[Engine] | None = None,
 ) -> Lowered:
-    """Rewrite a model as passes.
+    """Rewrite a model as lowered layers.
 
     Parameters
     ----------
@@ -141,20 +142,20 @@ def lower(
     limits = None
     if entry:
         limits, complement[INPUT] = lowering_binary.binariser(model, entry, binariser_bits)
-    passes: list[Pass | IntegerPass] = []
+    layers: list[BinaryLayer | IntegerLayer] = []
     for part in cut:
         made, complement[part.name] = _lowered(model, part, engine, complement[part.reads], bits)
-        passes.append(made)
-    if complement[passes[-1].name].any():
+        layers.append(made)
+    if complement[layers[-1].name].any():
         last = network.layers[-1].name
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
-    return Lowered(model=given, source=network.input, passes=tuple(passes), input_bits=bits, binariser=limits)
+    return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
 
 
 def _lowered(
     model: Model, part: Part, engines: Mapping[str, Engine], inverted: Array, planes: int
-) -> tuple[Pass | IntegerPass, Array]:
-    """The pass of a part on its engine, and which of the bits that the pass makes are complements.
+) -> tuple[BinaryLayer | IntegerLayer, Array]:
+    """The lowered layer of a part on its engine, and which of the bits that it makes are complements.
 
     ``engines`` has the engine of each part by name, ``inverted`` tells which of the bits that the part reads are
     complements, and ``planes`` is the number of bit planes of the network's input.
@@ -162,9 +163,9 @@ def _lowered(
     own, binary = engines[part.name], {name for name, engine in engines.items() if engine.name == "binary"}
     if part.name in binary:
         lowering_binary.check(part)
-        return lowering_binary.binary_pass(model, part, inverted, planes if part.reads == INPUT else 0)
+        return lowering_binary.binary_layer(model, part, inverted, planes if part.reads == INPUT else 0)
     lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=part.reader in binary)
-    return lowering_integer.integer_pass(model, part, inverted, own.weight_bits)
+    return lowering_integer.integer_layer(model, part, inverted, own.weight_bits)
 
 
 def _input_planes(network: Network, planes: int | None, needed: bool) -> int:
@@ -179,7 +180,7 @@ def _input_planes(network: Network, planes: int | None, needed: bool) -> int:
 
 
 def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> Lowered:
-    """Rewrite a model as passes of the integer engine alone; parameters and errors are those of `lower`."""
+    """Rewrite a model as lowered layers of the integer engine alone; parameters and errors are those of `lower`."""
     engine = Engine("integer", feature_bits, weight_bits)
     return lower(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
 

@@ -1,5 +1,5 @@
-"""Everything low-bit is XNOR and popcount: layers as passes of the binary engine (hls_gen/compiler/passes.py), exact
-rewritings of the plain ones.
+"""Everything low-bit is XNOR and popcount: layers as the binary engine computes them
+(hls_gen/compiler/lowered_layers.py), exact rewritings of the plain ones.
 
 The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to be exact:
 
@@ -23,11 +23,11 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .lowered_layers import BinaryLayer
 from .parts import Part
-from .passes import Pass
 
 TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
-"""Kinds of layers that may follow a weighted one in its pass."""
+"""Kinds of layers that may follow a weighted one and are lowered with it."""
 
 OR_TAILS = ((), ("max_pool",))
 """The same where it accumulates by OR: what it gives are bits."""
@@ -107,7 +107,7 @@ def check(part: Part) -> None:
         )
 
 
-def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple[Pass, Array]:
+def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tuple[BinaryLayer, Array]:
     """Rewrite one part.
 
     Parameters
@@ -123,9 +123,9 @@ def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple
 
     Returns
     -------
-    Pass
+    BinaryLayer
     (bits,) bool
-        Which of the bits that the pass makes are complements.
+        Which of the bits that the lowered layer makes are complements.
     """
     layer, source = part.layer, part.source
     window, any_match = layer.window(source), layer.accumulate == "or"
@@ -141,7 +141,7 @@ def binary_pass(model: Model, part: Part, inverted: Array, planes: int) -> tuple
         double, offset = False, offset // 2
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
-    made = Pass(
+    made = BinaryLayer(
         name=part.name,
         reads=part.reads,
         height=source.height,
@@ -182,7 +182,7 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
 
 
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
-    """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits of ``Pass``."""
+    """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits."""
     bits: Array = weight > 0
     if planes:
         lanes: Array = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)

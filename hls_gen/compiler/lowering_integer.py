@@ -1,4 +1,4 @@
-"""Layers as passes of the integer engine (spec B11, B14; hls_gen/compiler/passes.py).
+"""Layers as the integer engine computes them (spec B11, B14; hls_gen/compiler/lowered_layers.py).
 
 Requantised layers are what they are; unsigned features of b bits are signed ones of b + 1 bits to the engine. What
 stands beside the binary engine is rewritten, exactly (tests/hls_gen/compiler/test_lowering_kinds.py):
@@ -23,13 +23,13 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
+from .lowered_layers import IntegerLayer
 from .parts import Engine, Part
-from .passes import IntegerPass
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
-"""Kinds of layers that may follow a weighted one in its pass."""
+"""Kinds of layers that may follow a weighted one and are lowered with it."""
 BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
-"""The same where the binary engine computes the next pass."""
+"""The same where the binary engine computes the next one."""
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
 """Taps of an average's window."""
 
@@ -82,7 +82,7 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
             raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
 
 
-def integer_pass(model: Model, part: Part, inverted: Array, weight_bits: int) -> tuple[IntegerPass, Array]:
+def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -> tuple[IntegerLayer, Array]:
     """Rewrite one part.
 
     Parameters
@@ -98,9 +98,9 @@ def integer_pass(model: Model, part: Part, inverted: Array, weight_bits: int) ->
 
     Returns
     -------
-    IntegerPass
+    IntegerLayer
     (bits,) bool
-        Which of the bits that the pass makes are complements; empty where it makes integers.
+        Which of the bits that the lowered layer makes are complements; empty where it makes integers.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def integer_pass(model: Model, part: Part, inverted: Array, weight_bits: int) ->
         most = f"{weight_bits} bits in two's complement"
         raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {rule.weight.max()}")
     pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
-    made = IntegerPass(
+    made = IntegerLayer(
         name=part.name,
         reads=part.reads,
         height=source.height,

@@ -12,8 +12,8 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
 
+from .lowered_layers import BinaryLayer
 from .lowering import Engine, Lowered, engines_of, lower
-from .passes import Pass
 
 
 def mapped(
@@ -34,7 +34,7 @@ def mapped(
     Returns
     -------
     tuple of Lowered and sequence of int
-        The passes, and the NPU of each.
+        The lowered layers, and the NPU of each.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def _engine(npus: Sequence[Folding]) -> Engine:
 
 
 def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
-    """Lower a network to passes for these engines; ``npu`` is NPU 0, which reads the input."""
+    """Lower a network for these engines; ``npu`` is NPU 0, which reads the input."""
     lowered = lower(model, npu.planes or None, npu.binariser_bits, npu.plane_lanes, engines=engines)
     if not npu.planes and lowered.input_bits > 1 << npu.shift_bits:
         raise ValueError(
@@ -78,9 +78,9 @@ def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
 def _beats(lowered: Lowered, npus: Sequence[Folding]) -> list[list[float]]:
     """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on another engine."""
     out: list[list[float]] = []
-    for p in lowered.passes:
+    for p in lowered.layers:
         taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
-        lanes, engine = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, Pass) else "integer"
+        lanes, engine = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, BinaryLayer) else "integer"
         beats = [taps * -(-lanes // npu.kfp) * -(-p.out_channels // npu.kgp) for npu in npus]
         out.append([count if npu.engine == engine else inf for count, npu in zip(beats, npus)])
     return out

@@ -119,7 +119,7 @@ def _code_bits(made: NpuPlan, npu: Npu) -> Array:
     codes = np.concatenate(made.codes)[:, None]
     parts = [codes]
     if npu.planes and not npu.code_bits:
-        for p, layer in zip(made.passes, made.codes):
+        for p, layer in zip(made.layers, made.codes):
             if not layer.all():
                 raise ValueError(f"{p.name}: an NPU with planes and no inlet but host must read integers, got bits")
         parts = []

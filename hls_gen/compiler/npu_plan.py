@@ -8,7 +8,7 @@ from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.folding import Folding
 
 from .layout import Ints
-from .passes import IntegerPass, Pass
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .tables import Tables, rows
 
 
@@ -19,7 +19,7 @@ class NpuPlan:
     folding: Folding
     conv: Tables
     pool: Tables
-    passes: list[Pass | IntegerPass] = field(default_factory=list)
+    layers: list[BinaryLayer | IntegerLayer] = field(default_factory=list)
     kernels: list[Array] = field(default_factory=list)
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
     codes: list[Ints] = field(default_factory=list)
@@ -67,6 +67,6 @@ class NpuPlan:
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
-        low = min((p.value_range[0] for p in self.passes), default=0)
-        high = max((p.value_range[1] + 1 for p in self.passes), default=0)
+        low = min((p.value_range[0] for p in self.layers), default=0)
+        high = max((p.value_range[1] + 1 for p in self.layers), default=0)
         return 1 + max(high.bit_length(), (~low).bit_length())

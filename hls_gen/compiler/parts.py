@@ -1,4 +1,5 @@
-"""Parts: a network cut before each weighted layer. An engine computes a part in one pass (hls_gen/compiler/passes.py).
+"""Parts: a network cut before each weighted layer. An engine computes a part at once, as one lowered
+layer (hls_gen/compiler/lowered_layers.py).
 
     conv_1  threshold_1  pool_1 | conv_2  threshold_2 | dense_3
 """
@@ -30,12 +31,12 @@ class Engine:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A weighted layer and the layers that work on its sums in the same pass.
+    """A weighted layer and the layers that work on its sums, which are lowered together.
 
     Attributes
     ----------
     layer : Weighted
-        Its name is the part's, the pass's and the name of what the pass makes.
+        Its name is the part's, the lowered layer's and that of the map which this makes.
     source : Map
         The map that the weighted layer reads.
     tail : tuple of OneInput
@@ -98,7 +99,7 @@ def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
             tails[read].append(layer)
         elif layer is not binariser:
             raise ValueError(
-                f"{layer.name}: a pass of the engine must begin with a conv or dense layer, got {layer.kind}"
+                f"{layer.name}: what an engine computes must begin with a conv or dense layer, got {layer.kind}"
             )
     if not found:
         raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")

@@ -1,9 +1,10 @@
 """Plan: everything a network needs of a chain of NPUs, before it is cut to the memories of particular ones (spec B1 to
 B7).
 
-    model --mapping, lowering--> passes --schedule--> orders --this--> table rows, kernels, thresholds, layouts
+    model --mapping, lowering--> lowered layers --schedule--> orders --this--> table rows, kernels, thresholds, layouts
 
-Parts: frame_words.py (what the host sends), sum_rows.py and result_rows.py (a pass), npu_plan.py (what comes of them).
+Parts: frame_words.py (what the host sends), sum_rows.py and result_rows.py (a lowered layer),
+npu_plan.py (what comes of them).
 """
 
 from collections.abc import Sequence
@@ -20,10 +21,10 @@ from .choices import CompileChoices
 from .dataflow import dataflow_of, inner_groups
 from .frame_words import FrameWords, frame_words
 from .layout import Layout
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
 from .mapping import mapped, way
 from .npu_plan import NpuPlan
-from .passes import IntegerPass, Pass
 from .raster_rows import raster_schedule
 from .result_rows import append_results
 from .schedule import Schedule, Stage, schedule
@@ -80,22 +81,22 @@ def plan(
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
     lowered, mapping = mapped(model, npus, choices.mapping)
-    orders = _orders(lowered.passes, choices.map_order, npus)
+    orders = _orders(lowered.layers, choices.map_order, npus)
     frame = frame_words(lowered, npus[0], orders.input_order)
     made = _begin(lowered, orders, npus, frame)
     made.mapping += mapping
-    on = dict(zip((p.name for p in lowered.passes), mapping))  # pass -> its NPU
-    reader = {p.reads: p.name for p in lowered.passes}  # pass -> the one that reads its map
+    on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
+    reader = {p.reads: p.name for p in lowered.layers}  # lowered layer -> the one that reads its map
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
     tables = {t.stage.name: t for t in orders.tables}
-    for p in lowered.passes:
+    for p in lowered.layers:
         npu, after, read = made.npus[on[p.name]], reader.get(p.name), maps[p.reads]
         inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
         check_accumulation(p, npu.folding.accumulate)
         if read.inlet == "ring":
             _append_chunk(npu, read.layout, p, chunk)
-        npu.passes.append(p)
+        npu.layers.append(p)
         made.ideal.append((p.name, append_sums(npu, p, tables[p.name], read, inner)))
         target = way(npus, p.name, on[p.name], on[after]) if after else "host"
         lanes = npus[on[after] if after else on[p.name]].kfp
@@ -104,7 +105,7 @@ def plan(
     return made
 
 
-def _append_chunk(npu: NpuPlan, layout: Layout, p: Pass | IntegerPass, tuples: int) -> None:
+def _append_chunk(npu: NpuPlan, layout: Layout, p: BinaryLayer | IntegerLayer, tuples: int) -> None:
     """Append the words of a chunk of the map with this tuple layout that ``p`` reads from the NPU before."""
     buffer, words = npu.folding.buffer_words, len(layout)
     chunk = min(tuples, buffer // words) * words if words <= buffer else buffer
@@ -122,17 +123,17 @@ def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Folding], frame: F
     return made
 
 
-def _orders(passes: Sequence[Pass | IntegerPass], map_order: str, npus: Sequence[Folding]) -> Schedule:
+def _orders(layers: Sequence[BinaryLayer | IntegerLayer], map_order: str, npus: Sequence[Folding]) -> Schedule:
     """Orders of all maps; where all NPUs have counters, ``auto`` weighs no tables that are not needed."""
     counters = all(npu.raster for npu in npus)
-    return (raster_schedule if counters else schedule)(_stages(passes), map_order)
+    return (raster_schedule if counters else schedule)(_stages(layers), map_order)
 
 
-def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
-    """The windows of all passes, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it has
-    one."""
-    out, last = [], {INPUT: INPUT}  # last: pass -> its last stage
-    for p in passes:
+def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
+    """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
+    has one."""
+    out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
+    for p in layers:
         size, bits = (p.height, p.width), int(np.prod(p.weight.shape[2:]))
         out.append(_stage(p.name, size, p.window, bits, last[p.reads]))
         if p.pool:
@@ -143,8 +144,8 @@ def _stages(passes: Sequence[Pass | IntegerPass]) -> list[Stage]:
     return out
 
 
-def _pool_name(p: Pass | IntegerPass) -> str:
-    """Name of the stage of a pass's pool; no layer has it."""
+def _pool_name(p: BinaryLayer | IntegerLayer) -> str:
+    """Name of the stage of a lowered layer's pool; no layer has it."""
     return f"{p.name}.pool"
 
 

@@ -1,26 +1,26 @@
-"""Rows of a pass from its sums on: of the results unit, of thresholds or scales, and of the pool's sequencer."""
+"""Rows of a lowered layer from its sums on: of the results unit, of thresholds or scales, of the pool's sequencer."""
 
 import numpy as np
 
 from . import integer_rows as integer
 from .layout import UNUSED, Layout, regroup, result_layout
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
-from .passes import IntegerPass, Pass
 from .schedule import StageTables
 from .tables import base
 
 
 def append_results(
-    made: NpuPlan, p: Pass | IntegerPass, pool: StageTables | None, target: str, reader_lanes: int
+    made: NpuPlan, p: BinaryLayer | IntegerLayer, pool: StageTables | None, target: str, reader_lanes: int
 ) -> Layout:
-    """Append the rows of a pass from its sums on.
+    """Append the rows of a lowered layer from its sums on.
 
     Parameters
     ----------
     made
-        The plan of the NPU that computes the pass.
+        The plan of the NPU that computes the lowered layer.
     p
-        The pass.
+        The lowered layer.
     pool
         The schedule of its pool, None where it has none.
     target
@@ -36,7 +36,7 @@ def append_results(
     Raises
     ------
     ValueError
-        The pass has a pool, the NPU has no pool unit.
+        The lowered layer has a pool, the NPU has no pool unit.
     """
     folding = made.folding
     windows = made.conv.layers[-1]["windows_minus_1"] + 1
@@ -53,7 +53,7 @@ def append_results(
         else:
             made.pool.append_straight(windows, len(words))
         made.pool.layers[-1] |= to
-        if isinstance(p, IntegerPass):
+        if isinstance(p, IntegerLayer):
             made.pool.layers[-1]["average"] = int(p.average)
         windows = made.pool.layers[-1]["windows_minus_1"] + 1
     out = regroup(words, reader_lanes)
@@ -62,7 +62,7 @@ def append_results(
     return out
 
 
-def _append_activation(made: NpuPlan, p: Pass | IntegerPass, steps: Layout, to: dict[str, int]) -> None:
+def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layout, to: dict[str, int]) -> None:
     """Append the row of the results unit, thresholds and scales; ``to`` has the field that tells the map's outlet."""
     folding = made.folding
     groups = -(-p.out_channels // folding.kgp)
@@ -77,7 +77,7 @@ def _append_activation(made: NpuPlan, p: Pass | IntegerPass, steps: Layout, to: 
     }
     if p.pool and not folding.pool:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
-    if isinstance(p, Pass):
+    if isinstance(p, BinaryLayer):
         limits = np.zeros((0, folding.ol), np.int64)
         if p.threshold is not None:
             limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached

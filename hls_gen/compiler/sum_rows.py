@@ -1,4 +1,4 @@
-"""Rows of a pass up to its sums: of the array's sequencer, and of the kernel memory."""
+"""Rows of a lowered layer up to its sums: of the array's sequencer, and of the kernel memory."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from bitloom.golden.encoding import Array
 
 from . import integer_rows as integer
 from .layout import Ints, Layout
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
-from .passes import IntegerPass, Pass
 from .schedule import StageTables
 from .tables import rows
 
@@ -33,15 +33,15 @@ class MapWords:
     inlet: str
 
 
-def append_sums(made: NpuPlan, p: Pass | IntegerPass, tables: StageTables, read: MapWords, inner: int) -> int:
-    """Append the rows of a pass up to its sums.
+def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTables, read: MapWords, inner: int) -> int:
+    """Append the rows of a lowered layer up to its sums.
 
     Parameters
     ----------
     made
-        The plan of the NPU that computes the pass.
+        The plan of the NPU that computes the lowered layer.
     p
-        The pass.
+        The lowered layer.
     tables
         The schedule of its convolution.
     read
@@ -67,7 +67,7 @@ def append_sums(made: NpuPlan, p: Pass | IntegerPass, tables: StageTables, read:
     }
     if folding.accumulators > 1:
         made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
-    if isinstance(p, Pass):
+    if isinstance(p, BinaryLayer):
         made.conv.layers[-1] |= {"tap_offset": p.tap_offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
         kernels = _kernels(p, layout, folding.kgp)
     else:
@@ -78,20 +78,20 @@ def append_sums(made: NpuPlan, p: Pass | IntegerPass, tables: StageTables, read:
         codes = codes.reshape(groups, -1).T.ravel()
     made.kernels.append(kernels)
     made.codes.append(codes)
-    made.any_match.append(isinstance(p, Pass) and p.any_match)
+    made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
     made.window_lanes = max(made.window_lanes, taps * p.visits * words * folding.kfp)
     return len(tables.index) * p.visits * words * groups
 
 
-def check_accumulation(p: Pass | IntegerPass, npu: str) -> None:
+def check_accumulation(p: BinaryLayer | IntegerLayer, npu: str) -> None:
     """ValueError unless an NPU that accumulates like this can do so as the layer does."""
-    layer = "or" if isinstance(p, Pass) and p.any_match else "popcount"
+    layer = "or" if isinstance(p, BinaryLayer) and p.any_match else "popcount"
     if npu not in (layer, "both"):
         raise ValueError(f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu}")
 
 
-def _kernels(p: Pass, layout: Layout, kgp: int) -> Array:
+def _kernels(p: BinaryLayer, layout: Layout, kgp: int) -> Array:
     """(groups * taps * visits * words, kgp * kfp) weight bits; unused lanes 1, unused kernels as kernel 0."""
     groups = -(-p.out_channels // kgp)
     places = p.weight.shape[1]

@@ -17,7 +17,7 @@ import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.passes import IntegerPass, Pass
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.tables import Tables, rows
@@ -223,8 +223,8 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
     engine = "integer" if needs_integer(model) else "binary"
     made = plan(model, [_any(engine)], CompileChoices(map_order=map_order))
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
-    passes: Sequence[Pass | IntegerPass] = made.lowered.passes
-    for number, p in enumerate(passes):
+    lowered: Sequence[BinaryLayer | IntegerLayer] = made.lowered.layers
+    for number, p in enumerate(lowered):
         conv = next(tables)
         pool = next(tables) if p.pool else None
         out.append(_layer(p, conv, pool, engine, made.lowered.input_bits if engine == "binary" and not number else 0))
@@ -238,12 +238,14 @@ def _any(engine: str) -> Npu:
     return Npu(accumulate="both", acc_bits=32)
 
 
-def _layer(p: Pass | IntegerPass, conv: StageTables, pool: StageTables | None, engine: str, planes: int) -> LayerDemand:
-    """The demand of a pass of the compiler, with the schedules of its convolution and its pool."""
+def _layer(
+    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, engine: str, planes: int
+) -> LayerDemand:
+    """The demand of a lowered layer of the compiler, with the schedules of its convolution and its pool."""
     visits = p.visits
     places = int(p.weight.shape[1])
     low, high = p.value_range[0], p.value_range[1] + 1
-    binary = isinstance(p, Pass)
+    binary = isinstance(p, BinaryLayer)
     channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
     windows = len(conv.output_order) if pool is None else len(pool.output_order)
     taps = np.bincount(conv.window) * visits

@@ -64,8 +64,8 @@ def dataflows(
     RuntimeError
         If hardware and golden differ.
     """
-    passes = _plan(model, folding, "output_stationary").lowered.passes
-    groups = {p.name: -(-p.out_channels // folding.kgp) for p in passes}
+    layers = _plan(model, folding, "output_stationary").lowered.layers
+    groups = {p.name: -(-p.out_channels // folding.kgp) for p in layers}
     several = [name for name, count in groups.items() if count > 1]
     # Accumulators for two windows of the layer with most groups, so that one window never waits for the other.
     accumulators = 1 << (2 * max(groups.values()) - 1).bit_length() if several else 2
@@ -136,6 +136,6 @@ def _enough(model: Model, folding: Npu) -> Design:
 def _words(model: Model, folding: Npu, name: str, dataflow: str) -> int:
     """Words that the tuples of a layer need in its tuple memory."""
     made = _plan(model, folding, dataflow)
-    number = [p.name for p in made.lowered.passes].index(name)
+    number = [p.name for p in made.lowered.layers].index(name)
     row = made.npus[0].conv.layers[number]
     return int(row["hold_tuples"] * (row["words_minus_1"] + 1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.passes import IntegerPass, Pass
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design import timing
@@ -83,9 +83,9 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     chunks = [iter(npu.chunks) for npu in plan.npus]
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
-    passes: Sequence[Pass | IntegerPass] = plan.lowered.passes
-    on = {p.name: n for p, n in zip(passes, plan.mapping)}  # pass -> its NPU
-    for p, n in zip(passes, plan.mapping):
+    lowered: Sequence[BinaryLayer | IntegerLayer] = plan.lowered.layers
+    on = {p.name: n for p, n in zip(lowered, plan.mapping)}  # lowered layer -> its NPU
+    for p, n in zip(lowered, plan.mapping):
         row, after = next(rows[n])
         levels = after["levels_minus_1"] + 1
         inner = row.get("inner_groups_minus_1", 0) + 1

@@ -1,4 +1,5 @@
-"""Thresholds: OL accumulators become OL bits.  Golden twins: golden/layers/threshold.py, hls_gen/compiler/passes.py.
+"""Thresholds: OL accumulators become OL bits.  Golden twins: golden/layers/threshold.py,
+hls_gen/compiler/lowered_layers.py.
 
     sums[OL] --> (sum << double) - offset --> value --> >= limit --> features[OL] bits
                                                 `--> raw[OL]

@@ -8,8 +8,8 @@
 The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
 Without a pool unit what leaves the results goes straight to the last gearbox.
 
-Between NPUs of different engines ring words are bits (hls_gen/compiler/passes.py): of an integer NPU the signs of its
-features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
+Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
+of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
 
 Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
 """

@@ -64,7 +64,7 @@ def layers(made: Compiled) -> list[LayerWork]:
     taps = [len(t.index) for t in plan.schedule.tables if t.stage.kind == "conv"]
     seen = dict.fromkeys(range(len(plan.npus)), 0)
     out = []
-    for i, (p, n) in enumerate(zip(plan.lowered.passes, plan.mapping)):
+    for i, (p, n) in enumerate(zip(plan.lowered.layers, plan.mapping)):
         npu, own = made.build.design.npus[n], plan.npus[n]
         row, words = own.conv.layers[seen[n]], own.conv.inputs[seen[n]]["words"]
         seen[n] += 1

@@ -105,8 +105,8 @@ def test_a_pipeline(name, map_order):
     """An NPU for each layer, with a pool unit only where there is a pool; chunks of one tuple and of as many as fit."""
     model = MODELS[name]
     count = layers_of(model)
-    passes = plan(model, [NPUS[0]], CompileChoices(map_order=map_order)).lowered.passes
-    chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), passes, strict=True)]
+    layers = plan(model, [NPUS[0]], CompileChoices(map_order=map_order)).lowered.layers
+    chain = [replace(npu, pool=p.pool is not None) for npu, p in zip(npus(count), layers, strict=True)]
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = replace(chain[0], planes=0, shift_bits=0)
     design = size_memories("chain", [model], pipeline(chain), CompileChoices(map_order=map_order))

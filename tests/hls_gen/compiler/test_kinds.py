@@ -16,7 +16,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.passes import IntegerPass
+from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -65,18 +65,18 @@ MIDDLE = [*conv(2), *conv(3)]
 def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     made = planned(model_of(*layers), npus)
     assert made.mapping == mapping
-    kinds = ["integer" if isinstance(p, IntegerPass) else "binary" for p in made.lowered.passes]
+    kinds = ["integer" if isinstance(p, IntegerLayer) else "binary" for p in made.lowered.layers]
     assert kinds == [npus[n].engine for n in mapping]
-    assert [[p.name for p in npu.passes] for npu in made.npus] == [
-        [p.name for p, n in zip(made.lowered.passes, mapping) if n == k] for k in range(len(npus))
+    assert [[p.name for p in npu.layers] for npu in made.npus] == [
+        [p.name for p, n in zip(made.lowered.layers, mapping) if n == k] for k in range(len(npus))
     ]
 
 
 def test_a_mapping_decides_the_kind():
     """Weights of +-1 can be multiplied, too."""
     model = model_of(*conv(1), *conv(2), *conv(3))
-    passes = planned(model, cascade([BINARY, INTEGER, BINARY]), [0, 1, 2]).lowered.passes
-    assert [isinstance(p, IntegerPass) for p in passes] == [False, True, False]
+    layers = planned(model, cascade([BINARY, INTEGER, BINARY]), [0, 1, 2]).lowered.layers
+    assert [isinstance(p, IntegerLayer) for p in layers] == [False, True, False]
 
 
 def test_signs_have_a_row_of_scales_each():
@@ -85,7 +85,7 @@ def test_signs_have_a_row_of_scales_each():
     model = model_of(*conv(1, INT8, levels=3), *conv(2))
     made = planned(model, cascade([npu, BINARY])).npus[0]
     (scales,) = made.scales
-    p = made.passes[0]
+    p = made.layers[0]
     for lane in range(4):
         kernels = range(lane, 6, 4)
         none = [0] * (6 - 3 * len(kernels))
@@ -101,7 +101,7 @@ def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
     made = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS).npus[2]
     assert made.conv.inputs[0]["words"] == 30 * 6
     assert made.kernels[0].shape == (3 * 30 * 6, 2 * 3 * 8)
-    assert made.passes[0].weight.shape == (5, 30, 12)
+    assert made.layers[0].weight.shape == (5, 30, 12)
 
 
 def test_bits_have_a_gearbox_of_their_own():

@@ -1,4 +1,4 @@
-"""Each rewriting of hls_gen/compiler/lowering_binary.py against plain layers, pass by pass; unused lanes as in
+"""Each rewriting of hls_gen/compiler/lowering_binary.py against plain layers, layer by layer; unused lanes as in
 driver/layout."""
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, run_binary_layer
 from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
-from bitloom.hls_gen.compiler.passes import Pass, run_pass
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model
 from tests.errors import value_error
@@ -42,13 +42,13 @@ def made(encoding: Encoding, channels: int, *layers: Layer, seed: int = 0) -> Mo
 
 
 def pass_ends(network: Network) -> list[int]:
-    """Index of the last layer of each pass."""
+    """Index of the last layer of each lowered layer."""
     last = [i for i, layer in enumerate(network.layers[1:]) if isinstance(layer, Conv | Dense)]
     return [*last, len(network.layers) - 1]
 
 
 def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarray | None = None) -> Lowered:
-    """Every pass gives what ``Model.trace`` has there: values, or bits, complemented after a max pool of sums.
+    """Every lowered layer gives what ``Model.trace`` has there: values, or bits, complemented after a max pool of sums.
 
     Also: values stay in ``value_range``, thresholds too or just above, and unused lanes add nothing.
     """
@@ -56,8 +56,8 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
         images = random_images(model, n, np.random.default_rng(9))
     network, trace, lowered = model.network, model.trace(images), lower(model, planes)
     features = lowered.input_features(images)
-    for p, end in zip(lowered.passes, pass_ends(network)):
-        sums, result, (low, high) = run_pass(plain(p), features), run_pass(p, features), p.value_range
+    for p, end in zip(lowered.layers, pass_ends(network)):
+        sums, result, (low, high) = run_binary_layer(plain(p), features), run_binary_layer(p, features), p.value_range
         assert low <= sums.min() <= sums.max() <= high
         if p.threshold is not None:
             assert low <= p.threshold.min() <= p.threshold.max() <= high + 1
@@ -70,19 +70,19 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
             np.testing.assert_array_equal(result, trace[end])
         unused = unused_lanes(p)
         wider = np.concatenate([features, np.zeros((*features.shape[:3], 2, features.shape[4]), np.uint8)], axis=3)
-        np.testing.assert_array_equal(run_pass(unused, wider), result)
+        np.testing.assert_array_equal(run_binary_layer(unused, wider), result)
         features = result[..., None]
     np.testing.assert_array_equal(lowered.forward(images), result)
     return lowered
 
 
-def plain(p: Pass) -> Pass:
-    """The pass without what comes after its sums."""
+def plain(p: BinaryLayer) -> BinaryLayer:
+    """The lowered layer without what comes after its sums."""
     return replace(p, threshold=None, pool=None)
 
 
-def unused_lanes(p: Pass) -> Pass:
-    """The pass with two channels more, weight bit 1, which with feature bit 0 must add nothing."""
+def unused_lanes(p: BinaryLayer) -> BinaryLayer:
+    """The lowered layer with two channels more, weight bit 1, which with feature bit 0 must add nothing."""
     ones = np.ones((*p.weight.shape[:2], 2, p.weight.shape[3]), np.uint8)
     return replace(p, weight=np.concatenate([p.weight, ones], axis=2))
 
@@ -91,7 +91,7 @@ def test_the_rule_on_a_tiny_pass():
     """One kernel, 1 x 1 map: features 1 0 1, weights 1 1 0: one match, two mismatches."""
     network = Network(name="net", input=case_map(1, 1, 3), layers=(Dense(name="dense", out_channels=1),))
     model = Model(network, {"dense": {"weight": np.array([1, 1, -1]).reshape(1, 1, 1, 3)}})
-    (p,) = lower(model).passes
+    (p,) = lower(model).layers
     assert p.weight.tolist() == [[[[1], [1], [0]]]]
     assert (p.visits, p.coefficient.tolist(), p.double, p.tap_offset) == (1, [1], True, 3)
     assert (p.threshold, p.pool, p.value_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
@@ -115,7 +115,7 @@ def test_random_networks(data):
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), bipolar(3), bipolar(5)])
 def test_matches_and_thermometers(encoding, padding, tail):
-    p = check(made(encoding, 5, conv(padding), *tail)).passes[0]
+    p = check(made(encoding, 5, conv(padding), *tail)).layers[0]
     assert p.weight.shape == (4, 9, 5 * encoding.bits, 1)
     assert (p.visits, p.double, p.tap_offset) == (1, True, 5 * encoding.bits)
 
@@ -123,7 +123,7 @@ def test_matches_and_thermometers(encoding, padding, tail):
 def test_a_thermometer_repeats_its_weight():
     model = made(bipolar(3), 2, conv())
     once = model.arrays["conv_1"]["weight"].reshape(4, 9, 2) > 0
-    np.testing.assert_array_equal(lower(model).passes[0].weight[..., 0], np.repeat(once, 3, axis=2))
+    np.testing.assert_array_equal(lower(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
     x = np.array([-3, 1] * 24).reshape(1, 4, 6, 2)
     assert lower(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
 
@@ -140,7 +140,7 @@ def test_ternary_weights(channels, encoding, padding, raw):
     even = channels * encoding.bits % 2 == 0
     tail = () if raw else (Threshold(name="act", levels=2),)
     model = made(encoding, channels, conv(padding, TERNARY), *tail)
-    p = check(model).passes[0]
+    p = check(model).layers[0]
     lanes = channels * encoding.bits
     assert (p.visits, p.double, p.tap_offset) == ((2, False, lanes // 2) if even else (2, True, lanes))
     halves = np.repeat(model.arrays["conv_1"]["weight"].reshape(4, 9, channels), encoding.bits, axis=2)
@@ -157,9 +157,9 @@ def test_bit_planes(encoding, padding, raw):
     lowered = check(model, n=8)
     bits = encoding.bits + (encoding.kind == "unsigned")
     assert lowered.input_bits == input_planes(encoding) == bits
-    assert lowered.passes[0].weight.shape == (4, 9, 3, bits + 1)
-    assert (lowered.passes[0].double, lowered.passes[0].tap_offset) == (False, 0)
-    assert lowered.passes[0].coefficient.tolist() == [*(2**k for k in range(bits - 1)), -(2 ** (bits - 1)), 1]
+    assert lowered.layers[0].weight.shape == (4, 9, 3, bits + 1)
+    assert (lowered.layers[0].double, lowered.layers[0].tap_offset) == (False, 0)
+    assert lowered.layers[0].coefficient.tolist() == [*(2**k for k in range(bits - 1)), -(2 ** (bits - 1)), 1]
 
 
 @pytest.mark.parametrize("encoding", INTEGERS, ids=str)
@@ -178,7 +178,7 @@ def test_sign_extended_planes(encoding, padding):
     for tail in ([], [Threshold(name="act")]):
         lowered = check(made(encoding, 2, conv(padding), *tail), planes=8)
         assert lowered.input_bits == 8
-        assert lowered.passes[0].coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
+        assert lowered.layers[0].coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
@@ -186,7 +186,7 @@ def test_sign_extended_planes(encoding, padding):
 def test_ternary_weights_of_bit_planes(encoding, padding):
     for levels in (1, 2):
         model = made(encoding, 3, conv(padding, TERNARY), Threshold(name="act", levels=levels))
-        p = check(model).passes[0]
+        p = check(model).layers[0]
         assert (p.visits, p.double, p.tap_offset) == (2, False, 0)
 
 
@@ -223,7 +223,7 @@ def test_accumulation_by_or(pooled, padding):
     model = made(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
     model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
     model.arrays["some"]["weight"][0] = 1
-    p = check(model, n=200).passes[1]
+    p = check(model, n=200).layers[1]
     assert (p.any_match, p.double, p.tap_offset, p.value_range, p.raw) == (True, False, 0, (0, 1), False)
     assert p.threshold.tolist() == [[1]] * 5
     assert (p.pool is None) == (not pooled)
@@ -242,11 +242,11 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
     direction = model.arrays["act"]["direction"]
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
-    passes = check(model, n=6).passes
-    assert passes[0].pool == POOL.window
+    layers = check(model, n=6).layers
+    assert layers[0].pool == POOL.window
     weight = model.arrays["dense"]["weight"].reshape(5, -1, 4) * model.arrays["end"]["direction"][:, None, None]
     repeated = np.repeat(weight, levels, axis=2)
-    got = passes[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)
+    got = layers[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)
     np.testing.assert_array_equal(got.mean(axis=2), repeated * np.where(down & pool_first, -1, 1))
 
 
@@ -276,8 +276,8 @@ def test_values_at_both_ends_of_the_range():
             ones[1] = -1
             act = {"threshold": np.array([[6 * channels], [6 * channels]]), "direction": np.ones(2, int)}
             model = Model(network, {"dense": {"weight": ones}, "act": act})
-            p, features = lower(model).passes[0], lower(model).input_features(ones)
-            assert sorted(set(run_pass(plain(p), features).ravel().tolist())) == list(p.value_range)
+            p, features = lower(model).layers[0], lower(model).input_features(ones)
+            assert sorted(set(run_binary_layer(plain(p), features).ravel().tolist())) == list(p.value_range)
             check(model, images=ones)
 
 
@@ -290,7 +290,7 @@ def test_values_at_both_ends_of_the_range():
             BIPOLAR,
             [POOL, conv()],
             None,
-            "pool: a pass of the engine must begin with a conv or dense layer, got max_pool",
+            "pool: what an engine computes must begin with a conv or dense layer, got max_pool",
         ),
         (
             BIPOLAR,

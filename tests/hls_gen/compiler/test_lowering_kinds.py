@@ -1,5 +1,5 @@
-"""Models split by the kinds of their engines (hls_gen/compiler/lowering.py, lowering_integer.py), pass by pass against
-the plain layers."""
+"""Models split by the kinds of their engines (hls_gen/compiler/lowering.py, lowering_integer.py), layer by layer
+against the plain layers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,8 +17,8 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer, run_integer_layer
 from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engines_of, lower, lower_integer
-from bitloom.hls_gen.compiler.passes import IntegerPass, run_integer_pass
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
 from tests.errors import value_error
@@ -53,33 +53,33 @@ def values(result: np.ndarray, levels: int, complement: np.ndarray) -> np.ndarra
 
 
 def check(model: Model, kinds: Sequence[str], images: np.ndarray | None = None) -> Lowered:
-    """Every pass gives what ``Model.trace`` has there; sums, and with their bias, stay in ``value_range``."""
+    """Every lowered layer gives what ``Model.trace`` has there; sums, and with their bias, stay in ``value_range``."""
     lowered = lower(model, engines=[ENGINES[kind] for kind in kinds])
     if images is None:
         images = random_images(model, 3, np.random.default_rng(9))
     network, trace, results = model.network, model.trace(images), lowered.trace(images)
-    assert [isinstance(p, IntegerPass) for p in lowered.passes] == [kind == "integer" for kind in kinds]
+    assert [isinstance(p, IntegerLayer) for p in lowered.layers] == [kind == "integer" for kind in kinds]
     starts = [i for i, layer in enumerate(network.layers) if isinstance(layer, Conv | Dense)]
     ends = [*(i - 1 for i in starts[1:]), len(network.layers) - 1]
     read, of_bits = lowered.input_features(images), False
-    for p, result, start, end in zip(lowered.passes, results, starts, ends, strict=True):
+    for p, result, start, end in zip(lowered.layers, results, starts, ends, strict=True):
         tail = network.layers[start + 1 : end + 1]
-        if isinstance(p, IntegerPass):
+        if isinstance(p, IntegerLayer):
             check_range(p, 2 * read.astype(int) - 1 if of_bits else read)
-        read, of_bits = result, not isinstance(p, IntegerPass) or p.signs
+        read, of_bits = result, not isinstance(p, IntegerLayer) or p.signs
         for layer in tail:
             if isinstance(layer, Threshold):
                 down = model.arrays[layer.name]["direction"] < 0
                 before, after = isinstance(tail[0], MaxPool), isinstance(tail[-1], MaxPool)
-                complement = (~down | after) if isinstance(p, IntegerPass) else down & before
+                complement = (~down | after) if isinstance(p, IntegerLayer) else down & before
                 result = values(result, layer.levels, np.repeat(complement, layer.levels))
         np.testing.assert_array_equal(result, trace[end])
     return lowered
 
 
-def check_range(p: IntegerPass, features: np.ndarray) -> None:
-    """Sums, and with their bias, of what the pass reads stay in ``value_range``."""
-    sums, (low, high) = run_integer_pass(replace(p, bias=None), features)[..., None], p.value_range
+def check_range(p: IntegerLayer, features: np.ndarray) -> None:
+    """Sums, and with their bias, of what the lowered layer reads stay in ``value_range``."""
+    sums, (low, high) = run_integer_layer(replace(p, bias=None), features)[..., None], p.value_range
     biased = sums if p.bias is None else sums + p.bias
     assert low <= min(sums.min(), biased.min()) <= max(sums.max(), biased.max()) <= high
 
@@ -97,8 +97,8 @@ TO_BITS = {
 def test_bits_from_the_integer_engine(encoding, tail):
     """Both directions, thresholds at both ends of their reach and beyond it: tests.cases.random_model."""
     made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
-    p = check(made(encoding, *made_of), ["integer", "binary"]).passes[0]
-    assert isinstance(p, IntegerPass)
+    p = check(made(encoding, *made_of), ["integer", "binary"]).layers[0]
+    assert isinstance(p, IntegerLayer)
     assert (p.signs, p.low, p.high, p.raw) == (True, -1, 0, False)
     assert set(p.multiplier.ravel().tolist()) == {1}
     assert set(p.shift.ravel().tolist()) == {0}
@@ -113,7 +113,7 @@ def test_bits_to_the_integer_engine(tail, weight):
         model.arrays["conv_2"]["weight"][:] = np.maximum(model.arrays["conv_2"]["weight"], -127)
     lowered = check(model, ["binary", "integer"])
     levels = next(t.levels for t in tail if isinstance(t, Threshold))
-    assert lowered.passes[1].weight.shape == (5, 6, 5 * levels)
+    assert lowered.layers[1].weight.shape == (5, 6, 5 * levels)
 
 
 def test_in_turn():
@@ -141,7 +141,7 @@ def test_the_integer_engine_alone(name, model):
     lowered = lower_integer(model, 9, 8)
     images = random_images(model, 3, np.random.default_rng(9))
     np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
-    assert not any(p.signs for p in lowered.passes)
+    assert not any(p.signs for p in lowered.layers)
 
 
 def test_signs_by_hand():
@@ -154,7 +154,7 @@ def test_signs_by_hand():
         "b": {"weight": np.array([1, -1]).reshape(1, 1, 1, 2)},
     }
     lowered = lower(Model(network, arrays), engines=[Engine("integer", 4, 4), BINARY])
-    first, second = lowered.passes
+    first, second = lowered.layers
     assert first.bias.tolist() == [[-10], [-11]]
     assert second.weight.ravel().tolist() == [0, 0]  # the first bit is a complement
     signs = lowered.trace(np.array([1, 2, 3]).reshape(3, 1, 1, 1))[0].reshape(3, 2)
@@ -184,7 +184,7 @@ def test_thresholds_out_of_reach(threshold, direction, far):
     for tail in ([], [MaxPool(name="pool_1", kernel=(1, 1), stride=(1, 1))]):
         model = dense_model(threshold, direction, *tail)
         lowered = check(model, ["integer", "binary"], np.arange(-8, 8).reshape(16, 1, 1, 1))
-        assert max(map(abs, lowered.passes[0].value_range)) <= 2 * 64 + 1
+        assert max(map(abs, lowered.layers[0].value_range)) <= 2 * 64 + 1
 
 
 def test_kinds_of_layers():
@@ -259,5 +259,5 @@ def test_a_map_must_be_wide_enough():
 
 def test_a_network_without_weights():
     network = Network(name="net", input=case_map(2, 2, 1, INT8), layers=(requantise(1),))
-    with value_error("act_1: a pass of the engine must begin with a conv or dense layer, got requantise"):
+    with value_error("act_1: what an engine computes must begin with a conv or dense layer, got requantise"):
         lower_integer(random_model(network, np.random.default_rng(0)), 8, 8)

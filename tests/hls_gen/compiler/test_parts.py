@@ -1,4 +1,5 @@
-"""A network cut before each weighted layer (hls_gen/compiler/parts.py), and passes that name the pass they read."""
+"""A network cut before each weighted layer (hls_gen/compiler/parts.py), and lowered layers that name the
+one they read."""
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def test_parts_of_digits_cnn():
 
 def test_passes_name_the_pass_that_they_read():
     lowered = lower(zoo.load("digits-cnn"))
-    assert [(p.name, p.reads) for p in lowered.passes] == [
+    assert [(p.name, p.reads) for p in lowered.layers] == [
         ("conv_1", INPUT), ("conv_2", "conv_1"), ("conv_3", "conv_2"), ("dense_4", "conv_3"),
     ]  # fmt: skip
 
@@ -43,12 +44,12 @@ def test_what_a_binariser_makes_counts_as_the_input():
     assert (part.name, part.reads, part.source, part.tail) == (
         "dense_1", INPUT, BINARISED.maps["first"], BINARISED.layers[2:],
     )  # fmt: skip
-    (made,) = lower(random_model(BINARISED, np.random.default_rng(1)), binariser_bits=5).passes
+    (made,) = lower(random_model(BINARISED, np.random.default_rng(1)), binariser_bits=5).layers
     assert made.reads == INPUT
 
 
 def test_networks_without_parts_are_refused():
-    with value_error("first: a pass of the engine must begin with a conv or dense layer, got threshold"):
+    with value_error("first: what an engine computes must begin with a conv or dense layer, got threshold"):
         parts(BINARISED)
     alone = Network(name="n", input=BINARISED.input, layers=BINARISED.layers[:1])
     with value_error("n: the engine needs a conv or dense layer, got none"):

@@ -110,13 +110,13 @@ def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps
 
 
 def layouts(model: Model, folding: str) -> list[np.ndarray]:
-    """Layout of the tuples that each pass reads, from what the results unit and the gearboxes do."""
+    """Layout of the tuples that each lowered layer reads, from what the results unit and the gearboxes do."""
     g, network = npu_of(folding), model.network
     source = network.input
     out = [chunks(np.arange(source.channels * source.encoding.bits), g.kfp)]
     if source.encoding.kind != "bipolar":
         out = [plane_layout(source.channels, g.planes or source.encoding.bits, g.kfp, g.planes)[0]]
-    for p in planned(model, folding=folding).lowered.passes:
+    for p in planned(model, folding=folding).lowered.layers:
         out.append(regroup(regroup(result_layout(p.out_channels, p.levels, g.kgp, g.ol), g.pfp), g.kfp))
     return out
 
@@ -129,7 +129,7 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
               Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
     model = model_of(*layers, encoding=encoding)
     made, g = planned(model, folding=folding), npu_of(folding)
-    for p, layout, rows in zip(made.lowered.passes, layouts(model, folding), made.npus[0].kernels):
+    for p, layout, rows in zip(made.lowered.layers, layouts(model, folding), made.npus[0].kernels):
         weight = p.weight.reshape(*p.weight.shape[:2], -1)
         expected = []
         for group in range(0, p.out_channels, g.kgp):
@@ -148,7 +148,7 @@ def test_thresholds_by_a_direct_loop(folding):
     layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
               Threshold(name="end")]  # fmt: skip
     made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
-    for p, rows in zip(made.lowered.passes, made.npus[0].thresholds):
+    for p, rows in zip(made.lowered.layers, made.npus[0].thresholds):
         never, expected = p.value_range[1] + 1, []
         for group in range(0, p.out_channels, g.kgp):
             end = min(group + g.kgp, p.out_channels)

@@ -73,7 +73,7 @@ def stages(made: Plan, pool: bool) -> list[Stage]:
     tables, (npu,) = iter(made.schedule.tables), made.npus
     out = []
     conv_rows, pool_rows = zip(npu.conv.layers, npu.conv.inputs), zip(npu.pool.layers, npu.pool.inputs)
-    for p in made.lowered.passes:
+    for p in made.lowered.layers:
         row, inputs = next(conv_rows)
         conv = Stage(row, next(tables), p.visits, inputs)
         if p.threshold is None:

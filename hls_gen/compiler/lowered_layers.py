@@ -1,4 +1,5 @@
-"""Passes: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py makes them.
+"""Lowered layers: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py
+makes them.
 
 Binary engine, which knows only bits:
 
@@ -6,8 +7,8 @@ Binary engine, which knows only bits:
     value = (2 if double else 1) * sum - tap_offset * valid taps
     bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
 
-A pass that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value is that
-bit, its threshold 1.
+A lowered layer that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value
+is that bit, its threshold 1.
 
 Integer engine:
 
@@ -30,7 +31,7 @@ from bitloom.golden.window import Window
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pass:
+class BinaryLayer:
     """One trip through the binary engine; the rule is in the module's text.
 
     Attributes
@@ -38,9 +39,9 @@ class Pass:
     name : str
         The weighted layer's.
     reads : str
-        Name of the pass whose result this one reads, or `bitloom.golden.graph.INPUT`.
+        Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
     height, width : int
-        Size of the map that the pass reads.
+        Size of the map that the lowered layer reads.
     window : Window
         Of the convolution.
     visits : int
@@ -95,13 +96,13 @@ class Pass:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class IntegerPass:
+class IntegerLayer:
     """One trip through the integer engine; the rule is in the module's text.
 
     Attributes
     ----------
     name, reads, height, width, window
-        As of `Pass`.
+        As of `BinaryLayer`.
     weight : (out_channels, taps, channels) int64
     bias, multiplier, shift : (out_channels, levels) int64 or None
         None: the sums themselves are the result.
@@ -151,18 +152,18 @@ class IntegerPass:
         return 1 if self.bias is None else int(self.bias.shape[1])
 
 
-def run_pass(p: Pass, features: Array) -> Array:
-    """Compute a pass of the binary engine by the engine's own rule.
+def run_binary_layer(p: BinaryLayer, features: Array) -> Array:
+    """Compute a lowered layer of the binary engine by the engine's own rule.
 
     Parameters
     ----------
-    p : Pass
+    p : BinaryLayer
     features : (N, H, W, channels, planes) of 0 and 1
 
     Returns
     -------
     (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) uint8
-        Values where the pass is raw, else bits.
+        Values where the lowered layer is raw, else bits.
     """
     positions = p.window.positions(p.height, p.width)
     n = len(features)
@@ -188,18 +189,18 @@ def run_pass(p: Pass, features: Array) -> Array:
     return pooled.reshape(n, *p.pool.output_size(rows, columns), -1)
 
 
-def run_integer_pass(p: IntegerPass, features: Array) -> Array:
-    """Compute a pass of the integer engine by the engine's own rule.
+def run_integer_layer(p: IntegerLayer, features: Array) -> Array:
+    """Compute a lowered layer of the integer engine by the engine's own rule.
 
     Parameters
     ----------
-    p : IntegerPass
+    p : IntegerLayer
     features : (N, H, W, channels) integers
 
     Returns
     -------
     (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) int64 or uint8
-        Sums where the pass is raw, else results, or bits that are 1 where a result is negative.
+        Sums where the lowered layer is raw, else results, or bits that are 1 where a result is negative.
     """
     size, n = p.window.output_size(p.height, p.width), len(features)
     x = features.reshape(n, p.height * p.width, -1).astype(np.int64)

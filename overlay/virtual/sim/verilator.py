@@ -180,8 +180,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
         source = folder / f"{top}.v"
         write_scratch(source, verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
         run_tool(
-            [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", folder, *options, source],
-            "Verilator",
+            [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", ".", *options, source.name],
+            "Verilator",  # relative names: it can't read a path with a quotation mark
             env=verilator.environment,
             cwd=folder,
         )

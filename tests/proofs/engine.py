@@ -25,8 +25,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import veriloggen
+from veriloggen.core import vtypes
 
-from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.block import Block, width
 from bitloom.overlay.area.yosys import run_yosys
 
 RULES = Path(__file__).parent / "rules"
@@ -105,6 +106,8 @@ class Proof:
         Name of a file of rules without its ending; streams.sv is read before it.
     sizes
         Macros of the rules: sizes of the module.
+    hidden
+        Macros of the rules that are no sizes, such as addresses.
     flags
         Further macros, which say what a module has.
     steps
@@ -127,6 +130,7 @@ class Proof:
     rules: str
     breaks: tuple[Broken, ...]
     sizes: Mapping[str, int] = field(default_factory=dict)
+    hidden: Mapping[str, int] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     steps: int = 4
     reach: int = 20
@@ -187,11 +191,12 @@ class Prepared:
                 raise ValueError(f"{proof.name}: the old text must stand there once, found {count} times: {broken.old}")
             text = text.replace(broken.old, broken.new)
         (folder / "design.v").write_text(text, encoding="utf-8")
+        _write_ports(block, folder)
         rules = ["streams.sv", f"{proof.rules}.sv"]
         for name in rules:
             shutil.copyfile(RULES / name, folder / name)
         flags = proof.flags if broken else (*proof.flags, "INVARIANTS")
-        macros = {"DUT": block.m.name, **proof.sizes, **dict.fromkeys(flags, 1)}
+        macros = {"DUT": block.m.name, **proof.sizes, **proof.hidden, **dict.fromkeys(flags, 1)}
         defines = " ".join(f"-D{name}={value}" for name, value in macros.items())
         run_yosys(SCRIPT.format(defines=defines, rules=" ".join(rules)), folder, f"proof of {proof.name}")
         model = (folder / "proof.smt2").read_text()
@@ -231,3 +236,13 @@ class Prepared:
         failed = re.findall(r"(?:Assert failed in|Unreached cover statement at) proof: (\S+)", said)
         failed += re.findall(r"Assert (proof\.smtc:\d+) failed", said)
         return Answer("Status: PASSED" in said, tuple(failed), said)
+
+
+def _write_ports(block: Block, folder: Path) -> None:
+    """Files that rules may include: inputs.svh, the module's inputs but clk and rst as ports of the rules, each with a
+    comma behind it, and outputs.svh, its outputs as wires."""
+    ports = {name: port for name, port in block.m.io_variable.items() if name not in ("clk", "rst")}
+    inputs = [f"input [{width(p) - 1}:0] {name}," for name, p in ports.items() if isinstance(p, vtypes.Input)]
+    outputs = [f"wire [{width(p) - 1}:0] {name};" for name, p in ports.items() if not isinstance(p, vtypes.Input)]
+    for name, lines in (("inputs.svh", inputs), ("outputs.svh", outputs)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))

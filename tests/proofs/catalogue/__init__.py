@@ -1,6 +1,6 @@
 """All proofs, in the order in which the page has them."""
 
 from ..engine import Proof
-from . import primitives
+from . import counters, primitives, streams
 
-PROOFS: tuple[Proof, ...] = (*primitives.PROOFS,)
+PROOFS: tuple[Proof, ...] = (*primitives.PROOFS, *streams.PROOFS, *counters.PROOFS)

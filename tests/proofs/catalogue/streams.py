@@ -1,0 +1,81 @@
+"""Proofs of what joins several streams or stores: hls_gen/rtl/primitives/stream.py and ping_pong.py."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
+from tests.hls_gen.rtl.test_stream import diamond, forked, joined
+
+from ..engine import Broken, Proof, Row
+
+ROOM = "hls_gen/rtl/primitives"
+BRANCHES = (2, 3)
+"""Depths of the FIFOs between a fork and a join."""
+
+
+def _ping_pongs() -> Iterator[Proof]:
+    """The least buffers, the largest of LUT RAM, and buffers of block RAM; two and more rows of chunks."""
+    for words, width, maps in ((2, 1, 2), (4, 8, 4), (LUT_RAM_WORDS // 2, 33, 2), (LUT_RAM_WORDS, 9, 8)):
+        npu = Npu(kfp=width, inlets=("ring", "loop"), buffer_words=words, layers=maps, acc_bits=16)
+        place = bits_for(words - 1)
+        yield Proof(
+            name=f"ping-pong pair of 2 x {words}",
+            source=f"{ROOM}/ping_pong.py",
+            block=lambda npu=npu: ping_pong(Library(32, npus=[npu]), npu, npu.kfp),
+            rules="ping_pong",
+            sizes={"WIDTH": width, "PLACE": place, "MAP": bits_for(npu.memory("chunks").depth - 1)},
+            reach=14,
+            rows=(Row("dut.buffers.mem", "in_memory", "memory_row", "word"),),
+            breaks=(
+                Broken("loaded & ~((writes_buffer)? full_1 : full_0)", "loaded", "order"),
+                Broken("read_end & (reads_buffer == 1'd0)", "read_end", "offers"),
+                Broken("write_end & (writes_buffer == 1'd0)", "put & (writes_buffer == 1'd0)", "whole_chunks_only"),
+            ),
+        )
+
+
+def _joints() -> Iterator[Proof]:
+    """Fork, join, and both with FIFOs between them."""
+    yield Proof(
+        name="fork into 3",
+        source=f"{ROOM}/stream.py",
+        block=lambda: forked(3),
+        rules="fork",
+        reach=8,
+        breaks=(
+            Broken("assign out1_valid = in_valid & ~way_done_1;", "assign out1_valid = in_valid;",
+                   "offered_to_who_lacks_it"),
+            Broken("way_done_2 <= 1'd0;\n      end\n      if(restart)", "end\n      if(restart)",
+                   "offered_to_who_lacks_it"),
+        ),
+    )  # fmt: skip
+    yield Proof(
+        name="join of 3",
+        source=f"{ROOM}/stream.py",
+        block=lambda: joined((1, 40, 2)),
+        rules="join",
+        reach=6,
+        breaks=(
+            Broken("assign in1_ready = out_ready & in0_valid & in2_valid;", "assign in1_ready = out_ready & in0_valid;",
+                   "all_taken_with_it"),
+        ),
+    )  # fmt: skip
+    yield Proof(
+        name="fork, FIFOs, join",
+        source=f"{ROOM}/stream.py",
+        block=lambda: diamond(BRANCHES),
+        rules="diamond",
+        sizes={"LEAST": min(BRANCHES)},
+        steps=9,
+        reach=9,
+        bounded="fork, FIFO and join are proved by themselves",
+        breaks=(
+            Broken("assign before_1_valid = in_valid & ~way_done_1;", "assign before_1_valid = in_valid;", "order"),
+        ),
+    )
+
+
+PROOFS = (*_ping_pongs(), *_joints())

@@ -1,6 +1,6 @@
 """All proofs, in the order in which the page has them."""
 
 from ..engine import Proof
-from . import counters, primitives, streams
+from . import counters, primitives, results, streams
 
-PROOFS: tuple[Proof, ...] = (*primitives.PROOFS, *streams.PROOFS, *counters.PROOFS)
+PROOFS: tuple[Proof, ...] = (*primitives.PROOFS, *streams.PROOFS, *counters.PROOFS, *results.PROOFS)

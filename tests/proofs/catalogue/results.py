@@ -1,0 +1,47 @@
+"""Proofs of the results unit: hls_gen/rtl/results/results.py."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.results.results import results
+
+from ..engine import Broken, Proof
+
+NPUS = {
+    "results unit": Npu(kfp=8, kgp=3, pfp=3, ol=2, acc_bits=16, layers=2),
+    "results unit behind 4 accumulators": Npu(kfp=8, kgp=4, pfp=4, ol=1, acc_bits=16, layers=2, accumulators=4),
+    "results unit of integers": Npu(
+        engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=20, kfp=4, kgp=2, pfp=2, ol=1, layers=2
+    ),
+}
+
+
+def _results() -> Iterator[Proof]:
+    for name, npu in NPUS.items():
+        several = npu.accumulators > 1
+        windows = npu.accumulators if several else timing.CREDITS
+        yield Proof(
+            name=name,
+            source="hls_gen/rtl/results/results.py",
+            block=lambda npu=npu: results(Library(32, npus=[npu]), npu),
+            rules="results",
+            sizes={"WINDOWS": windows},
+            hidden={
+                "SEVERAL": int(several), "QUEUE": npu.units * npu.ol * npu.acc_bits,
+                "STAGES": timing.activation_latency(npu), "FULL": npu.slot_bits + 1 if several else 1,
+                "CREDIT": npu.slot_bits + 1 if several else 2, **({"SLOT": npu.slot_bits} if several else {}),
+            },
+            steps=timing.activation_latency(npu) + 4,
+            reach=16,
+            breaks=(
+                Broken("assign room = |credits;", "assign room = 1'd1;", "room_while_there_is_some"),
+                Broken("(~busy | finish);", "1'd1;", "one_at_work"),
+                *(() if several else (Broken("full <= 1'd0;\n      end\n      if(finish)", "end\n      if(finish)",
+                                             "load_of_results"),)),
+            ),
+        )  # fmt: skip
+
+
+PROOFS = (*_results(),)

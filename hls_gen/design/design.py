@@ -8,6 +8,7 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import check_name
 
 from .npu import Npu
+from .reader import Reader
 
 MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
@@ -108,14 +109,13 @@ class Design:
 
         Raises
         ------
-        KeyError
-            An entry is missing.
         ValueError
-            As ``Npu.from_dict``, or NPUs don't go together.
+            An entry is missing or of another type; else as ``Npu.from_dict``, or NPUs don't go together.
         """
+        reader = Reader(data, "design")
         return cls(
-            name=data["name"],
-            stream_bits=data["stream_bits"],
-            npus=tuple(Npu.from_dict(npu) for npu in data["npus"]),
-            spill_words=data["spill_words"],
+            name=reader.text("name"),
+            stream_bits=reader.number("stream_bits"),
+            npus=tuple(Npu.from_dict(npu) for npu in reader.entries("npus")),
+            spill_words=reader.number("spill_words"),
         )

@@ -42,7 +42,7 @@ class Checkpoint:
         try:
             archive = read_archive(self.path)
             run = archive.array("run", "U")
-            arrays = {name: archive.array(name, "iuf") for name in archive.arrays if name != "run"}
+            arrays = {name: archive.array(name, "biuf") for name in archive.arrays if name != "run"}
         except ValueError as e:
             got = str(e).removeprefix(f"{self.path}: ")
             raise ValueError(

@@ -9,6 +9,7 @@ from bitloom.golden.names import check_name
 
 from .npu import Npu
 from .reader import Reader
+from .work import check_parallel
 
 MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
@@ -54,6 +55,7 @@ class Design:
             raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         if not 1 <= len(self.npus) <= MOST_NPUS:
             raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")
+        check_parallel(self.name, self.npus)
         for n, npu in enumerate(self.npus):
             before, host = self.npus[n - 1], "host" in npu.inlets
             if host != (n == 0):

@@ -31,16 +31,16 @@ def test_what_numpy_writes_is_read(tmp_path):
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
     data = archive(("a.npy", bytes(3 << 20)), ("b.npy", bytes(3 << 20)), method=zipfile.ZIP_DEFLATED)
     assert len(data) < 10_000
-    monkeypatch.setenv("BITLOOM_READ_MB", "11")
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "11")
     with value_error(
-        "its members: MB of memory to read it must be <= 11 (environment variable BITLOOM_READ_MB sets another limit), "
-        "got 12"
+        "its members: MB of memory to read it must be <= 11 "
+        "(environment variable BITLOOM_MAX_READ_MB sets another limit), got 12"
     ):
         Archive(data)
-    monkeypatch.setenv("BITLOOM_READ_MB", "12")
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "12")
     assert len(Archive(data).read("a.npy")) == 3 << 20
-    monkeypatch.setenv("BITLOOM_READ_MB", "12MB")
-    with value_error("BITLOOM_READ_MB: must be an integer >= 1, got '12MB'"):
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "12MB")
+    with value_error("BITLOOM_MAX_READ_MB: must be an integer >= 1, got '12MB'"):
         Archive(data)
 
 

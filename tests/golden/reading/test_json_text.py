@@ -43,12 +43,12 @@ def test_what_is_refused(text, got, tmp_path):
 
 
 def test_more_text_than_memory_is_for(monkeypatch):
-    monkeypatch.setenv("BITLOOM_READ_MB", "1")
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "1")
     text = b"[" + b"{}," * 20_000 + b"{}]"
     with value_error(
-        "a manifest: MB of memory to read it must be <= 1 (environment variable BITLOOM_READ_MB sets another limit), "
-        "got 2"
+        "a manifest: MB of memory to read it must be <= 1 "
+        "(environment variable BITLOOM_MAX_READ_MB sets another limit), got 2"
     ):
         parse_json(text, "a manifest")
-    monkeypatch.setenv("BITLOOM_READ_MB", "3")
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "3")
     assert len(parse_json(text, "a manifest")) == 20_001

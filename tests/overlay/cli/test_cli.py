@@ -142,7 +142,7 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
         assert error("simulate", folder, "--images", str(path)) == f"bitloom: {path}: {message}"
     assert error("simulate", folder, "--frames", "99999999") == (
         "bitloom: digits-cnn: 99,999,999 frames: MB of memory for images and results must be <= 4,096 (environment "
-        "variable BITLOOM_RUN_MB sets another limit), got 112,915"
+        "variable BITLOOM_MAX_RUN_MB sets another limit), got 112,915"
     )
 
 

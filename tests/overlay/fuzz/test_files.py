@@ -75,5 +75,5 @@ def test_every_fault_is_seen(tmp_path, monkeypatch):
     for error in (KeyError("a"), TypeError(), RecursionError(), MemoryError(), ZeroDivisionError()):
         assert fail(error) == "crashed"
     assert judged(lambda path: None, tmp_path, monkeypatch).verdict == "read"
-    monkeypatch.setenv("BITLOOM_READ_MB", "1")
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "1")
     assert judged(lambda path: bytes(2 << 20), tmp_path, monkeypatch).verdict == "hungry"

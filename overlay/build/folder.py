@@ -20,7 +20,6 @@ from typing import Any
 
 from bitloom.golden import atomic
 from bitloom.golden.names import check_path
-from bitloom.golden.reading.json_text import read_json
 
 LISTING = "build.json"
 """File that describes the build and lists its files."""
@@ -139,7 +138,7 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
     """Do what moves.json says, if there is one. A second call goes on where the first one was killed."""
     part = folder / PART
     try:
-        moves = read_json(part / MOVES, "what a build left undone")
+        moves = json.loads((part / MOVES).read_bytes())
     except FileNotFoundError:
         return ()
     try:
@@ -184,7 +183,7 @@ def _put(new: Path, folder: Path, path: str) -> None:
 def _listed(folder: Path) -> dict[str, str]:
     """Digest of each file of the build in ``folder``, by path; none where build.json doesn't say."""
     try:
-        files = read_json(folder / LISTING, LISTING)["files"]
+        files = json.loads((folder / LISTING).read_bytes())["files"]
         for path in files:
             check_path(LISTING, path)
         return dict(files)

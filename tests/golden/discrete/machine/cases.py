@@ -41,6 +41,7 @@ CASES = {
     "weights of 3 bits, codes alone": training(weights=Kind(3, True)),
     "inputs and results": training(inputs=Kind(2), results=Kind(3)),
     "gradients": training(gradients=Kind(2, True), errors=Kind(3, True)),
+    "inputs and gradients": training(inputs=Kind(2), results=Kind(1), weights=Kind(3), errors=Kind(2), master=True),
     "weights and their gradients by chance": training(weights=Kind(2, True), gradients=Kind(3, True), master=True),
     "all": training(
         inputs=Kind(2), results=Kind(3, True), weights=Kind(2, True), gradients=Kind(3), errors=Kind(2), mu_places=2

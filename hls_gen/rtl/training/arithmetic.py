@@ -1,0 +1,130 @@
+"""Pieces of the arithmetic units: operands with their tables, shifts, sums of words (C8 to C10)."""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+from veriloggen.core.vtypes import Srl
+
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.table_words import PLACES_BITS
+from bitloom.hls_gen.design.training import ENTRY_BITS
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, width
+
+from .word import joined, magnitude_of, saturated, sign_of, twos
+
+FINE_BITS = 3
+"""Low bits of a shift's places, which the second stage shifts by."""
+
+
+def select(b: Block, name: str, index: Signal, values: list[Signal]) -> Signal:
+    """Wire: values[index]; as many values as ``index`` can name."""
+    made, level = list(values), 0
+    while len(made) > 1:
+        place = bits(index, level, 1)
+        made = [choose(place, high, low, width(low)) for low, high in zip(made[::2], made[1::2])]
+        level += 1
+    return b.wire(name, width(values[0]), made[0])
+
+
+def parts(row: Signal, count: int) -> list[Signal]:
+    """``count`` equal parts of a variable, low bits first."""
+    w = width(row) // count
+    return [bits(row, k * w, w) for k in range(count)]
+
+
+@dataclass(frozen=True)
+class CodedOperand:
+    """An operand that may be a code.
+
+    Attributes
+    ----------
+    cell : Signal
+        Bits of a word, or a code in its low bits.
+    coded : Signal
+        It is a code.
+    entries : Signal
+        Entries of its table, code 0 low.
+    mask : Signal
+        Bits of the cell that are the code.
+    """
+
+    cell: Signal
+    coded: Signal
+    entries: Signal
+    mask: Signal
+
+    @classmethod
+    def ports(cls, b: Block, machine: MachineParameters, name: str, what: str) -> "CodedOperand":
+        """Input ports ``name``, ``name_coded``, ``name_entries`` and ``name_mask``."""
+        codes = machine.code_bits
+        return cls(
+            b.input(name, machine.form.bits, means=f"{what}: bits of a word, or a code"),
+            b.input(f"{name}_coded", means=f"{what} is a code"),
+            b.input(f"{name}_entries", ENTRY_BITS << codes, means=f"entries of the table of {what}, code 0 low"),
+            b.input(f"{name}_mask", codes, means=f"bits of {what} that are the code"),
+        )
+
+
+@dataclass(frozen=True)
+class Value:
+    """An operand with its value.
+
+    Attributes
+    ----------
+    word : Signal
+        Register, OPERAND_LATENCY cycles late.
+    entry : Signal
+        Register, a cycle earlier: its entry in the table, if it is a code.
+    """
+
+    word: Signal
+    entry: Signal
+
+
+def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOperand) -> Value:
+    """Two register stages: the entry of a code, and the word that it stands for."""
+    codes, form = machine.code_bits, machine.form
+    code = b.wire(f"{name}_code", codes, bits(operand.cell, 0, codes) & operand.mask)
+    found = select(b, f"{name}_found", code, parts(operand.entries, 1 << codes))
+    entry, cell = b.reg(f"{name}_entry", ENTRY_BITS, init=None), b.reg(f"{name}_cell", form.bits, init=None)
+    b.on(None, (entry, found), (cell, operand.cell))
+    word = b.reg(f"{name}_word", form.bits, init=None)
+    b.on(None, (word, choose(operand.coded, constant(b, machine, name, entry), cell, form.bits)))
+    return Value(word, entry)
+
+
+def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> Signal:
+    """Wire: the word of a table's entry."""
+    form = machine.form
+    two = b.localparam("TWO", 2 * form.one, form.bits - 1)
+    magnitude = b.wire(f"{name}_power", form.bits - 1, Srl(two, bits(entry, 0, PLACES_BITS)))
+    return b.wire(f"{name}_constant", form.bits, Cat(bits(entry, PLACES_BITS, 1), magnitude))
+
+
+def shifted(b: Block, name: str, word: Signal, places: Signal) -> Signal:
+    """Register, SHIFT_LATENCY cycles late: a word shifted to the right by 0 to 31 places, towards zero."""
+    w = width(word)
+    coarse, fine = b.reg(f"{name}_coarse", w - 1, init=None), b.reg(f"{name}_fine", w - 1, init=None)
+    sign, sign_late = b.reg(f"{name}_sign", init=None), b.reg(f"{name}_sign_late", init=None)
+    rest = b.reg(f"{name}_rest", FINE_BITS, init=None)
+    far = Cat(bits(places, FINE_BITS, PLACES_BITS - FINE_BITS), const(0, FINE_BITS))
+    b.on(None, (coarse, Srl(magnitude_of(word), far)), (sign, sign_of(word)), (rest, bits(places, 0, FINE_BITS)))
+    b.on(None, (fine, Srl(coarse, rest)), (sign_late, sign))
+    return joined(b, f"{name}_shifted", sign_late, fine)
+
+
+def word_sum(b: Block, name: str, left: Signal, right: Signal, minus: Signal | None = None) -> Signal:
+    """Register, SUM_LATENCY cycles late: the saturated sum of two words; left - right where ``minus`` is 1."""
+    w = width(left)
+    left_twos, right_twos = b.reg(f"{name}_left", w, init=None), b.reg(f"{name}_right", w, init=None)
+    total, word = b.reg(f"{name}_total", w + 1, init=None), b.reg(name, w, init=None)
+    b.on(None, (left_twos, twos(left, w)), (right_twos, twos(right, w, minus)))
+    wide = [Cat(bits(side, w - 1, 1), side) for side in (left_twos, right_twos)]
+    b.on(None, (total, wide[0] + wide[1]))
+    b.on(None, (word, saturated(b, f"{name}_word", total, w)))
+    return word
+
+
+def leave(b: Block, name: str, signal: Signal) -> None:
+    """Say that bits are of no use."""
+    b.wire(f"{name}_unused", width(signal), signal)

@@ -1,0 +1,236 @@
+"""The master's lead of the slaves: beats for an instruction, and what comes up the tree (C13 to C17, C22).
+
+    instruction --> counters --> beat + operand of the neuron cache --> tree --> saturate --> neuron cache
+    words from outside ------------'                                       `--> words to outside
+
+FORWARD goes through the rows of a column, column after column, and takes as many cycles for one as there are slaves at
+least, since the slaves give their sums one after the other. All others go through the columns of a row, row after row;
+SCATTER, LOAD and STORE slave by slave. An instruction is done a fixed number of cycles after its last beat.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.golden.discrete.lfsr import DRAW_BITS
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.array.convolver import delayed
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    sub,
+    width,
+)
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .port_means import BEAT
+from .word import saturated
+
+GIVEN = {
+    "kind": (facts.BEAT_BITS, "kind of the instruction's beats"),
+    "a": (ADDRESS_BITS, "address of the operand in the neuron cache"),
+    "d": (ADDRESS_BITS, "address of the results there"),
+    "w": (ADDRESS_BITS, "first row in the slaves' caches"),
+    "rows": (ADDRESS_BITS, "rows; 1 for SCATTER"),
+    "each": (ADDRESS_BITS, "columns of a slave"),
+    "last_slave": (None, "slave of the last column"),
+    "draws_d": (1, "weight gradients need numbers of the generator"),
+    "draws_w": (1, "weights need numbers of the generator"),
+}
+"""What an instruction is to the array: name -> bits (None: those of a slave's number) and meaning."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the beats stand: registers, and wires that compare them.
+
+    Attributes
+    ----------
+    held : dict of str to Signal
+        The instruction.
+    row, column, slave, x_row : Signal
+    first_row, last_row : Signal
+        Of FORWARD: the row is the first, is in range and the last.
+    at : dict of str to Signal
+        Wires: the instruction's beats are of this kind.
+    step, end : Signal
+        Wires: there is a beat; it is the last one.
+    ends : dict of str to Signal
+        Wires: the last column, the last slave of a column.
+    """
+
+    held: dict[str, Signal]
+    row: Signal
+    column: Signal
+    slave: Signal
+    x_row: Signal
+    j: Signal
+    at: dict[str, Signal]
+    step: Signal
+    end: Signal
+    ends: dict[str, Signal]
+
+
+def array(library: Library, machine: MachineParameters) -> Block:
+    """The module that leads the slaves.
+
+    Parameters
+    ----------
+    library : Library
+        Not used: there is one module of this name.
+    machine : MachineParameters
+
+    Returns
+    -------
+    Block
+        Module ``array``.
+    """
+    header = Header(
+        __doc__ or "",
+        rate="a beat a cycle",
+        latency=f"done {min(facts.array_drain(machine).values())} to {max(facts.array_drain(machine).values())} cycles "
+        "after the last beat",
+        parameters={"slaves": machine.slaves, "neuron_words": machine.neuron_words},
+    )
+    b = Block("array", header)
+    start = b.input("start", means="an instruction begins")
+    given = {name: b.input(name, w or facts.slave_bits(machine), means=text) for name, (w, text) in GIVEN.items()}
+    done = b.output_reg("done", means="pulse: the instruction is done")
+
+    # # #
+
+    place = _counters(b, machine, start, given)
+    _beats(b, machine, place)
+    _up(b, machine, place, start)
+    b.comment("Done: so many cycles after the last beat that nothing is under way.")
+    drain = facts.array_drain(machine)
+    left_bits = bits_for(max(drain.values()))
+    left, draining = b.reg("left", left_bits, init=None), b.reg("draining")
+    count: Signal = const(0, left_bits)
+    for name, at in place.at.items():
+        count = choose(at, const(drain[getattr(facts, name)], left_bits), count, left_bits)
+    over = b.wire("over", 1, all_of(draining, eq(left, 0)))
+    b.on(draining, (left, sub(left, 1, left_bits)))
+    b.on(over, (draining, 0))
+    b.on(place.end, (draining, 1), (left, b.wire("drain", left_bits, count)))
+    b.on(None, (done, over))
+    return b
+
+
+def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[str, Signal]) -> _Place:
+    """Rows, columns and slaves of the beats."""
+    b.comment("Counters.")
+    slave_w, s = facts.slave_bits(machine), machine.slaves
+    held = {name: b.reg(f"held_{name}", width(signal), init=None)
+            for name, signal in given.items() if name not in ("a", "d", "w")}  # fmt: skip
+    b.on(start, *[(register, given[name]) for name, register in held.items()])
+    again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
+    b.on(start, (again, given["a"]))
+    at = {name: b.wire(f"at_{name.lower()}", 1, eq(held["kind"], b.localparam(name, getattr(facts, name), 3)))
+          for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE")}  # fmt: skip
+    running = b.reg("running")
+    io_valid = b.input("load_valid", means="a word for LOAD is there")
+    room = b.input("store_room", means="what STORE gives will be taken")
+    step = b.wire("step", 1, all_of(running, any_of(~at["LOAD"], io_valid), any_of(~at["STORE"], room)))
+    b.output("load_ready", 1, all_of(running, at["LOAD"]), means="LOAD takes a word")
+    forward = at["FORWARD"]
+    one_by_one = b.wire("one_by_one", 1, any_of(at["SCATTER"], at["LOAD"], at["STORE"]))
+    j, c, k = (b.reg(n, w, init=None) for n, w in (("j", ADDRESS_BITS), ("c", ADDRESS_BITS), ("k", slave_w)))
+    last_c = b.wire("last_column", 1, eq(c, b.wire("each_less", ADDRESS_BITS, sub(held["each"], 1, ADDRESS_BITS))))
+    ending = choose(last_c, held["last_slave"], const(s - 1, slave_w), slave_w)
+    last_here = b.wire("last_here", slave_w, ending)
+    end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
+    pass_rows = b.reg("pass_rows", ADDRESS_BITS, init=None)  # of FORWARD, as many as there are slaves at least
+    short = all_of(eq(given["kind"], facts.FORWARD), given["rows"] < const(s, ADDRESS_BITS))
+    b.on(start, (pass_rows, choose(short, const(s, ADDRESS_BITS), given["rows"], ADDRESS_BITS)))
+    last_j = b.wire("last_row", 1, eq(j, b.wire("rows_less", ADDRESS_BITS, sub(pass_rows, 1, ADDRESS_BITS))))
+    after_c = b.wire("after_column", 1, all_of(end_k, last_c))
+    end = b.wire("final_beat", 1, all_of(step, choose(forward, last_c, after_c, 1), last_j))
+    b.on(end, (running, 0))
+    b.on(start, (running, 1), (j, 0), (c, 0), (k, 0))
+    row, base, x_row = (b.reg(n, ADDRESS_BITS, init=None) for n in ("row", "column_base", "x_place"))
+    b.on(start, (row, given["w"]), (base, given["w"]), (x_row, given["a"]))
+
+    def more(signal: Signal, by: Signal | int = 1) -> Signal:
+        return add(signal, by, ADDRESS_BITS)
+
+    b.comment("FORWARD: rows, then columns.")
+    forth, passed = b.wire("forth", 1, all_of(step, forward)), b.wire("passed", 1, all_of(step, forward, last_j))
+    b.on(forth, (j, more(j)), (row, more(row, held["each"])), (x_row, more(x_row)))
+    b.on(passed, (j, 0), (c, more(c)), (base, more(base)), (row, more(base)), (x_row, again))
+    b.comment("Others: slaves, columns, then rows.")
+    other = b.wire("other", 1, all_of(step, ~forward))
+    b.on(other, (k, add(k, 1, slave_w)))
+    b.on(all_of(other, any_of(end_k)), (k, 0), (c, more(c)), (row, more(row)))
+    b.on(all_of(other, after_c), (c, 0), (j, more(j)))
+    b.on(all_of(other, any_of(after_c, at["SCATTER"])), (x_row, more(x_row)))
+    ends = {"column": last_c, "slave": last_here, "one_by_one": one_by_one}
+    return _Place(held, row, c, k, x_row, j, at, step, end, ends)
+
+
+def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
+    """The beat, a cycle after the counters: the neuron cache is read meanwhile."""
+    b.comment("Beats.")
+    widths = facts.beat_widths(machine)
+    rows = p.held["rows"]
+    x_bits = bits_for(machine.neuron_words - 1)
+    b.output("x_row", x_bits, bits(p.x_row, 0, x_bits), means="row of the neuron cache, read in this cycle")
+    x_data = b.input("x_data", machine.form.bits, means="what the row read a cycle ago holds")
+    load = b.input("load_data", machine.form.bits, means="the word for LOAD")
+    one_by_one, last_c = p.ends["one_by_one"], p.ends["column"]
+    here = b.wire("beat_here", 1, all_of(p.step, any_of(~p.at["FORWARD"], p.j < rows)))
+    final_row = eq(p.j, b.wire("final_row", ADDRESS_BITS, sub(rows, 1, ADDRESS_BITS)))
+    values = {
+        "kind": choose(here, p.held["kind"], facts.NONE, facts.BEAT_BITS),
+        "row": bits(p.row, 0, widths["row"]),
+        "column": bits(p.column, 0, widths["column"]),
+        "slave": choose(one_by_one, p.slave, p.ends["slave"], widths["slave"]),
+        "first": choose(p.at["FORWARD"], eq(p.j, 0), eq(p.column, 0), 1),
+        "last": choose(p.at["FORWARD"], final_row, last_c, 1),
+    }
+    for name, value in values.items():
+        out = b.output_reg(f"down_{name}", widths[name], init=0 if name == "kind" else None, means=BEAT[name])
+        b.on(None, (out, value))
+    loaded, loads = b.reg("loaded_word", machine.form.bits, init=None), b.reg("loads", init=None)
+    b.on(None, (loaded, load), (loads, p.at["LOAD"]))
+    b.output("down_data", widths["data"], choose(loads, loaded, x_data, widths["data"]), means=BEAT["data"])
+    b.comment("Numbers of the generator: new ones for each row.")
+    fresh = b.wire("fresh", 1, all_of(p.step, p.at["UPDATE"], eq(p.column, 0)))
+    both = b.wire("both", 1, all_of(p.held["draws_d"], p.held["draws_w"]))
+    b.output("take_two", 1, all_of(fresh, both), means="two numbers are taken")
+    b.output("take_one", 1, all_of(fresh, p.held["draws_d"] ^ p.held["draws_w"]), means="a number is taken")
+    numbers = [b.input(name, DRAW_BITS, means=f"the {name} number") for name in ("first", "second")]
+    for name, value in (("draw_d", numbers[0]), ("draw_w", choose(both, numbers[1], numbers[0], DRAW_BITS))):
+        out = b.output_reg(f"down_{name}", DRAW_BITS, init=None, means=BEAT[name])
+        b.on(fresh, (out, value))
+
+
+def _up(b: Block, machine: MachineParameters, p: _Place, start: Signal) -> None:
+    """Sums become words of the neuron cache; what is stored leaves."""
+    b.comment("What comes up the tree.")
+    form = machine.form
+    valid = b.input("up_valid", means="up_data is of use")
+    data = b.input("up_data", facts.sum_bits(machine), means="a sum, or a stored word")
+    total, here = b.reg("sum", facts.sum_bits(machine), init=None), b.reg("sum_valid")
+    b.on(None, (total, data), (here, valid))
+    word = b.output_reg("write_data", form.bits, init=None, means="a result")
+    b.on(None, (word, saturated(b, "result", total, form.bits)))
+    write = b.output_reg("write", means="write_data goes to the neuron cache")
+    b.on(None, (write, all_of(here, ~p.at["STORE"])))
+    d_bits = bits_for(machine.neuron_words - 1)
+    d_row = b.reg("d_row", ADDRESS_BITS, init=None)
+    b.on(write, (d_row, add(d_row, 1, ADDRESS_BITS)))
+    b.on(start, (d_row, b.m.io_variable["d"]))
+    b.output("write_row", d_bits, bits(d_row, 0, d_bits), means="row of the neuron cache")
+    b.output("store_valid", 1, all_of(here, p.at["STORE"]), means="a word of STORE is there, and must be taken")
+    b.output("store_data", form.bits, bits(total, 0, form.bits), means="the word of STORE")
+    late = delayed(b, p.end, "final_beat", facts.store_latency(machine), init=0)[-1]
+    b.output("store_last", 1, late, means="it is the last one")

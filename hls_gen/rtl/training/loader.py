@@ -1,0 +1,173 @@
+"""The loader: takes the stream apart into packets (docs/explanation/training-machine.md, "Packets").
+
+    s_axis --> header, judged --> PROGRAM: instruction cache
+                             `--> RUN: starts the controller; words of data, until the program has ended
+
+After a fault, its own or the controller's, every word is taken and dropped until a reset.
+"""
+
+from veriloggen import Cat
+
+from bitloom.golden.discrete.machine import faults
+from bitloom.golden.discrete.machine.instruction import WORDS
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.headers import HEADER_WORDS, MAGIC
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    nonzero,
+    resize,
+    sub,
+)
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+STATES = ("HEADER", "RANGE", "JUDGE", "PROGRAM", "RUN", "FAULTED")
+STATE_BITS, FAULT_BITS = 3, 4
+
+
+def loader(library: Library, machine: MachineParameters) -> Block:
+    """The module ``loader``.
+
+    Parameters
+    ----------
+    library : Library
+        Not used: there is one module of this name.
+    machine : MachineParameters
+    """
+    header = Header(
+        __doc__ or "",
+        rate="a stream word a cycle; two cycles more for a header",
+        latency="0 cycles from s_axis to data",
+        parameters={"instructions": machine.instructions},
+    )
+    b = Block("loader", header)
+    data, valid = b.input("s_axis_tdata", 32), b.input("s_axis_tvalid")
+    ready, last = b.output("s_axis_tready"), b.input("s_axis_tlast")
+    finished = b.input("finished", means="pulse: the program has ended")
+    stopped = b.input("stopped", means="the controller stands still after a fault")
+
+    # # #
+
+    state = b.reg("state", STATE_BITS)
+    numbers = {name: b.localparam(f"STATE_{name}", k, STATE_BITS) for k, name in enumerate(STATES)}
+    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, number)) for name, number in numbers.items()}
+
+    def go(condition: Signal, name: str) -> None:
+        b.on(condition, (state, numbers[name]))
+
+    taken = b.wire("taken", 1, all_of(valid, ready))
+    words, complete, ended, begun = _header(b, at["HEADER"] & taken, data, last)
+    left = b.reg("left", 34, init=None)  # words of the payload
+    some = b.wire("some_left", 1, nonzero(left))
+    verdict, is_program = _judged(b, machine, words, ended)
+    _program(b, machine, at["PROGRAM"] & taken, at["JUDGE"], words[1], data)
+    ready.assign(any_of(at["HEADER"], at["PROGRAM"], at["FAULTED"], _data(b, at["RUN"], some, valid, data)))
+    payload = b.wire("payload_taken", 1, all_of(taken, any_of(at["PROGRAM"], at["RUN"])))
+    b.on(payload, (left, sub(left, 1, 34)))
+    b.on(at["JUDGE"], (left, choose(is_program, _times_words(words[2]), words[2], 34)))
+    b.comment("States.")
+    broken = b.wire("broken", 1, nonzero(verdict))
+    early = b.wire("early_last", 1, any_of(all_of(payload, last, ~eq(left, 1)),
+                                           all_of(at["HEADER"], taken, last, ~complete)))  # fmt: skip
+    go(complete, "RANGE")
+    go(at["RANGE"], "JUDGE")
+    go(all_of(at["JUDGE"], is_program), "PROGRAM")
+    go(all_of(at["JUDGE"], ~is_program), "RUN")
+    go(any_of(all_of(at["PROGRAM"], payload, eq(left, 1)), all_of(at["RUN"], finished)), "HEADER")
+    start = b.output_reg("start", means="pulse: a program begins")
+    b.on(None, (start, all_of(at["JUDGE"], ~is_program, ~broken)))
+    b.output("first", ADDRESS_BITS, bits(words[1], 0, ADDRESS_BITS), means="address of its first instruction")
+    code = b.output_reg("fault", FAULT_BITS, means="the rule that a packet broke, 0 for none")
+    b.on(all_of(at["JUDGE"], broken), (code, verdict))
+    b.on(early, (code, b.localparam("TRUNCATED", faults.TRUNCATED.code, FAULT_BITS)))
+    go(any_of(early, all_of(at["JUDGE"], broken), stopped), "FAULTED")
+    b.output("idle", 1, all_of(at["HEADER"], ~begun), means="no packet has begun")
+    b.output("word_taken", 1, taken)
+    return b
+
+
+def _data(b: Block, running: Signal, some: Signal, valid: Signal, data: Signal) -> Signal:
+    """Words of a RUN on their way to IO; expression: the one that is there is taken."""
+    asked = b.input("data_ready")
+    b.output("data_valid", 1, all_of(running, valid, some))
+    b.output("data_data", 32, data)
+    b.output("data_left", 1, some, means="the packet has words that were not taken")
+    b.output("running", 1, running, means="a program runs")
+    b.output("dry", 1, all_of(running, ~some), means="the packet has no more words")
+    return all_of(running, some, asked)
+
+
+def _times_words(length: Signal) -> Signal:
+    """32-bit words of so many instructions."""
+    return Cat(length, const(0, bits_for(WORDS - 1)))
+
+
+def _header(b: Block, take: Signal, data: Signal, last: Signal) -> tuple[list[Signal], Signal, Signal, Signal]:
+    """(words, pulse: the last of them is taken, register: it ended the transfer, wire: one was taken)."""
+    b.comment("Header.")
+    place = b.reg("header_place", bits_for(HEADER_WORDS - 1))
+    words = []
+    for k in range(HEADER_WORDS):
+        word = b.reg(f"header_{k}", 32, init=None)
+        b.on(take & eq(place, k), (word, data))
+        words.append(word)
+    b.on(take, (place, add(place, 1, bits_for(HEADER_WORDS - 1))))
+    complete, ended = b.wire("header_complete", 1, take & eq(place, HEADER_WORDS - 1)), b.reg("ended", init=None)
+    b.on(take, (ended, last))
+    return words, complete, ended, b.wire("header_begun", 1, nonzero(place))
+
+
+def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Signal) -> tuple[Signal, Signal]:
+    """(wire: the rule that is broken, register: the packet is PROGRAM), from registers that state RANGE writes."""
+    b.comment("Judge.")
+    names = ("whole", "is_program", "is_run", "fits", "starts", "empty")
+    whole, is_program, is_run, fits, starts, empty = (b.reg(name, init=None) for name in names)
+    magic = b.localparam("MAGIC", MAGIC, 8, base=16)
+    end = b.wire("end_row", 33, resize(words[1], 33) + resize(words[2], 33))
+    depth = b.localparam("INSTRUCTIONS", machine.instructions, 33)
+    kind = bits(words[0], 0, 4)
+    parity = words[0] ^ words[1] ^ words[2]
+    zero = b.wire("unused_is_0", 1, eq(bits(words[0], 4, 20), 0))
+    b.on(
+        None,
+        (whole, all_of(eq(bits(words[0], 24, 8), magic), zero, eq(words[3], ~parity))),
+        (is_program, eq(kind, b.localparam("PROGRAM", facts.PROGRAM, 4))),
+        (is_run, eq(kind, b.localparam("RUN", facts.RUN, 4))),
+        (fits, all_of(nonzero(words[2]), end <= depth)),
+        (starts, resize(words[1], 33) < depth),
+        (empty, eq(words[2], 0)),
+    )
+    rules = [
+        (~whole, faults.BAD_HEADER),
+        (~any_of(is_program, is_run), faults.BAD_PACKET),
+        (~choose(is_program, fits, starts, 1), faults.BAD_RANGE),
+        (all_of(ended, ~empty), faults.TRUNCATED),
+    ]
+    verdict: Signal = const(0, FAULT_BITS)
+    for broken, fault in reversed(rules):
+        verdict = choose(broken, b.localparam(fault.name, fault.code, FAULT_BITS), verdict, FAULT_BITS)
+    return b.wire("verdict", FAULT_BITS, verdict), is_program
+
+
+def _program(b: Block, machine: MachineParameters, take: Signal, begin: Signal, address: Signal, data: Signal) -> None:
+    """Instructions on their way to the cache."""
+    b.comment("Instructions.")
+    bank_bits, row_bits = bits_for(WORDS - 1), bits_for(machine.instructions - 1)
+    bank, row = b.reg("bank", bank_bits, init=None), b.reg("row", row_bits, init=None)
+    b.on(take, (bank, add(bank, 1, bank_bits)))
+    b.on(take & eq(bank, WORDS - 1), (row, add(row, 1, row_bits)))
+    b.on(begin, (bank, 0), (row, bits(address, 0, row_bits)))
+    b.output("write", 1, take, means="a word of an instruction is there")
+    b.output("write_bank", bank_bits, bank, means="which word of it")
+    b.output("write_row", row_bits, row, means="address of the instruction")
+    b.output("write_data", 32, data, means="the word")

@@ -1,0 +1,260 @@
+"""The master with its slaves: caches, units and tables, told what to do by the controller (C21).
+
+    access <--> neuron cache <--> array <--> tree of slaves
+                     ^--> vector          tables, generator --> both
+
+Golden twin: golden/discrete/machine/master.py.
+"""
+
+from dataclasses import dataclass
+
+from bitloom.golden.discrete.lfsr import STATE_BITS
+from bitloom.golden.discrete.machine import instruction as isa
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.table_words import PLACES_BITS
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    choose,
+    const,
+    eq,
+    nonzero,
+    width,
+)
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.shell.context import place
+
+from .access import access
+from .array import array
+from .generator import generator
+from .neuron_cache import neuron_cache
+from .tables import tables
+from .tree import branch
+from .vector import vector
+
+TOLD = {
+    **{f"start_{unit}": 1 for unit in ("io", "array", "vector")},
+    **{f"field_{name}": isa.FIELDS[name][1] for name in (
+        *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
+        *("a", "b", "d", "w", "rows"))},
+    "each": 16, "array_rows": 16, "beat_kind": 3, "vector_function": 5, "on_slaves": 1, "stores": 1, "cache": 2,
+    "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "seed_set": 1, "seed": STATE_BITS, "table_start": 1,
+}  # fmt: skip
+"""What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
+
+
+@dataclass(frozen=True)
+class _Master:
+    """The master under construction.
+
+    Attributes
+    ----------
+    b : Block
+    library : Library
+    machine : MachineParameters
+    told : dict of str to Signal
+        What the controller says.
+    table : dict of str to Signal
+        Ports of the tables.
+    """
+
+    b: Block
+    library: Library
+    machine: MachineParameters
+    told: dict[str, Signal]
+    table: dict[str, Signal]
+
+    def held(self, name: str, signal: Signal, start: Signal) -> Signal:
+        """Register: what a signal is as an instruction begins."""
+        register = self.b.reg(name, width(signal), init=None)
+        self.b.on(start, (register, signal))
+        return register
+
+    def part_of(self, name: str, kind: Signal) -> Signal:
+        """A part of the table that ``kind`` names."""
+        chosen = self.table[f"{name}_1"]
+        for number in range(2, self.machine.tables + 1):
+            chosen = choose(eq(kind, number), self.table[f"{name}_{number}"], chosen, width(chosen))
+        return chosen
+
+    def operand(self, prefix: str, kind: Signal, out: dict[str, Signal]) -> None:
+        """Registers for an operand of that kind: ``<prefix>_coded``, ``_entries``, ``_mask``."""
+        values = {"coded": nonzero(kind), **{name: self.part_of(name, kind) for name in ("entries", "mask")}}
+        for name, value in values.items():
+            register = self.b.reg(f"{prefix}_{name}", width(value), init=None)
+            self.b.on(None, (register, value))
+            out[f"{prefix}_{name}"] = register
+
+    def conversion(self, prefix: str, kind: Signal, chance: Signal, out: dict[str, Signal]) -> None:
+        """Registers for a converter: ``<prefix>_thresholds``, ``_ranked``, ``_order``, ``_chance``."""
+        near, far = self.part_of("near", kind), self.part_of("chance", kind)
+        values = {"thresholds": choose(chance, far, near, width(near)), "chance": chance,
+                  "ranked": self.part_of("ranked", kind), "order": self.part_of("order", kind)}  # fmt: skip
+        for name, value in values.items():
+            register = self.b.reg(f"{prefix}_{name}", width(value), init=None)
+            self.b.on(None, (register, value))
+            out[f"{prefix}_{name}"] = register
+
+
+def master(library: Library, machine: MachineParameters) -> Block:
+    """The module ``master``, with the slaves inside.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    machine : MachineParameters
+    """
+    header = Header(
+        __doc__ or "",
+        rate="an instruction for each unit at a time",
+        latency="that of the units",
+        parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "code_bits": machine.code_bits},
+    )
+    b = Block("master", header)
+    told = {name: b.input(name, w, means=f"controller: {name}") for name, w in TOLD.items()}
+    told["last_slave"] = b.input("last_slave", facts.slave_bits(machine), means="controller: slave of the last column")
+    streams = {f"{s}_{part}": (b.input if (part == "ready") == (s == "results") else b.output)(f"{s}_{part}", w)
+               for s, parts in (("data", (("valid", 1), ("data", 32), ("ready", 1))),
+                                ("results", (("valid", 1), ("data", 32), ("last", 1), ("ready", 1))))
+               for part, w in parts}  # fmt: skip
+    outs = {name: b.output(name, w, means=text) for name, w, text in (
+        ("io_done", 1, "pulse: IO of the neuron cache is finished"), ("array_done", 1, "pulse: the array is finished"),
+        ("vector_done", 1, "pulse: the master's own arithmetic is finished"),
+        ("table_done", 1, "pulse: the table is loaded, or not"),
+        ("table_fault", 4, "with table_done: the rule that it breaks"),
+        ("tables_loaded", machine.tables, "tables that are loaded"), ("wanted", 1, "IO wants a word"),
+        ("beat", 1, "the slaves have a beat"),
+        ("vector_result", 1, "the master's own arithmetic has a result"))}  # fmt: skip
+
+    # # #
+
+    table = _tables(b, library, machine, told, outs)
+    m = _Master(b, library, machine, told, table)
+    numbers = place(b, library.get(generator, library), "generator", "number_", set=told["seed_set"], seed=told["seed"])
+    cells = place(b, library.get(neuron_cache, library, machine), "neuron_cache", "cell_")
+    io = _access(m, streams, outs, cells)
+    lead, own = _array(m, outs, cells, numbers, io), _vector(m, outs, cells, numbers)
+    numbers["take_one"].assign(any_of(lead["take_one"], own["take_one"]))
+    numbers["take_two"].assign(lead["take_two"])
+    outs["beat"].assign(nonzero(lead["down_kind"]))
+    outs["vector_result"].assign(all_of(cells["vector_write"], cells["vector_write_ready"]))
+    return b
+
+
+def _tables(
+    b: Block, library: Library, machine: MachineParameters, told: dict[str, Signal], outs: dict[str, Signal]
+) -> dict[str, Signal]:
+    """The tables, loaded from the fields of CONFIG TABLE."""
+    return place(
+        b,
+        library.get(tables, library, machine),
+        "tables",
+        "table_",
+        start=told["table_start"],
+        number=told["field_kind_a"],
+        code_bits=told["field_kind_b"],
+        zone=told["field_kind_w"],
+        payload=b.input("payload", 96, means="controller: words 1 to 3 of the instruction"),
+        done=outs["table_done"],
+        fault=outs["table_fault"],
+        loaded=outs["tables_loaded"],
+    )
+
+
+def _access(
+    m: _Master, streams: dict[str, Signal], outs: dict[str, Signal], cells: dict[str, Signal]
+) -> dict[str, Signal]:
+    """The data access unit, at the neuron cache."""
+    told = m.told
+    stores = told["stores"]
+    wires = {
+        "start": told["start_io"],
+        "store": stores,
+        "on_slaves": told["on_slaves"],
+        "mark_last": told["field_last"],
+        "address": choose(stores, told["field_a"], told["field_d"], 16),
+        "rows": told["field_rows"],
+        "done": outs["io_done"],
+        "wanted": outs["wanted"],
+        "write": cells["access_write"],
+        "write_row": cells["access_write_row"],
+        "write_data": cells["access_write_data"],
+        "write_ready": cells["access_write_ready"],
+        "read_row": cells["access_row"],
+        "read_data": cells["access_data"],
+    }
+    return place(m.b, m.library.get(access, m.library, m.machine), "access", "io_", **streams, **wires)
+
+
+def _array(m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal],
+           io: dict[str, Signal]) -> dict[str, Signal]:  # fmt: skip
+    """The array and the tree, with settings that stand while it is at work; what is connected to the array."""
+    b, told, machine = m.b, m.told, m.machine
+    start = told["start_array"]
+    b.comment("Settings of the slaves.")
+    kinds = {name: m.held(f"array_{name}", told[f"field_{name}"], start) for name in (
+        "kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master")}  # fmt: skip
+    beat = m.held("array_beat", told["beat_kind"], start)
+    settings: dict[str, Signal] = {}
+    backward, update = eq(beat, facts.BACKWARD), eq(beat, facts.UPDATE)
+    left = b.wire("left_kind", 3, choose(backward, kinds["kind_b"], kinds["kind_a"], 3))
+    right = b.wire("right_kind", 3, choose(update, kinds["kind_b"], kinds["kind_w"], 3))
+    for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
+        m.operand(prefix, kind, settings)
+    for prefix in ("w", "d"):
+        m.conversion(prefix, kinds[f"kind_{prefix}"], kinds[f"chance_{prefix}"], settings)
+    cache = m.held("array_cache", told["cache"], start)
+    settings |= {"master": kinds["master"], "cache": cache, **{n: told[n] for n in ("rate", "mu", "mu_on")}}
+    draws = {f"draws_{n}": b.wire(f"draws_{n}", 1, all_of(nonzero(told[f"field_kind_{n}"]), told[f"field_chance_{n}"]))
+             for n in "dw"}  # fmt: skip
+    given = {"kind": told["beat_kind"], "a": told["field_a"], "d": told["field_d"], "w": told["field_w"],
+             "rows": told["array_rows"], "each": told["each"], "last_slave": told["last_slave"], **draws}  # fmt: skip
+    lead = place(
+        b, m.library.get(array, m.library, machine), "array", "array_", start=start, **given,
+        done=outs["array_done"], x_row=cells["array_row"], x_data=cells["array_data"], write=cells["array_write"],
+        write_row=cells["array_write_row"], write_data=cells["array_write_data"],
+        first=numbers["first"], second=numbers["second"],
+        load_valid=io["load_valid"], load_ready=io["load_ready"], load_data=io["load_data"],
+        store_room=io["store_room"], store_valid=io["store_valid"], store_data=io["store_data"],
+        store_last=io["store_last"],
+    )  # fmt: skip
+    down = {f"down_{name}": lead[f"down_{name}"] for name in facts.beat_widths(machine)}
+    b.instance(m.library.get(branch, m.library, machine, facts.tree_levels(machine)), "tree",
+               number=const(0, facts.slave_bits(machine)), **down, **settings,
+               up_valid=lead["up_valid"], up_data=lead["up_data"])  # fmt: skip
+    return lead
+
+
+def _vector(
+    m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal]
+) -> dict[str, Signal]:
+    """The master's own arithmetic, with settings that stand while it is at work; what is connected to it."""
+    b, told, machine = m.b, m.told, m.machine
+    start = told["start_vector"]
+    b.comment("Settings of the master's own arithmetic.")
+    settings: dict[str, Signal] = {}
+    for side in ("a", "b"):
+        m.operand(f"vector_{side}", m.held(f"vector_kind_{side}", told[f"field_kind_{side}"], start), settings)
+    kind = m.held("vector_kind_d", told["field_kind_d"], start)
+    chance = m.held("vector_by_chance", told["field_chance_d"], start)
+    m.conversion("vector_d", kind, chance, settings)
+    mask = b.reg("vector_d_mask", machine.code_bits, init=None)
+    b.on(None, (mask, m.part_of("mask", kind)))
+    settings["vector_d_mask"] = mask
+    converts = eq(told["vector_function"], isa.CONVERT)
+    return place(
+        b, m.library.get(vector, m.library, machine), "vector", "vector_", start=start,
+        operation=told["vector_function"],
+        address_a=told["field_a"], address_b=told["field_b"], address_d=told["field_d"],
+        rows=told["field_rows"], draws=b.wire("vector_draws", 1, all_of(converts, told["field_chance_d"])),
+        done=outs["vector_done"], rate=told["rate"], mu=told["mu"], mu_on=told["mu_on"],
+        a_row=cells["a_row"], a_data=cells["a_data"], b_row=cells["b_row"], b_data=cells["b_data"],
+        write=cells["vector_write"], write_row=cells["vector_write_row"], write_data=cells["vector_write_data"],
+        write_ready=cells["vector_write_ready"], first=numbers["first"],
+        **{name.removeprefix("vector_"): signal for name, signal in settings.items()},
+    )  # fmt: skip

@@ -1,0 +1,42 @@
+"""What the ports mean that go from the master down to the slaves: settings, and parts of a beat."""
+
+SETTINGS = {
+    "left_coded": "the left factor of products is a code",
+    "left_entries": "entries of the left factor's table",
+    "left_mask": "bits of a code of the left factor",
+    "right_coded": "the right factor of products is a code",
+    "right_entries": "entries of the right factor's table",
+    "right_mask": "bits of a code of the right factor",
+    "w_coded": "weights are codes",
+    "w_entries": "entries of the weights' table",
+    "w_mask": "bits of a weight's code, and the last rank",
+    "w_thresholds": "thresholds of the weights' converter",
+    "w_ranked": "entries of the weights' table in rising order",
+    "w_order": "codes of the weights in rising order",
+    "w_chance": "weights are converted by chance",
+    "d_coded": "weight gradients are converted",
+    "d_entries": "entries of the weight gradients' table",
+    "d_mask": "bits of a weight gradient's code, and the last rank",
+    "d_thresholds": "thresholds of the weight gradients' converter",
+    "d_ranked": "entries of the weight gradients' table in rising order",
+    "d_order": "codes of the weight gradients in rising order",
+    "d_chance": "weight gradients are converted by chance",
+    "master": "codes of weights have master weights",
+    "rate": "places of the learning rate",
+    "mu": "places of mu",
+    "mu_on": "mu is not 0",
+    "cache": "what is loaded or stored: 1 words, 2 codes, 3 gradients",
+}
+"""Meaning of each setting."""
+BEAT = {
+    "kind": "beat: what is to be done, 0 for nothing",
+    "row": "beat: row of the slaves' caches",
+    "column": "beat: number of the column in its slave",
+    "slave": "beat: whose turn it is, or the last slave that takes part",
+    "first": "beat: the first of a sum",
+    "last": "beat: the last of a sum",
+    "data": "beat: an operand, or what is loaded",
+    "draw_d": "beat: number of the generator for the weight gradients",
+    "draw_w": "beat: number of the generator for the weights",
+}
+"""Meaning of each part of a beat."""

@@ -1,0 +1,104 @@
+"""AXI4-Lite registers of the training machine (hls_gen/design/training.py has the map).
+
+    s_axi --> registers --> soft reset, interrupt
+                 ^-- status, faults, counters
+"""
+
+from veriloggen import Cat
+
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.shell.axi_lite import DATA_BITS, AxiLite, axi_lite
+
+COUNTED = {"CYCLES": "running", "RUNS": "finished", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given",
+           "ARRAY": "beat", "VECTOR": "vector_result"}  # fmt: skip
+"""Register -> input that it counts."""
+IRQS = 3
+"""Interrupts."""
+SOFT_RESET, CLEAR = 1, 2
+"""Bits of CONTROL."""
+
+
+def registers(library: Library, machine: MachineParameters, digest: str) -> Block:
+    """The module ``registers``.
+
+    Parameters
+    ----------
+    library : Library
+        Not used: there is one module of this name.
+    machine : MachineParameters
+    digest : str
+        64 hex digits, of which registers show the first 32.
+    """
+    header = Header(__doc__ or "", rate="a read and a write at a time", latency="2 cycles a write, 3 a read",
+                    parameters={"slaves": machine.slaves})  # fmt: skip
+    b = Block("registers", header)
+    meanings = {"running": "a program runs", "finished": "pulse: a program has ended", "beat": "the slaves have a beat",
+                "vector_result": "the master's own arithmetic has a result"}  # fmt: skip
+    counted = {name: b.input(signal, means=meanings.get(signal, "")) for name, signal in COUNTED.items()}
+    idle, left = b.input("idle"), b.input("result_left")
+    fault = b.input("fault", 4, means="the rule that was broken, 0 for none")
+    place = b.input("fault_place", 17, means="address of the instruction at fault")
+    bus = axi_lite(b)
+
+    # # #
+
+    address = {name: b.localparam(f"{name}_ADDRESS", offset, ADDRESS_BITS, base=16)
+               for name, (offset, _, _) in facts.REGISTERS.items()}  # fmt: skip
+
+    wrong = b.wire("faulted", 1, nonzero(fault))
+    soft_reset, clear, shown = _control(b, bus, address, (left, wrong, counted["RUNS"]))
+    b.comment("Counters.")
+    for name, pulse in counted.items():
+        counter = b.reg(f"count_{name.lower()}", DATA_BITS)
+        b.on(pulse, (counter, add(counter, 1, DATA_BITS)))
+        b.on(clear, (counter, 0))
+        shown[name] = counter
+    form = machine.form
+    geometry = machine.slaves | form.bits << 8 | form.fraction << 16 | machine.code_bits << 24
+    version = sum(part << shift for part, shift in zip(facts.VERSION, (16, 8, 0)))
+    shown |= {"IDENT": b.localparam("IDENT", facts.IDENT, 32, base=16), "GEOMETRY": const(geometry, 32)}
+    shown |= {"VERSION": const(version, 32)}
+    for k in range(4):
+        shown[f"DIGEST_{k}"] = b.localparam(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16), 32, base=16)
+    shown |= {"STATUS": Cat(wrong, idle), "ERROR_CODE": fault, "ERROR_PLACE": place, "CONTROL": soft_reset}
+    b.comment("Reads.")
+    value: Signal = const(0, DATA_BITS)
+    for name, signal in shown.items():
+        value = choose(eq(bus.read_address, address[name]), signal, value, DATA_BITS)
+    bus.shown.assign(value)
+    bus.can_show.assign(const(1, 1))
+    return b
+
+
+def _control(
+    b: Block, bus: AxiLite, address: dict[str, Signal], events: tuple[Signal, Signal, Signal]
+) -> tuple[Signal, Signal, dict[str, Signal]]:
+    """(soft reset, counters become 0, what registers show), and the interrupt."""
+    left, wrong, ended = events
+
+    def write(name: str) -> Signal:
+        return b.wire(f"write_{name.lower()}", 1, all_of(bus.write, eq(bus.write_address, address[name])))
+
+    b.comment("Control.")
+    control = write("CONTROL")
+    soft_reset = b.output_reg("soft_reset")
+    clear = b.reg("clear")
+    for register, bit in ((soft_reset, SOFT_RESET), (clear, CLEAR)):
+        b.on(None, (register, all_of(control, bus.write_data[bit])))
+    scratch = b.reg("scratch", DATA_BITS)
+    b.on(write("SCRATCH"), (scratch, bus.write_data))
+    enable, pending = b.reg("irq_enable", IRQS), b.reg("irq_pending", IRQS)
+    b.on(write("IRQ_ENABLE"), (enable, bits(bus.write_data, 0, IRQS)))
+    was_wrong = b.reg("was_faulted")
+    b.on(None, (was_wrong, wrong))
+    cleared = choose(write("IRQ_STATUS"), bits(bus.write_data, 0, IRQS), 0, IRQS)
+    new = Cat(ended, wrong & ~was_wrong, left)
+    b.on(None, (pending, (pending & ~b.wire("irq_cleared", IRQS, cleared)) | new))
+    irq = b.output_reg("irq")
+    b.on(None, (irq, nonzero(b.wire("irq_wanted", IRQS, enable & pending))))
+    return soft_reset, clear, {"SCRATCH": scratch, "IRQ_ENABLE": enable, "IRQ_STATUS": pending}

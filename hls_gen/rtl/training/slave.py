@@ -1,0 +1,290 @@
+"""A slave: caches of its columns and an arithmetic unit.  Golden twin: golden/discrete/machine/slave.py.
+
+    beat --> caches --> product --+--> sum of products --> up
+                ^                 `--> dw --> + mu dw' --> x rate --> weight - --> converter --.
+                `-----------------------------------------------------------------------------'
+
+Nothing stalls: a beat a cycle, and what it makes of the caches is written a fixed number of cycles later. FORWARD
+gives a sum of each slave in turn, slave 0 first; BACKWARD gives those of all slaves at once.
+"""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+
+from bitloom.golden.discrete.lfsr import DRAW_BITS
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.rtl.array.convolver import delayed
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    nonzero,
+    sub,
+)
+from bitloom.hls_gen.rtl.primitives.memory import Library, ram
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .arithmetic import CodedOperand, shifted, value_of, word_sum
+from .converter import ConversionPorts, converter
+from .port_means import BEAT, SETTINGS
+from .product import product_unit
+from .word import twos
+
+
+@dataclass(frozen=True)
+class SlaveContext:
+    """The slave under construction.
+
+    Attributes
+    ----------
+    b : Block
+    library : Library
+    machine : MachineParameters
+    number : Signal
+        Input: the slave's number.
+    settings, beat : dict of str to Signal
+        Inputs, by name.
+    kinds : dict of str to Signal
+        Wires: the beat is of this kind, and the slave takes part.
+    """
+
+    b: Block
+    library: Library
+    machine: MachineParameters
+    number: Signal
+    settings: dict[str, Signal]
+    beat: dict[str, Signal]
+    kinds: dict[str, Signal]
+
+    def late(self, name: str, signal: Signal, cycles: int, w: int = 1) -> Signal:
+        """A data signal some cycles later."""
+        return delayed(self.b, signal, name, cycles, w)[-1]
+
+
+def slave(library: Library, machine: MachineParameters) -> Block:
+    """The module of a slave; which one it is, a port says.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    machine : MachineParameters
+
+    Returns
+    -------
+    Block
+        Module ``slave``.
+    """
+    header = Header(
+        __doc__ or "",
+        rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",
+        latency=f"{facts.RESULT_AT} cycles from a sum's last beat to up (FORWARD: and the slave's number), "
+        f"{facts.CODE_AT} from UPDATE to the caches",
+        parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "weight_words": machine.weight_words},
+    )
+    b = Block("slave", header)
+    beat = {name: b.input(f"down_{name}", w, means=BEAT[name]) for name, w in facts.beat_widths(machine).items()}
+    settings = {name: b.input(name, w, means=SETTINGS[name]) for name, w in facts.setting_widths(machine).items()}
+    number = b.input("number", facts.slave_bits(machine), means="number of the slave")
+    up = b.output_reg("up_valid", means="up_data is of use"), b.output_reg(
+        "up_data", facts.sum_bits(machine), init=None, means="part of a sum; 0 where up_valid is 0"
+    )
+
+    # # #
+
+    context = SlaveContext(b, library, machine, number, settings, beat, _kinds(b, number, beat))
+    caches = _Caches(context)
+    product = _product(context, caches)
+    _results(context, caches, product, up)
+    _update(context, caches, product)
+    return b
+
+
+def _kinds(b: Block, number: Signal, beat: dict[str, Signal]) -> dict[str, Signal]:
+    """Kinds of beats that this slave takes part in."""
+    mine = b.wire("mine", 1, eq(number, beat["slave"]))
+    active = b.wire("active", 1, number <= beat["slave"])
+    made = {}
+    for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
+        own = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
+        part = active if name == "UPDATE" else mine
+        here = eq(beat["kind"], own)
+        made[name] = b.wire(f"is_{name.lower()}", 1, here if name in ("FORWARD", "BACKWARD") else here & part)
+    return {**made, "active": active}
+
+
+class _Caches:
+    """Weights, codes, gradients: read at once, or later by UPDATE; written by LOAD and UPDATE.
+
+    Attributes
+    ----------
+    words, codes, gradients : Signal
+        Wires: the row that was read.
+    updates : list of Signal
+        UPDATE is at work here, by cycles since its beat.
+    rows : list of Signal
+        Row of the beat, by cycles since it.
+    """
+
+    def __init__(self, c: SlaveContext) -> None:
+        b, machine = c.b, c.machine
+        self.c = c
+        b.comment("Caches.")
+        self.updates = delayed(b, c.kinds["UPDATE"], "update", facts.CODE_AT, init=0)
+        self.rows = delayed(b, c.beat["row"], "row", facts.CODE_AT, facts.beat_widths(machine)["row"])
+        self.words = b.wire("weight_word", machine.form.bits)
+        self.codes = b.wire("weight_code", machine.code_bits)
+        self.gradients = b.wire("last_gradient", machine.form.bits)
+
+    def place(self, name: str, out: Signal, read_at: int, write: tuple[int, Signal, Signal]) -> None:
+        """One cache: UPDATE reads it ``read_at`` cycles after its beat, and writes (when, whether, what)."""
+        c, b = self.c, self.c.b
+        number = {"weights": 1, "codes": 2, "gradients": 3}[name]
+        at, allowed, data = write
+        load = b.wire(f"load_{name}", 1, all_of(c.kinds["LOAD"], eq(c.settings["cache"], number)))
+        w, depth = out.width or 1, c.machine.weight_words
+        row_bits = facts.beat_widths(c.machine)["row"]
+        late = self.updates[read_at]
+        b.instance(
+            c.library.get(ram, w, depth, latency=1),
+            name,
+            write=b.wire(f"write_{name}", 1, any_of(load, all_of(self.updates[at], allowed))),
+            write_row=b.wire(f"write_row_{name}", row_bits, choose(load, self.rows[0], self.rows[at], row_bits)),
+            write_data=b.wire(f"write_data_{name}", w, choose(load, bits(c.beat["data"], 0, w), data, w)),
+            read=const(1, 1),
+            read_row=b.wire(f"read_row_{name}", row_bits, choose(late, self.rows[read_at], self.rows[0], row_bits)),
+            read_data=out,
+        )
+
+
+def _product(c: SlaveContext, caches: _Caches) -> Signal:
+    """Wire: the product of the beat's factors."""
+    b, machine, form = c.b, c.machine, c.machine.form
+    b.comment("Input gradients of its columns, and products.")
+    found = b.wire("neuron_found", form.bits)
+    b.instance(
+        c.library.get(ram, form.bits, machine.column_words, latency=0),
+        "neurons",
+        write=c.kinds["SCATTER"],
+        write_row=c.beat["column"],
+        write_data=c.beat["data"],
+        read_row=c.beat["column"],
+        read_data=found,
+    )
+    gradient, x = b.reg("input_gradient", form.bits, init=None), b.reg("x", form.bits, init=None)
+    backward = c.late("backward", c.kinds["BACKWARD"], facts.READ)
+    update = caches.updates[facts.READ]
+    b.on(None, (gradient, found), (x, c.beat["data"]))
+    code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
+    weight = choose(c.settings["right_coded"], code, caches.words, form.bits)
+    product = b.wire("product", form.bits)
+    unused = {name: b.wire(f"{name}_unused", form.bits) for name in ("left_value", "right_value")}
+    factors = {side: {f"{side}_{part}": c.settings[f"{side}_{part}"] for part in ("coded", "entries", "mask")}
+               for side in ("left", "right")}  # fmt: skip
+    b.instance(
+        c.library.get(product_unit, c.library, machine),
+        "arithmetic",
+        left=b.wire("left_factor", form.bits, choose(backward, gradient, x, form.bits)),
+        right=b.wire("right_factor", form.bits, choose(update, gradient, weight, form.bits)),
+        **factors["left"],
+        **factors["right"],
+        product=product,
+        **unused,
+    )
+    return product
+
+
+def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal, Signal]) -> None:
+    """Sums of products on their way up, and what is stored."""
+    b, w, at = c.b, facts.sum_bits(c.machine), facts.PRODUCT_AT
+    b.comment("Sums.")
+    addend, total, held = b.reg("addend", w, init=None), b.reg("total", w, init=None), b.reg("held", w, init=None)
+    taking = c.late("taking", c.kinds["active"], at)
+    b.on(None, (addend, choose(taking, twos(product, w), 0, w)))
+    first, last = (c.late(name, c.beat[name], at + 1) for name in ("first", "last"))
+    now = b.wire("total_now", w, addend + choose(first, 0, total, w))
+    b.on(None, (total, now))
+    b.on(last, (held, now))  # as it is until the next sum is whole: slaves give theirs one after the other
+    ends = {}
+    for name in ("FORWARD", "BACKWARD"):
+        line = delayed(b, c.kinds[name], f"sum_{name.lower()}", at + 1, init=0)
+        ends[name] = b.reg(f"{name.lower()}_done")
+        b.on(None, (ends[name], all_of(line[-1], last)))
+    taken = c.late("taking_last", taking, 2)
+    b.comment("FORWARD: wait for as many cycles as the slave's number says.")
+    number = c.number
+    waits = b.reg("waits")
+    turn = b.reg("turn", facts.slave_bits(c.machine), init=None)
+    mine = b.wire("my_turn", 1, all_of(ends["FORWARD"], taken, eq(number, 0)) | all_of(waits, eq(turn, 0)))
+    b.on(waits, (turn, sub(turn, 1, facts.slave_bits(c.machine))))
+    b.on(mine, (waits, 0))
+    later = all_of(ends["FORWARD"], taken, nonzero(number))
+    b.on(later, (waits, 1), (turn, sub(number, 1, facts.slave_bits(c.machine))))
+    stored = b.reg("stored")
+    b.on(None, (stored, c.kinds["STORE"]))
+    wide = c.machine.form.bits
+    word = choose(eq(c.settings["cache"], 3), caches.gradients, caches.words, wide)
+    code = Cat(const(0, wide - c.machine.code_bits), caches.codes)
+    word = b.wire("stored_word", wide, choose(eq(c.settings["cache"], 2), code, word, wide))
+    sums = b.wire("gives_sum", 1, any_of(mine, ends["BACKWARD"]))
+    given = choose(stored, word, choose(sums, held, 0, w), w)
+    b.on(None, (up[0], any_of(stored, sums)), (up[1], given))
+
+
+def _converted(c: SlaveContext, name: str, word: Signal, draw: Signal) -> Signal:
+    """Wire: code of a word, by the converter of the weights (w) or of their gradients (d)."""
+    b, machine = c.b, c.machine
+    code = b.wire(f"{name}_made", machine.code_bits)
+    table = ConversionPorts(**{part: c.settings[f"{name}_{part}"] for part in ConversionPorts.widths(machine)})
+    b.instance(
+        c.library.get(converter, c.library, machine), f"converter_{name}", word=word, draw=draw, code=code, **table.to()
+    )
+    return code
+
+
+def _neuron_bits(c: SlaveContext) -> Signal:
+    """The 16 bits of the neuron's number in reverse order; slave i mod slaves has neuron i."""
+    low = [bits(c.number, k, 1) for k in range(facts.tree_levels(c.machine))]
+    column = c.beat["column"]
+    high = [bits(column, k, 1) for k in range(facts.beat_widths(c.machine)["column"])]
+    places = (low + high)[:DRAW_BITS]
+    rest = DRAW_BITS - len(places)
+    return Cat(*places, *([const(0, rest)] if rest else []))
+
+
+def _update(c: SlaveContext, caches: _Caches, product: Signal) -> None:
+    """dw, the new weight, its code: each is written as it is there."""
+    b, machine, form, s = c.b, c.machine, c.machine.form, c.settings
+    b.comment("dw, with its value as a code.")
+    turned = b.wire("neuron_reversed", DRAW_BITS, _neuron_bits(c))
+    draw_d = c.late("draw_d", c.beat["draw_d"] ^ turned, facts.PRODUCT_AT, DRAW_BITS)
+    code = _converted(c, "d", product, draw_d)
+    cell = b.wire("gradient_code", form.bits, Cat(const(0, form.bits - machine.code_bits), code))
+    coded_value = value_of(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
+    plain = c.late("plain_dw", product, facts.GRADIENT_AT - 1 - facts.PRODUCT_AT, form.bits)
+    gradient = b.reg("gradient", form.bits, init=None)
+    b.on(None, (gradient, choose(s["d_coded"], coded_value.word, plain, form.bits)))
+    b.comment("rate * (dw + mu * dw'), and the new weight.")
+    with_mu = shifted(b, "mu_last", caches.gradients, s["mu"])
+    momentum = b.wire("momentum", form.bits, choose(s["mu_on"], with_mu, 0, form.bits))
+    slope = word_sum(b, "slope", gradient, momentum)
+    step = shifted(b, "step", slope, s["rate"])
+    codes_alone = b.wire("codes_alone", 1, s["w_coded"] & ~s["master"])
+    old_code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
+    cell = b.wire("weight_before", form.bits, choose(codes_alone, old_code, caches.words, form.bits))
+    old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
+    new = word_sum(b, "new_weight", old.word, step, const(1, 1))
+    draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, facts.WEIGHT_AT, DRAW_BITS)
+    new_code = _converted(c, "w", new, draw_w)
+    read_weight = facts.STEP_AT - facts.OPERAND_LATENCY - facts.READ
+    caches.place("weights", caches.words, read_weight, (facts.WEIGHT_AT, ~codes_alone, new))
+    caches.place("codes", caches.codes, read_weight, (facts.CODE_AT, s["w_coded"], new_code))
+    read_gradient = facts.GRADIENT_AT - facts.SHIFT_LATENCY - facts.READ
+    caches.place("gradients", caches.gradients, read_gradient, (facts.GRADIENT_AT, const(1, 1), gradient))

@@ -1,0 +1,228 @@
+"""Tables of codes: CONFIG TABLE is checked and worked out here, value by value in rising order.
+
+    payload --> code of the rank --> its entry --> its value, checked --> thresholds --> table 1, 2, ...
+
+Golden twin: table_of in golden/discrete/machine/table_words.py, whose rules it has.
+"""
+
+from dataclasses import dataclass
+
+from veriloggen import Cat
+
+from bitloom.golden.discrete.machine.faults import BAD_TABLE, BAD_ZONE
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.table_words import ENTRY_BITS as PAYLOAD_BITS
+from bitloom.golden.discrete.machine.table_words import PLACES_BITS, RANK_BIT
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.training import ENTRY_BITS
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    nonzero,
+    signed_at_least,
+    width,
+)
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .arithmetic import constant, leave, select
+from .word import twos
+
+FAULT_BITS = 4
+PHASES = 4
+"""Cycles for a value: code, entry, value, what follows of it."""
+
+
+def table_widths(machine: MachineParameters) -> dict[str, int]:
+    """Parts of a table as units use them, and their bits."""
+    made = facts.setting_widths(machine)
+    widths = {name: made[f"w_{name}"] for name in ("entries", "mask", "ranked", "order")}
+    return {**widths, "near": made["w_thresholds"], "chance": made["w_thresholds"]}
+
+
+@dataclass(frozen=True)
+class _TableWalk:
+    """Where loading stands.
+
+    Attributes
+    ----------
+    phase : list of Signal
+        Wires: the phase is 0, 1, ...
+    rank : Signal
+        Register.
+    last : Signal
+        The rank is the last one.
+    """
+
+    phase: list[Signal]
+    rank: Signal
+    last: Signal
+
+
+@dataclass(frozen=True)
+class _RankedValue:
+    """The value of the rank at hand: registers.
+
+    Attributes
+    ----------
+    entry : Signal
+        Its entry.
+    value, below : Signal
+        It and the value of the rank before, two's complement.
+    """
+
+    entry: Signal
+    value: Signal
+    below: Signal
+
+
+def tables(library: Library, machine: MachineParameters) -> Block:
+    """The module that holds the tables.
+
+    Parameters
+    ----------
+    library : Library
+        Not used: there is one module of this name.
+    machine : MachineParameters
+
+    Returns
+    -------
+    Block
+        Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
+    """
+    header = Header(
+        __doc__ or "",
+        rate=f"a table in {PHASES} cycles a value",
+        latency=f"{PHASES} cycles a value, from start to done",
+        parameters={"tables": machine.tables, "code_bits": machine.code_bits},
+    )
+    b = Block("tables", header)
+    start = b.input("start", means="load a table; what describes it stands until done")
+    number = b.input("number", 3, means="number of the table, 1 or more")
+    code_bits = b.input("code_bits", 3, means="bits of its codes")
+    zone = b.input("zone", 3, means="its zone")
+    payload = b.input("payload", 96, means="words 1 to 3 of the instruction")
+    done = b.output_reg("done", means="pulse: loaded, or not")
+    fault = b.output_reg("fault", FAULT_BITS, init=None, means="with done: the rule that was broken, 0 for none")
+    loaded = b.output("loaded", machine.tables, means="tables that are loaded, table 1 low")
+
+    # # #
+
+    codes, ranks = machine.code_bits, 1 << machine.code_bits
+    for k in range(96 // PAYLOAD_BITS):
+        used = RANK_BIT + 3 if k < ranks else 0
+        leave(b, f"payload_{k}", bits(payload, PAYLOAD_BITS * k + used, PAYLOAD_BITS - used))
+    b.comment("Walk: rank after rank.")
+    busy, rank = b.reg("busy"), b.reg("rank", codes, init=None)
+    phase = b.reg("phase", 2, init=None)
+    mask = b.wire("last_rank", codes, select(b, "masks", bits(code_bits, 0, 2), _masks(machine)))
+    phases = [b.wire(f"phase_{k}", 1, all_of(busy, eq(phase, k))) for k in range(PHASES)]
+    walk = _TableWalk(phases, rank, eq(rank, mask))
+    b.on(busy, (phase, add(phase, 1, 2)))
+    b.on(walk.phase[-1], (rank, add(rank, 1, codes)))
+    b.on(start, (busy, 1), (phase, 0), (rank, 0))
+    wrong, value = _checked(b, machine, walk, payload, (code_bits, zone, mask))
+    b.comment("The table as units use it.")
+    made = {name: b.wire(f"made_{name}", w) for name, w in table_widths(machine).items()}
+    _work(b, machine, walk, (made, start), value)
+    made["entries"].assign(_joined([bits(payload, PAYLOAD_BITS * k, ENTRY_BITS) for k in range(ranks)]))
+    made["order"].assign(_joined([bits(payload, PAYLOAD_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
+    made["mask"].assign(mask)
+    over = b.wire("over", 1, all_of(walk.phase[-1], any_of(nonzero(wrong), walk.last)))
+    b.on(None, (done, over), (fault, wrong))
+    b.on(over, (busy, 0))
+    good = b.reg("good")  # what the last value adds stands a cycle later
+    b.on(None, (good, all_of(over, eq(wrong, 0))))
+    loaded.assign(_joined([_kept(b, k, (start, good, number), made) for k in range(1, machine.tables + 1)]))
+    return b
+
+
+def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], made: dict[str, Signal]) -> Signal:
+    """Registers of table ``k``; the result says whether it is loaded."""
+    start, good, number = when
+    is_there, mine = b.reg(f"loaded_{k}"), eq(number, k)
+    b.on(all_of(start, mine), (is_there, 0))
+    take = b.wire(f"take_{k}", 1, all_of(good, mine))
+    b.on(take, (is_there, 1))
+    for name, signal in made.items():
+        held = b.output_reg(f"{name}_{k}", width(signal), init=None, means=f"table {k}: {name}")
+        b.on(take, (held, signal))
+    return is_there
+
+
+def _masks(machine: MachineParameters) -> list[Signal]:
+    """The last rank of tables of 0 to 3 bits."""
+    return [const((1 << min(k, machine.code_bits)) - 1, machine.code_bits) for k in range(4)]
+
+
+def _joined(values: list[Signal]) -> Signal:
+    """Side by side, the first one low."""
+    return Cat(*reversed(values)) if len(values) > 1 else values[0]
+
+
+def _checked(
+    b: Block, machine: MachineParameters, walk: _TableWalk, payload: Signal, shape: tuple[Signal, Signal, Signal]
+) -> tuple[Signal, _RankedValue]:
+    """In the last phase: wire, the rule that is broken, 0 for none; and the value of the rank."""
+    form, codes = machine.form, machine.code_bits
+    code_bits, zone, mask = shape
+    code = b.reg("code", 3, init=None)
+    ranked = [bits(payload, PAYLOAD_BITS * k + RANK_BIT, 3) for k in range(1 << codes)]
+    b.on(walk.phase[0], (code, select(b, "code_found", walk.rank, ranked)))
+    entry = b.reg("entry", ENTRY_BITS, init=None)
+    entries = [bits(payload, PAYLOAD_BITS * k, ENTRY_BITS) for k in range(1 << codes)]
+    b.on(walk.phase[1], (entry, select(b, "entry_found", bits(code, 0, codes), entries)))
+    value, below = b.reg("value", form.bits, init=None), b.reg("below", form.bits, init=None)  # two's complement
+    b.on(walk.phase[2], (value, twos(constant(b, machine, "value", entry), form.bits)))
+    b.on(walk.phase[-1], (below, value))
+    places = bits(entry, 0, PLACES_BITS)
+    first = eq(walk.rank, 0)
+    bad_bits = any_of(eq(code_bits, 0), code_bits > const(codes, 3))
+    bad_zone = all_of(~eq(zone, 1), ~eq(zone, 2))
+    far = code > _wide(mask, 3)
+    falls = all_of(~first, signed_at_least(below, value))
+    small = places > b.localparam("MOST_PLACES", form.fraction + 1, PLACES_BITS)
+    outside = all_of(eq(places, 0), eq(zone, 1))
+    table, not_covered = (b.localparam(f.name, f.code, FAULT_BITS) for f in (BAD_TABLE, BAD_ZONE))
+    verdict: Signal = const(0, FAULT_BITS)
+    for broken, name in reversed([(bad_bits, table), (bad_zone, not_covered), (any_of(far, small), table),
+                                  (outside, not_covered), (falls, table)]):  # fmt: skip
+        verdict = choose(broken, name, verdict, FAULT_BITS)
+    return b.wire("verdict", FAULT_BITS, verdict), _RankedValue(entry, value, below)
+
+
+def _wide(signal: Signal, w: int) -> Signal:
+    """A variable in w bits or more."""
+    return signal if width(signal) == w else Cat(const(0, w - width(signal)), signal)
+
+
+def _work(
+    b: Block, machine: MachineParameters, walk: _TableWalk, out: tuple[dict[str, Signal], Signal], found: _RankedValue
+) -> None:
+    """Thresholds and entries in rising order, in registers that the last phase of each rank writes."""
+    w, codes = machine.form.bits + 1, machine.code_bits
+    (made, start), entry, value, below = out, found.entry, found.value, found.below
+    wide = [Cat(bits(v, w - 2, 1), v) for v in (value, below)]
+    total = b.wire("neighbours", w, wide[0] + wide[1])
+    never = b.localparam("NEVER", (1 << (w - 1)) - 1, w)
+    rows: dict[str, list[Signal]] = {"near": [], "chance": [], "ranked": []}
+    for k in range(1 << codes):
+        here = b.wire(f"at_rank_{k}", 1, all_of(walk.phase[-1], eq(walk.rank, k)))
+        ranked = b.reg(f"ranked_entry_{k}", ENTRY_BITS, init=None)
+        b.on(here, (ranked, entry))
+        rows["ranked"].append(ranked)
+        if k:
+            near, chance = b.reg(f"near_at_{k}", w, init=None), b.reg(f"chance_at_{k}", w, init=None)
+            b.on(start, (near, never), (chance, never))
+            b.on(here, (near, total), (chance, Cat(value, const(0, 1))))
+            rows["near"].append(near)
+            rows["chance"].append(chance)
+    for name, values in rows.items():
+        made[name].assign(_joined(values))

@@ -1,0 +1,70 @@
+"""Top module of the training machine: stream in, stream out, registers, as the inference engine has them.
+
+    s_axis --> loader --> controller --> master with slaves --> m_axis
+                   `------ data ------------^
+    s_axi  --> registers
+"""
+
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.rtl.primitives.block import Block, all_of, any_of, choose, nonzero
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.shell.context import place
+from bitloom.hls_gen.rtl.shell.top import AXI
+
+from .controller import controller
+from .loader import loader
+from .master import master
+from .registers import registers
+
+
+def top(machine: MachineParameters, digest: str) -> Block:
+    """The top module.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    digest : str
+        64 hex digits, for the registers.
+
+    Returns
+    -------
+    Block
+        Ports: AXI4-Stream slave ``s_axis`` and master ``m_axis``, 32 bits; AXI4-Lite slave ``s_axi``; ``irq``.
+    """
+    library = Library(32)
+    header = Header(__doc__ or "", rate="a stream word a cycle each way", latency="that of the program: see CYCLES",
+                    parameters={"slaves": machine.slaves, "word_bits": machine.form.bits})  # fmt: skip
+    b = Block(TOP, header)
+    stream = {"s_axis_tdata": b.input("s_axis_tdata", 32), "s_axis_tvalid": b.input("s_axis_tvalid"),
+              "s_axis_tready": b.output("s_axis_tready"), "s_axis_tlast": b.input("s_axis_tlast")}  # fmt: skip
+    m_data, m_valid = b.output("m_axis_tdata", 32), b.output("m_axis_tvalid")
+    m_ready, m_last = b.input("m_axis_tready"), b.output("m_axis_tlast")
+    axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
+    irq = b.output("irq")
+
+    # # #
+
+    soft_reset = b.wire("soft_reset")
+    reset = b.wire("reset", 1, any_of(b.rst, soft_reset))
+    load = place(b, library.get(loader, library, machine), "loader", "loader_", rst=reset, **stream)
+    told = place(b, library.get(controller, library, machine), "controller", "", rst=reset,
+                 start=load["start"], first=load["first"], data_left=load["data_left"],
+                 write=load["write"], write_bank=load["write_bank"], write_row=load["write_row"],
+                 write_data=load["write_data"], finished=load["finished"])  # fmt: skip
+    block = library.get(master, library, machine)
+    common = {name: told[name] for name in block.m.io_variable if name in told}
+    data = {f"data_{part}": load[f"data_{part}"] for part in ("valid", "data", "ready")}
+    results = {"results_data": m_data, "results_valid": m_valid, "results_ready": m_ready, "results_last": m_last}
+    made = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
+    told["no_data"].assign(all_of(load["dry"], made["wanted"]))
+    load["stopped"].assign(nonzero(told["fault"]))
+    fault = b.wire("fault_code", 4, choose(nonzero(told["fault"]), told["fault"], load["fault"], 4))
+    given = b.wire("word_given", 1, all_of(m_valid, m_ready))
+    b.instance(library.get(registers, library, machine, digest), "registers", rst=b.rst, **axi, irq=irq,
+               soft_reset=soft_reset, running=load["running"], finished=load["finished"], idle=load["idle"],
+               word_taken=load["word_taken"], word_given=given, result_left=b.wire("result_left", 1, given & m_last),
+               fault=fault, fault_place=told["fault_place"], beat=made["beat"],
+               vector_result=made["vector_result"])  # fmt: skip
+    return b

@@ -1,0 +1,197 @@
+"""The master's own arithmetic, element by element.  Golden twin: _by_element in golden/discrete/machine/master.py.
+
+    neuron cache a, b --> values --+--> sum, product or activation --+--> FIFO --> neuron cache
+                                   '--> converter -------------------'
+
+An element a cycle enters as long as the FIFO has room for its result.
+"""
+
+from veriloggen import Cat
+
+from bitloom.golden.discrete.lfsr import DRAW_BITS
+from bitloom.golden.discrete.machine import instruction as isa
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
+from bitloom.golden.discrete.machine.table_words import PLACES_BITS
+from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.array.convolver import delayed
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    nonzero,
+    sub,
+)
+from bitloom.hls_gen.rtl.primitives.fifo import fifo
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .arithmetic import shifted, word_sum
+from .converter import ConversionPorts, converter
+from .product import product_unit
+from .word import magnitude_of, sign_of
+
+FUNCTION_BITS = 5
+COPY = 16
+"""Number of MOVE COPY here, beside the functions of COMPUTE."""
+GIVEN = {
+    "operation": (FUNCTION_BITS, "function of COMPUTE, 16 for COPY"),
+    "address_a": (ADDRESS_BITS, "address of operand a"),
+    "address_b": (ADDRESS_BITS, "address of operand b"),
+    "address_d": (ADDRESS_BITS, "address of the results"),
+    "rows": (ADDRESS_BITS, "elements"),
+    "draws": (1, "elements are converted by chance"),
+}
+"""What an instruction is to the unit: name -> bits and meaning."""
+
+
+def vector(library: Library, machine: MachineParameters) -> Block:
+    """The module that computes element by element.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    machine : MachineParameters
+
+    Returns
+    -------
+    Block
+        Module ``vector``.
+    """
+    header = Header(
+        __doc__ or "",
+        rate="an element a cycle",
+        latency=f"{facts.VECTOR_AT} cycles from an element to the FIFO",
+        parameters={"word_bits": machine.form.bits, "neuron_words": machine.neuron_words},
+    )
+    b = Block("vector", header)
+    start = b.input("start", means="an instruction begins")
+    given = {name: b.input(name, w, means=text) for name, (w, text) in GIVEN.items()}
+    done = b.output_reg("done", means="pulse: the last result is in the neuron cache")
+    rate = b.input("rate", PLACES_BITS, means="places of the learning rate")
+    mu = b.input("mu", PLACES_BITS, means="places of mu"), b.input("mu_on", means="mu is not 0")
+
+    # # #
+
+    held = {name: b.reg(f"held_{name}", GIVEN[name][0], init=None) for name in ("operation", "draws")}
+    b.on(start, *[(register, given[name]) for name, register in held.items()])
+    names = ("ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT")
+    at = {name: b.wire(f"at_{name.lower()}", 1, eq(held["operation"], b.localparam(name, getattr(isa, name), 5)))
+          for name in names}  # fmt: skip
+    at["COPY"] = b.wire("at_copy", 1, eq(held["operation"], b.localparam("COPY", COPY, FUNCTION_BITS)))
+    room, step = b.wire("room"), b.wire("step")
+    _elements(b, machine, held, (start, room, step))
+    result = _results(b, library, machine, at, (rate, *mu))
+    _written(b, library, machine, held, (start, room, step, result, done))
+    return b
+
+
+def _elements(
+    b: Block, machine: MachineParameters, held: dict[str, Signal], go: tuple[Signal, Signal, Signal]
+) -> None:
+    """Addresses of operands, a pair a cycle."""
+    b.comment("Elements.")
+    start, room, step = go
+    x_bits = bits_for(machine.neuron_words - 1)
+    running, left = b.reg("running"), b.reg("left", ADDRESS_BITS, init=None)
+    step.assign(all_of(running, room))
+    b.on(step, (left, sub(left, 1, ADDRESS_BITS)))
+    b.on(all_of(step, eq(left, 1)), (running, 0))
+    b.on(start, (running, 1), (left, b.m.io_variable["rows"]))
+    for name in ("a", "b"):
+        row = b.reg(f"{name}_row_now", ADDRESS_BITS, init=None)
+        b.on(step, (row, add(row, 1, ADDRESS_BITS)))
+        b.on(start, (row, b.m.io_variable[f"address_{name}"]))
+        b.output(f"{name}_row", x_bits, bits(row, 0, x_bits), means=f"row of operand {name}, read in this cycle")
+    b.output("take_one", 1, all_of(step, held["draws"]), means="a number of the generator is taken")
+
+
+def _results(
+    b: Block, library: Library, machine: MachineParameters, at: dict[str, Signal], places: tuple[Signal, Signal, Signal]
+) -> Signal:
+    """Wire: the result, VECTOR_AT - 1 cycles after its element's addresses."""
+    form = machine.form
+    b.comment("Values, and what becomes of them.")
+    operands = {}
+    for side, name in (("left", "a"), ("right", "b")):
+        cell = b.input(f"{name}_data", form.bits, means=f"what the row of operand {name} holds, a cycle later")
+        widths = facts.setting_widths(machine)
+        parts = {part: b.input(f"{name}_{part}", widths[f"left_{part}"], means=f"operand {name}: {part} of its table")
+                 for part in ("coded", "entries", "mask")}  # fmt: skip
+        operands |= {side: cell, **{f"{side}_{part}": signal for part, signal in parts.items()}}
+    x, y, product = (b.wire(name, form.bits) for name in ("x", "y", "product"))
+    block = library.get(product_unit, library, machine)
+    b.instance(block, "arithmetic", **operands, left_value=x, right_value=y, product=product)
+    rate, mu, mu_on = places
+    scaled = any_of(at["MOMENTUM"], at["DESCEND"])
+    amount = b.wire("amount", PLACES_BITS, choose(scaled, choose(at["DESCEND"], rate, mu, PLACES_BITS), 0, PLACES_BITS))
+    used = b.wire("addend", form.bits, choose(at["MOMENTUM"] & ~mu_on, 0, y, form.bits))
+    step = shifted(b, "step", used, amount)
+    x_late = delayed(b, x, "x", facts.SHIFT_LATENCY, form.bits)[-1]
+    minus = b.wire("minus", 1, any_of(at["SUBTRACT"], at["DESCEND"]))
+    total = word_sum(b, "total", x_late, step, minus)
+    value = b.wire("activated", form.bits, _activation(b, machine, at, x, y))
+    sum_late = facts.VECTOR_SUM_AT - facts.READ - facts.OPERAND_LATENCY
+    active = delayed(b, value, "activated", sum_late, form.bits)[-1]
+    product_late = delayed(b, product, "product", facts.VECTOR_SUM_AT - facts.PRODUCT_AT, form.bits)[-1]
+    summed = any_of(at["ADD"], at["SUBTRACT"], scaled)
+    made = choose(at["MULTIPLY"], product_late, choose(summed, total, active, form.bits), form.bits)
+    made = b.wire("computed", form.bits, made)
+    made = delayed(b, made, "computed", facts.VECTOR_AT - 1 - facts.VECTOR_SUM_AT, form.bits)[-1]
+    number = b.input("first", DRAW_BITS, means="the next number of the generator")
+    draw = delayed(b, number, "draw", facts.READ + facts.OPERAND_LATENCY, DRAW_BITS)[-1]
+    code = b.wire("code", machine.code_bits)
+    table = ConversionPorts.ports(b, machine, "d_")
+    b.instance(library.get(converter, library, machine), "converter", word=x, draw=draw, code=code, **table.to())
+    wide = Cat(const(0, form.bits - machine.code_bits), code)
+    copied = b.wire("left_cell", form.bits, operands["left"])
+    copy = delayed(b, copied, "copied", facts.VECTOR_AT - 1 - facts.READ, form.bits)[-1]
+    made = choose(at["CONVERT"], wide, choose(at["COPY"], copy, made, form.bits), form.bits)
+    return b.wire("result", form.bits, made)
+
+
+def _activation(b: Block, machine: MachineParameters, at: dict[str, Signal], x: Signal, y: Signal) -> Signal:
+    """Of the values: RELU, its slope, CLIP, its slope, GATE."""
+    form = machine.form
+    one = b.localparam("ONE", form.one, form.bits)
+    positive = all_of(~sign_of(x), nonzero(x))
+    size = b.localparam("ONE_MAGNITUDE", form.one, form.bits - 1)
+    above = b.wire("above_one", 1, magnitude_of(x) > size)
+    clipped = choose(above, Cat(sign_of(x), size), x, form.bits)
+    passes = choose(at["RELU"], ~sign_of(x), nonzero(magnitude_of(y)), 1)
+    slope = choose(at["RELU_SLOPE"], positive, ~above, 1)
+    let = choose(passes, x, 0, form.bits)
+    sloped = choose(slope, one, 0, form.bits)
+    return choose(any_of(at["RELU"], at["GATE"]), let, choose(at["CLIP"], clipped, sloped, form.bits), form.bits)
+
+
+def _written(
+    b: Block, library: Library, machine: MachineParameters, held: dict[str, Signal], go: tuple[Signal, ...]
+) -> None:
+    """The FIFO, and the results' way to the neuron cache."""
+    b.comment("Results wait for their turn at the neuron cache.")
+    start, room, step, result, done = go
+    form = machine.form
+    valid = delayed(b, step, "element", facts.VECTOR_AT - 1, init=0)[-1]
+    taken = b.input("write_ready", means="the neuron cache takes a result")
+    wait, data = b.wire("write_valid_now"), b.wire("write_data_now", form.bits)
+    unused = b.wire("fifo_ready_unused")
+    block = library.get(fifo, library, form.bits, facts.VECTOR_FIFO, facts.VECTOR_AT + 2)
+    b.instance(block, "results", in_valid=valid, in_ready=unused, in_data=result, out_valid=wait, out_ready=taken,
+               out_data=data, room=room)  # fmt: skip
+    b.output("write", 1, wait, means="a result is there")
+    b.output("write_data", form.bits, data, means="the result")
+    x_bits = bits_for(machine.neuron_words - 1)
+    row, left = b.reg("d_row", ADDRESS_BITS, init=None), b.reg("to_write", ADDRESS_BITS, init=None)
+    b.output("write_row", x_bits, bits(row, 0, x_bits), means="its row of the neuron cache")
+    written = b.wire("written", 1, all_of(wait, taken))
+    b.on(written, (row, add(row, 1, ADDRESS_BITS)), (left, sub(left, 1, ADDRESS_BITS)))
+    b.on(start, (row, b.m.io_variable["address_d"]), (left, b.m.io_variable["rows"]))
+    b.on(None, (done, all_of(written, eq(left, 1))))

@@ -1,0 +1,121 @@
+"""A training machine in Verilator: the generated hardware with the interface of the interpreter."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
+from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.training import REGISTERS, TOP
+from bitloom.hls_gen.design.training_packets import program_packet, run_packet
+from bitloom.hls_gen.rtl.training.generate import training_verilog
+
+from .sim import Simulation
+
+ERROR, END = 2, 4
+"""Bits of IRQ_STATUS."""
+SOFT_RESET, CLEAR_COUNTERS = 2, 4
+"""Bits of CONTROL."""
+
+
+OUTPUT_CYCLES = 2000
+"""Cycles after a program's end in which its last words leave, also where the sink often stalls."""
+
+
+class SimulatedMachine:
+    """Generated hardware with a loaded program, in Verilator. To be closed, or used in a ``with`` block.
+
+    Parameters
+    ----------
+    machine : MachineParameters
+    program : sequence of Instruction
+        Loaded from address 0 on.
+    trace : bool
+        Whether waveforms may be written; slower.
+
+    Attributes
+    ----------
+    simulation : Simulation
+    cycles : int
+        How long the last run took, from its header to END.
+    """
+
+    def __init__(self, machine: MachineParameters, program: Sequence[Instruction], *, trace: bool = False) -> None:
+        text = "\n".join(training_verilog(machine).values())
+        self.machine, self.program, self.cycles = machine, list(program), 0
+        self.simulation = Simulation.build(text, top=TOP, trace=trace)
+        self.write("IRQ_ENABLE", ERROR | END)
+        self.load(program)
+
+    def __enter__(self) -> "SimulatedMachine":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the simulation."""
+        self.simulation.close()
+
+    def load(self, program: Sequence[Instruction]) -> None:
+        """Put a program into the instruction cache, from address 0 on."""
+        self.program = list(program)
+        self.simulation.send(program_packet(self.program), last=True)
+
+    def reset(self) -> None:
+        """Make the machine forget a fault, and whatever is under way, and load the program again."""
+        self.simulation.clear_source()
+        self.write("CONTROL", SOFT_RESET)
+        self.simulation.run(max_cycles=20)
+        self.simulation.received()
+        self.write("IRQ_STATUS", self.read("IRQ_STATUS"))
+        self.load(self.program)
+
+    def read(self, name: str) -> int:
+        """The value of a register of `REGISTERS`."""
+        return int(self.simulation.read_register(REGISTERS[name][0]))
+
+    def write(self, name: str, value: int) -> None:
+        """Write a register of `REGISTERS`."""
+        self.simulation.write_register(REGISTERS[name][0], value)
+
+    def run(self, data: Array | Iterable[int] = ()) -> list[Array]:
+        """Run the program to END, as `Interpreter.run`.
+
+        Parameters
+        ----------
+        data : (n,) integers
+            32-bit words that IO takes.
+
+        Returns
+        -------
+        list of (...) uint32
+            Words that IO gave, cut after each word with tlast.
+
+        Raises
+        ------
+        MachineFault
+            A rule was broken; the machine is reset, and the program loaded again.
+        """
+        self.write("CONTROL", CLEAR_COUNTERS)
+        self.simulation.send(run_packet(np.asarray(data, np.int64)), last=True)
+        self.simulation.run(interrupt=True)
+        status = self.read("IRQ_STATUS")
+        self.write("IRQ_STATUS", status)
+        if status & ERROR:
+            raise self._fault()
+        self.cycles = self.read("CYCLES")
+        # The program ends when its last words are in the output FIFO.
+        self.simulation.run(max_cycles=OUTPUT_CYCLES)
+        words, lasts = self.simulation.received()
+        return [part for part in np.split(words, np.flatnonzero(lasts) + 1) if part.size]
+
+    def _fault(self) -> MachineFault:
+        """What went wrong; afterwards the machine is as it was before the run."""
+        code, place = self.read("ERROR_CODE"), self.read("ERROR_PLACE")
+        self.reset()
+        fault = next(rule for rule in FAULTS if rule.code == code)
+        shown = str(self.program[place]) if place < len(self.program) else "no instruction"
+        return MachineFault(fault, place, shown)

@@ -1,0 +1,188 @@
+"""The generated training machine in Verilator against the interpreter: whole programs, hazards, faults."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.machine.assembler import assemble
+from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
+from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.interpreter import Interpreter
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.program import ProgramWriter
+from bitloom.golden.discrete.machine.words import first_words, sample_words
+from bitloom.golden.discrete.word import WordFormat
+from bitloom.hls_gen.design.headers import PacketHeader
+from bitloom.hls_gen.design.training import IDENT, PROGRAM, RUN
+from bitloom.overlay.virtual.training_machine import SimulatedMachine
+from tests.golden.discrete.machine import test_faults as rules
+from tests.golden.discrete.machine import test_hazards as hazards
+from tests.golden.discrete.machine.cases import CASES, samples, start
+
+SMALL = MachineParameters(slaves=2)
+"""The machine of the default tier: one build for all tests."""
+FORM = SMALL.form
+OTHERS = {
+    "1 slave": MachineParameters(slaves=1),
+    "4 slaves, 32 bits": MachineParameters(slaves=4, form=WordFormat(32, 20), tables=4),
+    "8 slaves": MachineParameters(slaves=8),
+    "no multiplier": MachineParameters(slaves=2, multiplier=False, form=WordFormat(12, 7)),
+}
+
+
+def training_data(machine: MachineParameters, case: str, count: int) -> tuple[list[Instruction], np.ndarray]:
+    """Program and words of a training."""
+    t, form = CASES[case], machine.form
+    data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
+    return ProgramWriter(machine, t).program(count), np.concatenate(data)
+
+
+def compare(machine: MachineParameters, case: str, count: int, **stalls: float) -> None:
+    program, data = training_data(machine, case, count)
+    expected = Interpreter(machine, program).run(data)
+    with SimulatedMachine(machine, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=1)
+        hardware.simulation.check(probe_ready=bool(stalls))
+        got = hardware.run(data)
+    assert [words.tolist() for words in got] == [words.tolist() for words in expected]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_programs_equal_the_interpreter(case):
+    compare(SMALL, case, 3)
+
+
+@pytest.mark.parametrize("stalls", [{"source": 0.8}, {"sink": 0.9}, {"source": 0.3, "sink": 0.3}], ids=str)
+def test_programs_with_stalls(stalls):
+    compare(SMALL, "all", 2, **stalls)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OTHERS)
+def test_machines_of_other_parameters(name):
+    machine = OTHERS[name]
+    for case in CASES if machine.multiplier else ("all", "inputs and gradients"):
+        compare(machine, case, 3, source=0.2, sink=0.2)
+
+
+@pytest.mark.parametrize("name", hazards.HAZARDS)
+@pytest.mark.parametrize("stalls", [{}, {"source": 0.7}, {"sink": 0.7}], ids=str)
+def test_hazards(name, stalls):
+    """The first instruction is slowed down by the streams, so that the second would overtake it."""
+    first, second, shown = hazards.HAZARDS[name]
+    program = assemble(f"{hazards.PREPARE}{first}\n{second}\nNOP WAIT\nIO STORE_NEURONS {shown} last=1\nNOP END")
+    data = np.arange(1, 41 + 20 * ("LOAD" in first))
+    expected = Interpreter(SMALL, program).run(data)
+    with SimulatedMachine(SMALL, program) as hardware:
+        hardware.simulation.stall(**stalls, seed=2)
+        assert [w.tolist() for w in hardware.run(data)] == [w.tolist() for w in expected]
+
+
+def test_units_work_at_the_same_time():
+    """A store and a copy that have nothing in common take as long as the longer one."""
+    text = "IO STORE_NEURONS a=0 rows=600 last=1\n{}MOVE COPY a=600 d=800 rows=200\nNOP END"
+    cycles = []
+    for between in ("", "NOP WAIT\n"):
+        with SimulatedMachine(SMALL, assemble(text.format(between))) as hardware:
+            hardware.run()
+            cycles.append(hardware.cycles)
+    assert cycles[0] < 650 < 800 < cycles[1]
+
+
+BOUNDS = {
+    "neurons": ("IO LOAD_NEURONS d=1015 rows={}", 9),
+    "weights": ("IO LOAD_WEIGHTS w=1000 rows={} columns=4", 12),
+    "operand b": ("COMPUTE ADD a=0 b=1000 d=0 rows={}", 24),
+    "results": ("COMPUTE FORWARD a=0 w=0 d=1014 rows=2 columns={}", 10),
+    "columns": ("MOVE SCATTER a=0 columns={}", 64),
+    "overlap": ("MOVE COPY a=100 d=110 rows={}", 10),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_addresses_at_the_bounds(name):
+    """As the interpreter: the last address is good, the one after it is not."""
+    text, most = BOUNDS[name]
+    for count, good in ((most, True), (most + 1, False)):
+        program = assemble(text.format(count) + "\nNOP END")
+        data = np.arange({"neurons": count, "weights": 4 * count}.get(name, 0))
+        outcomes = []
+        for run in (Interpreter(SMALL, program).run, lambda d, p=program: once(p, d)):
+            try:
+                run(data)
+                outcomes.append("")
+            except MachineFault as error:
+                outcomes.append(error.fault.name)
+        assert outcomes == ([""] * 2 if good else ["BAD_ADDRESS"] * 2)
+
+
+def once(program: list[Instruction], data: np.ndarray) -> list[np.ndarray]:
+    with SimulatedMachine(SMALL, program) as hardware:
+        return hardware.run(data)
+
+
+def interpreted(case: str) -> MachineFault | None:
+    """What the interpreter says; None where the caches of `SMALL` are large enough for it."""
+    try:
+        Interpreter(SMALL, rules.program(rules.BROKEN[case][0])).run(np.arange(3))
+    except MachineFault as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("case", [case for case in rules.BROKEN if interpreted(case)])
+def test_a_fault_is_named_and_the_machine_recovers(case):
+    """The same instruction, at the same place, as in the interpreter."""
+    expected = interpreted(case)
+    good = assemble("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=2 last=1\nNOP END")
+    with SimulatedMachine(SMALL, rules.program(rules.BROKEN[case][0])) as hardware:
+        with pytest.raises(MachineFault) as error:
+            hardware.run(np.arange(3))
+        assert (error.value.fault, error.value.place) == (expected.fault, expected.place)
+        hardware.load(good)
+        assert [words.tolist() for words in hardware.run([7, 8])] == [[7, 8]]
+
+
+def test_faults_while_data_come():
+    program = assemble("IO LOAD_NEURONS d=0 rows=3\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END")
+    with SimulatedMachine(SMALL, program) as hardware:
+        for words, name, place in (([1, 2], "NO_DATA", 0), ([1, 2, 3, 4], "DATA_LEFT", 2)):
+            with pytest.raises(MachineFault) as error:
+                hardware.run(words)
+            assert (error.value.fault.name, error.value.place) == (name, place)
+            assert [w.tolist() for w in hardware.run([5, 1 << 17, 7])] == [[5, 0, 7]]
+
+
+PACKETS = {
+    "BAD_HEADER": [0, 0, 0, 0],
+    "BAD_PACKET": PacketHeader(1, 0, 0, 0, 1).words(),
+    "BAD_RANGE": PacketHeader(PROGRAM, 0, 0, SMALL.instructions, 1).words(),
+    "TRUNCATED": PacketHeader(PROGRAM, 0, 0, 0, 1).words()[:3],
+}
+
+
+@pytest.mark.parametrize("name", [*PACKETS, "start", "payload"])
+def test_packets_that_are_wrong(name):
+    words, fault = PACKETS.get(name), name
+    if name == "start":
+        words, fault = PacketHeader(RUN, 0, 0, SMALL.instructions, 0).words(), "BAD_RANGE"
+    if name == "payload":
+        words, fault = [*PacketHeader(PROGRAM, 0, 0, 0, 1).words(), 1, 2], "TRUNCATED"
+    with SimulatedMachine(SMALL, assemble("NOP END")) as hardware:
+        hardware.simulation.send(np.asarray(words, np.uint32), last=True)
+        hardware.simulation.run(interrupt=True)
+        code = next(rule.code for rule in FAULTS if rule.name == fault)
+        assert hardware.read("ERROR_CODE") == code
+        assert hardware.read("STATUS") == 2
+        hardware.reset()
+        assert (hardware.read("ERROR_CODE"), hardware.read("STATUS") & 2) == (0, 0)
+        hardware.run()
+
+
+def test_registers():
+    with SimulatedMachine(SMALL, assemble("IO LOAD_NEURONS d=0 rows=5\nNOP END")) as hardware:
+        assert hardware.read("IDENT") == IDENT
+        assert hardware.read("GEOMETRY") == 2 | FORM.bits << 8 | FORM.fraction << 16 | 3 << 24
+        hardware.write("SCRATCH", 0x12345678)
+        assert hardware.read("SCRATCH") == 0x12345678
+        hardware.run(range(5))
+        assert (hardware.read("RUNS"), hardware.read("WORDS_IN"), hardware.read("STATUS")) == (1, 9, 1)

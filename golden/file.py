@@ -18,10 +18,13 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from bitloom.golden.reading.archive import Archive, listed, read_archive
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import parse_json
 
 from .atomic import write_bytes
 from .encoding import Array
@@ -89,23 +92,15 @@ def load(path: str | os.PathLike[str]) -> Model:
         If the file is cut off, foreign, of another version, or if its content is not what was saved. The message is
         one line, ``path: rule, got value``.
     """
-    data = io.BytesIO(Path(path).read_bytes())
-    try:
-        with zipfile.ZipFile(data) as archive:
-            return _model(archive)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as e:  # the last: a feature that zipfile has not
-        raise ValueError(f"{path}: must be a whole, unchanged zip archive, got: {str(e) or type(e).__name__}") from e
-    except ValueError as e:
-        raise ValueError(f"{path}: {e}") from e
+    archive = read_archive(path)
+    with naming(path):
+        return _model(archive)
 
 
-def _model(archive: zipfile.ZipFile) -> Model:
-    for info in archive.infolist():
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            raise ValueError(f"members must be stored without compression and encryption, got {info.filename!r}")
-    names = archive.namelist()
-    if HEADER not in names:
-        raise ValueError(f"must hold {HEADER}, got {_some(names)}")
+def _model(archive: Archive) -> Model:
+    for name in archive.compressed:
+        raise ValueError(f"members must be stored without compression and encryption, got {name!r}")
+    names = archive.names
     header = _header(archive.read(HEADER))
     network = Network.from_dict(header["network"])
     shapes = {
@@ -115,7 +110,7 @@ def _model(archive: zipfile.ZipFile) -> Model:
     }
     expected = [HEADER, *(f"{name}.npy" for name in shapes)]
     if names != expected:
-        raise ValueError(f"members must be {_some(expected)}, got {_some(names)}")
+        raise ValueError(f"members must be {listed(expected)}, got {listed(names)}")
     arrays: dict[str, dict[str, Array]] = {}
     for name, shape in shapes.items():
         layer_name, array_name = name.split(".")
@@ -128,10 +123,7 @@ def _model(archive: zipfile.ZipFile) -> Model:
 
 def _header(text: bytes) -> dict[str, Any]:
     """The checked content of the member HEADER."""
-    try:
-        header = json.loads(text)
-    except (ValueError, RecursionError) as e:
-        raise ValueError(f"{HEADER} must be JSON, got: {e}") from e
+    header = parse_json(text, HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         got = header.get("format") if isinstance(header, dict) else header
         raise ValueError(f"{HEADER}: format must be {FORMAT!r}, got {got!r}")
@@ -184,7 +176,3 @@ def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 def _canonical_json(data: Any) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "no member"

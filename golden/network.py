@@ -17,6 +17,8 @@ from .graph import INPUT, final, ordered, readers, walk
 from .layer import Layer, Map, OneInput
 from .names import check_classes, check_name
 
+MOST_LAYERS = 1024
+"""Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
 LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
 
 
@@ -66,6 +68,9 @@ class Network:
         check_name("network", self.name)
         if not self.layers:
             raise ValueError(f"{self.name}: a network must have at least one layer, got none")
+        if len(self.layers) > MOST_LAYERS:
+            count = len(self.layers)
+            raise ValueError(f"{self.name}: a network must have at most {MOST_LAYERS:,} layers, got {count:,}")
         names = [layer.name for layer in self.layers]
         for name in names:
             if names.count(name) > 1:

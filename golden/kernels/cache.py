@@ -1,12 +1,15 @@
 """Folders that are made once and found again by their key; several processes may ask for the same one.
 
 A folder is built beside its place and renamed when it is complete (golden/atomic.py), so whatever carries its final
-name is whole. What a killed process left unfinished goes with the next build.
+name was whole once. What a killed process left unfinished goes with the next build.
+What is found is loaded and run, so nobody else may be able to change it (golden/kernels/private.py), and each folder
+has the digests of its files in SUMS: one that was damaged since is made again.
 A lock file per key makes the second process wait for the first instead of building too; lock files are empty and stay
 (removing one that somebody waits for would let two in). The cache is bounded: when it
 is over ``LIMIT_BYTES``, the folders used longest ago go, but none that was used in the last hour.
 """
 
+import hashlib
 import os
 import shutil
 import time
@@ -15,8 +18,14 @@ from pathlib import Path
 
 from bitloom.golden import atomic
 
+from .private import check_owned, make_private
+
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
+LAYOUT = "2"
+"""Folder in `cache_root` that holds everything; folders beside it are of bitloom 0.1, and not used."""
+SUMS = ".sha256"
+"""File in each folder with the digests of the others, as sha256sum writes them."""
 
 
 def cache_root() -> Path:
@@ -28,13 +37,18 @@ def cache_root() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "bitloom"
 
 
+def private_root() -> Path:
+    """The folder in `cache_root` that holds everything, which nobody else can change; OSError if there can't be one."""
+    return make_private(cache_root() / LAYOUT)
+
+
 def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """Find the folder of a key, or make it.
 
     Parameters
     ----------
     kind : str
-        What the folder holds, as the name of a folder in `cache_root`; users of the cache choose their own.
+        What the folder holds, as the name of a folder in `private_root`; users of the cache choose their own.
     key : str
         A name that covers all that the content depends on.
     build : callable
@@ -44,18 +58,47 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     Returns
     -------
     Path
-        The folder, whole.
+        The folder, as ``build`` left it, and the file SUMS in it.
+
+    Raises
+    ------
+    OSError
+        If the cache can't be written, or somebody else could change it.
     """
-    parent = cache_root() / kind
+    parent = private_root() / kind
     folder = parent / key
-    while not _used(folder):
-        parent.mkdir(parents=True, exist_ok=True)
+    while not (_used(folder) and _unchanged(folder)):
+        parent.mkdir(mode=0o700, exist_ok=True)
         with atomic.locked_file(parent / f"{key}.lock"):
-            if not folder.is_dir():
+            if not _unchanged(folder):
+                shutil.rmtree(folder, ignore_errors=True)
                 prune(LIMIT_BYTES)
                 with atomic.new_folder(folder) as work:
                     build(work)
+                    work.chmod(0o700)
+                    atomic.write_scratch(work / SUMS, _sums(work))
     return folder
+
+
+def _unchanged(folder: Path) -> bool:
+    """Whether the folder and all files in it are as they were made."""
+    try:
+        if hasattr(os, "getuid"):
+            check_owned(folder, last=True)
+        return (folder / SUMS).read_text(encoding="utf-8") == _sums(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _sums(folder: Path) -> str:
+    """Lines for SUMS; OSError if something in the folder is no file."""
+    lines = []
+    for path in sorted(folder.iterdir()):
+        if path.name != SUMS:
+            if path.is_symlink() or not path.is_file():
+                raise OSError(f"{path}: must be a file")
+            lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n")
+    return "".join(lines)
 
 
 def _used(folder: Path) -> bool:
@@ -69,7 +112,7 @@ def _used(folder: Path) -> bool:
 
 def _kinds() -> set[Path]:
     """Folders of the cache that hold folders beside lock files; whatever else lies in it is not the cache's."""
-    return {lock.parent for lock in cache_root().glob("*/*.lock")}
+    return {lock.parent for lock in (cache_root() / LAYOUT).glob("*/*.lock")}
 
 
 def _folders() -> Iterator[Path]:

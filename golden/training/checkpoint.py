@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.encoding import Array
+from bitloom.golden.reading.archive import read_archive
 
 
 class Checkpoint:
@@ -40,12 +40,15 @@ class Checkpoint:
         if not self.path.exists():
             return {}
         try:
-            with np.load(self.path, allow_pickle=False) as data:
-                arrays = {key: data[key] for key in data.files}
-            run = str(arrays.pop("run"))
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as e:
-            raise ValueError(f"{self.path}: must be a checkpoint of training, got: {e}; delete it to start anew") from e
-        if run != self.run:
+            archive = read_archive(self.path)
+            run = archive.array("run", "U")
+            arrays = {name: archive.array(name, "biuf") for name in archive.arrays if name != "run"}
+        except ValueError as e:
+            got = str(e).removeprefix(f"{self.path}: ")
+            raise ValueError(
+                f"{self.path}: must be a checkpoint of training, got: {got}; delete it to start anew"
+            ) from None
+        if run.shape != () or str(run) != self.run:
             raise ValueError(
                 f"{self.path}: must be a checkpoint of this run (network, data, recipe), "
                 f"got one of another; delete it to start anew"

@@ -53,9 +53,19 @@ class State:
         return out
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take the state from what `arrays` gave; an empty mapping changes nothing."""
+        """Take the state from what `arrays` gave; an empty mapping changes nothing.
+
+        ValueError if it is another state's: other names, shapes or dtypes.
+        """
         if not arrays:
             return
+        for name, own in self.arrays().items():
+            given = arrays.get(name)
+            if given is None or (given.shape, given.dtype) != (own.shape, own.dtype):
+                got = "none" if given is None else f"{given.dtype} of shape {given.shape}"
+                raise ValueError(f"state: {name} must be {own.dtype} of shape {own.shape}, got {got}")
+        if arrays["epoch"] < 1:
+            raise ValueError(f"state: epoch must be >= 1, got {arrays['epoch']}")
         self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
         for layer, key in self.moments:
             value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))

@@ -14,12 +14,8 @@ of its sums, taken after the max pool where one follows (it commutes with a thre
 layer reads has about half of its bits set, and one before a 2 x 2 max pool about a sixth.
 """
 
-import io
 import os
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +27,10 @@ from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.names import shown
 from bitloom.golden.network import Model, Network
+from bitloom.golden.reading.archive import Archive, read_archive
+from bitloom.golden.reading.file import naming
 from bitloom.golden.training.reproducible import random_words
 
 CIFAR = ("Airplane", "Automobile", "Bird", "Cat", "Deer", "Dog", "Frog", "Horse", "Ship", "Truck")
@@ -115,10 +114,10 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
     ValueError
         If the file is damaged or not of this network. The message is one line, ``path: rule, got value``.
     """
-    try:
-        data = _members(Path(path).read_bytes())
-        if (classes := tuple(_member(data, "classes").ravel().tolist())) != network.classes:
-            raise ValueError(f"classes must be {network.classes}, got {classes}")
+    data = read_archive(path)
+    with naming(path):
+        if (classes := tuple(data.array("classes", "U").ravel().tolist())) != network.classes:
+            raise ValueError(f"classes must be {network.classes}, got {shown(classes)}")
         arrays: Arrays = {}
         for i, (layer, source, threshold) in enumerate(_weighted(network)):
             needed = (layer.out_channels, layer.fan_in(source))
@@ -133,8 +132,6 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
                     limit = limit // 2 + 1
                 arrays[threshold.name] = _threshold(limit)
         return Model(network, arrays)
-    except ValueError as e:
-        raise ValueError(f"{path}: {e}") from e
 
 
 def seeded(network: Network) -> Model:
@@ -175,36 +172,17 @@ def _weighted(network: Network) -> Iterator[tuple[Weighted, Map, Threshold | Non
             yield layer, source, after if isinstance(after, Threshold) else None
 
 
-def _members(content: bytes) -> dict[str, Array]:
-    """Arrays of an npz file, whose checksums are right; ValueError if it is none."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            if (name := archive.testzip()) is not None:
-                raise zipfile.BadZipFile(f"wrong checksum of {name}")
-        with np.load(io.BytesIO(content), allow_pickle=False) as data:
-            return {name: array for name in data.files if isinstance(array := data[name], np.ndarray)}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as e:
-        got = (str(e) or type(e).__name__).splitlines()[0]
-        raise ValueError(f"must be a whole, unchanged npz file, got: {got}") from e
-
-
-def _member(data: Mapping[str, Array], name: str) -> Array:
-    if name not in data:
-        raise ValueError(f"must hold {name}, got {', '.join(sorted(data)) or 'no array'}")
-    return data[name]
-
-
-def _checked(data: Mapping[str, Array], name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
-    array = _member(data, name)
+def _checked(data: Archive, name: str, dtype: Any, shape: tuple[int, ...]) -> Array:
+    array = data.array(name)
     if array.dtype != dtype or array.shape != shape:
         raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}, got {array.dtype} of {array.shape}")
     return array
 
 
-def _weights(data: Mapping[str, Array], i: int, shape: tuple[int, int]) -> Array:
+def _weights(data: Archive, i: int, shape: tuple[int, int]) -> Array:
     """(outputs, inputs) of 0 and 1, weighted layer ``i``."""
-    if (got := tuple(_member(data, f"W{i}_shape").ravel().tolist())) != shape:
-        raise ValueError(f"W{i}_shape must be {shape}, got {got}")
+    if (got := tuple(data.array(f"W{i}_shape").ravel().tolist())) != shape:
+        raise ValueError(f"W{i}_shape must be {shape}, got {shown(got)}")
     bits = _checked(data, f"W{i}_bits", np.uint8, (shape[0], -(-shape[1] // 8)))
     return np.unpackbits(bits, axis=1, count=shape[1], bitorder="little")
 

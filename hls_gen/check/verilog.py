@@ -4,6 +4,7 @@ Pyverilog reads some constructs wrongly and in silence; those are refused here, 
 ``a[i +: 8]`` becomes ``a[i:i+8]``, directives are skipped, and ``always`` without ``@`` becomes ``always @(*)``.
 """
 
+import inspect
 import re
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from pyverilog.vparser.lexer import VerilogLexer
 from pyverilog.vparser.parser import ParseError, VerilogParser
 
 from bitloom.golden.kernels.cache import cached_folder
+from bitloom.golden.kernels.native import digest
 
 from .findings import DesignError, Finding
 
@@ -46,15 +48,18 @@ class _Parser(VerilogParser):
 
 @lru_cache(maxsize=1)
 def _parser() -> _Parser:
-    """The parser; making its tables takes seconds, so they stay in the user's cache folder."""
-    python = "".join(map(str, sys.version_info[:2]))
-    key = f"pyverilog-{version('pyverilog')}-ply-{version('ply')}-py{python}"
+    """The parser; making its tables takes seconds, so they stay in the cache, which checks them before they are read.
+
+    ply keeps them as a pickle, and a pickle that somebody else wrote runs what they like.
+    """
+    grammar = Path(inspect.getfile(VerilogParser)).read_bytes()
+    key = digest(version("pyverilog"), version("ply"), sys.version, grammar)
     try:
-        folder = cached_folder("parser", key, lambda work: _Parser(str(work / TABLES)))
-        return _Parser(str(folder / TABLES))
+        folder = cached_folder("parser", key, lambda folder: _Parser(str(folder / TABLES)))
     except OSError:  # no place to keep them
         with tempfile.TemporaryDirectory() as name:
             return _Parser(str(Path(name) / TABLES))
+    return _Parser(str(folder / TABLES))
 
 
 def parse(text: str) -> dict[str, ModuleDef]:

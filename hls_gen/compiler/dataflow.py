@@ -31,10 +31,7 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     """
     if "work" in data and "map_order" not in data:
         old = data["work"]
-        if isinstance(old, Mapping):
-            dataflow: Any = {name: OLD_DATAFLOWS.get(value, value) for name, value in old.items()}
-        else:
-            dataflow = OLD_DATAFLOWS.get(old, old)
+        dataflow = {name: _present(value) for name, value in old.items()} if isinstance(old, Mapping) else _present(old)
         data = {"map_order": data.get("order"), "dataflow": dataflow}
     map_order, dataflow = data.get("map_order"), data.get("dataflow")
     if map_order not in (*ORDERS, "auto"):
@@ -45,8 +42,13 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
     return map_order, dataflow
 
 
+def _present(name: Any) -> Any:
+    """A dataflow by its present name."""
+    return OLD_DATAFLOWS.get(name, name) if isinstance(name, str) else name
+
+
 def dataflow_of(p: BinaryLayer | IntegerLayer, dataflow: Dataflow) -> str:
-    """The dataflow of a lowered layer, where one may be given for all or by name."""
+    """The dataflow of a pass, where one may be given for all or by name."""
     return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
 
 

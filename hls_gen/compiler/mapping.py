@@ -11,9 +11,11 @@ import numpy as np
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.work import check_parallel
 
 from .lowered_layers import BinaryLayer
 from .lowering import Engine, Lowered, engines_of, lower
+from .work import check_network
 
 
 def mapped(
@@ -39,8 +41,10 @@ def mapped(
     Raises
     ------
     ValueError
-        A layer finds no way to its NPU, or the NPU can't compute it.
+        A layer finds no way to its NPU, or the NPU can't compute it; or bitloom.golden.limits don't allow it.
     """
+    check_network(model.network)
+    check_parallel(model.network.name, npus)
     names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
     if mapping is not None:
         check(npus, names, mapping)

@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.reading.archive import read_archive
+from bitloom.golden.reading.file import naming
+
 Array = NDArray[Any]
 
 
@@ -20,10 +23,15 @@ def array_bytes(arrays: Mapping[str, Array]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         for key, array in arrays.items():
-            data = io.BytesIO()
-            np.save(data, array, allow_pickle=False)
-            file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), data.getvalue())
+            file.writestr(zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0)), npy_bytes(array))
     return out.getvalue()
+
+
+def npy_bytes(array: Array) -> bytes:
+    """Content of a .npy file that holds one array."""
+    data = io.BytesIO()
+    np.save(data, array, allow_pickle=False)
+    return data.getvalue()
 
 
 def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] = ()) -> dict[str, Array]:
@@ -47,27 +55,10 @@ def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] 
     ------
     FileNotFoundError
         There is no such file.
-    KeyError
-        It lacks an array.
-    zipfile.BadZipFile, ValueError, EOFError, NotImplementedError
-        It is no whole file of arrays.
+    ValueError
+        It is no whole file of arrays of integers, or lacks an array. One line that begins with the path.
     """
-    with zipfile.ZipFile(path) as file:
-        more = together if together and f"{together[0]}.npy" in file.namelist() else ()
-        return {name: _array(file, name) for name in (*names, *more)}
-
-
-def first_line(error: BaseException) -> str:
-    """First line of an error's message; the error's class where it has none."""
-    text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
-    return str(text).splitlines()[0] if str(text) else type(error).__name__
-
-
-def _array(file: zipfile.ZipFile, name: str) -> Array:
-    """One array of a file; KeyError if there is none of that name."""
-    try:
-        data = file.read(f"{name}.npy")
-    except KeyError:
-        raise KeyError(f"no array {name}") from None
-    array: Array = np.load(io.BytesIO(data), allow_pickle=False)
-    return array
+    archive = read_archive(path)
+    with naming(path):
+        more = together if together and together[0] in archive.arrays else ()
+        return {name: archive.array(name) for name in (*names, *more)}

@@ -8,6 +8,8 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import check_name
 
 from .npu import Npu
+from .reader import Reader
+from .work import check_parallel
 
 MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
@@ -53,6 +55,7 @@ class Design:
             raise ValueError(f"{self.name}: stream_bits must be 32 or 64, got {self.stream_bits!r}")
         if not 1 <= len(self.npus) <= MOST_NPUS:
             raise ValueError(f"{self.name}: a design must have 1..{MOST_NPUS} NPUs, got {len(self.npus)}")
+        check_parallel(self.name, self.npus)
         for n, npu in enumerate(self.npus):
             before, host = self.npus[n - 1], "host" in npu.inlets
             if host != (n == 0):
@@ -108,14 +111,13 @@ class Design:
 
         Raises
         ------
-        KeyError
-            An entry is missing.
         ValueError
-            As ``Npu.from_dict``, or NPUs don't go together.
+            An entry is missing or of another type; else as ``Npu.from_dict``, or NPUs don't go together.
         """
+        reader = Reader(data, "design")
         return cls(
-            name=data["name"],
-            stream_bits=data["stream_bits"],
-            npus=tuple(Npu.from_dict(npu) for npu in data["npus"]),
-            spill_words=data["spill_words"],
+            name=reader.text("name"),
+            stream_bits=reader.number("stream_bits"),
+            npus=tuple(Npu.from_dict(npu) for npu in reader.entries("npus")),
+            spill_words=reader.number("spill_words"),
         )

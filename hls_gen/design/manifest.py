@@ -4,10 +4,11 @@ A build writes it beside the bitstream; compiler and driver read it. The driver 
 numbers and error codes from here and from nowhere else, so that it fits the hardware that was built, whenever that was.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from bitloom.golden.reading.json_text import read_json
 
 from .design import STREAM_BITS, Design
 from .fields import Field, named
@@ -165,12 +166,7 @@ class Manifest:
         ValueError
             It is no manifest, or one that contradicts itself: one line with file, rule and value.
         """
-        text = Path(path).read_bytes()
-        try:
-            data = json.loads(text)
-        except ValueError as e:
-            raise ValueError(f"{path}: a manifest must be JSON, got: {e}") from None
-        return cls.from_dict(data, str(path))
+        return cls.from_dict(read_json(path, "a manifest"), str(path))
 
     @classmethod
     def from_dict(cls, data: Any, name: str = "manifest") -> "Manifest":
@@ -194,19 +190,14 @@ class Manifest:
             Something is missing or wrong; also memories that differ from what the NPU's parameters say.
         """
         top = Reader(data, name)
-        top.require(data.get("format") == FORMAT, f"format must be {FORMAT}", data.get("format"))
-        top.require(data.get("version") == FORMAT_VERSION, f"version must be {FORMAT_VERSION}", data.get("version"))
-        digest = top.text("digest")
-        hexadecimal = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
-        top.require(hexadecimal, "digest must be 64 lower-case hex digits", digest)
+        top.format(FORMAT, FORMAT_VERSION)
+        digest = top.digest("digest")
         packet = Reader(top.table("packet"), f"{name}: packet")
         of_kinds = Reader(packet.table("kinds"), f"{name}: packet.kinds")
         vlnv = top.text("vlnv")
         top.require(len(vlnv.split(":")) == 4, "vlnv must be vendor:library:name:version", vlnv)
         design = _design(top)
-        registers = tuple(_register(r, f"{name}: registers[{i}]") for i, r in enumerate(top.entries("registers", 1)))
-        top.unique("registers: names", [r.name for r in registers])
-        top.unique("registers: offsets", [r.offset for r in registers])
+        registers = read_registers(top)
         return cls(
             design=design,
             digest=digest,
@@ -239,7 +230,7 @@ def _npu(entry: Any, where: str) -> Npu:
         reader.number(lanes, 1)
     try:
         npu = Npu.from_dict({key: value for key, value in entry.items() if key != "memories"})
-    except (TypeError, ValueError) as e:
+    except ValueError as e:
         raise ValueError(f"{where}: {str(e).removeprefix('npu: ')}") from None
     wanted, given = npu.memories(), reader.entries("memories")
     reader.require(len(given) == len(wanted), f"memories must be {len(wanted)} by its parameters", len(given))
@@ -281,6 +272,14 @@ def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]
     return tuple(out)
 
 
+def read_registers(top: Reader) -> tuple[Register, ...]:
+    """The registers of a manifest; ValueError if one is wrong, or two have the same name or offset."""
+    registers = tuple(_register(r, f"{top.where}: registers[{i}]") for i, r in enumerate(top.entries("registers", 1)))
+    top.unique("registers: names", [r.name for r in registers])
+    top.unique("registers: offsets", [r.offset for r in registers])
+    return registers
+
+
 def _register(entry: Any, where: str) -> Register:
     reader = Reader(entry, where)
     name, offset = reader.text("name"), reader.number("offset", 0, REGISTER_SPACE - 4)
@@ -293,7 +292,8 @@ def _register(entry: Any, where: str) -> Register:
 
 def _error(code: str, entry: Any, where: str) -> ErrorCode:
     reader = Reader({"code": code}, where)
-    reader.require(code.isascii() and code.isdigit() and int(code) > 0, "codes must be integers >= 1", code)
+    number = code.isascii() and code.isdigit() and len(code) < 10
+    reader.require(number and int(code) > 0, "codes must be integers >= 1", code)
     ok = isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) and text for text in entry)
     reader.require(ok, f"{code} must be [name, rule]", entry)
     return ErrorCode(int(code), entry[0], entry[1])

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from bitloom.golden.names import shown
+
 from .capacities import Capacities
 from .fields import named
 from .folding import Folding, require
 from .memories import Memory, memory_map
+from .reader import Reader
 from .widths import bits_for
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
@@ -92,13 +95,15 @@ class Npu(Capacities, Folding):
 
         Raises
         ------
-        TypeError
-            An NPU has no such field.
         ValueError
-            A field is out of its range.
+            An NPU has no such field, or a field is out of its range.
         """
-        known = renamed(data)
-        known |= {key: tuple(known[key]) for key in ("inlets", "outlets") if key in known}
+        reader = Reader(renamed(Reader(data, "npu").data), "npu")
+        names = {one.name for one in fields(cls)}
+        for key in reader.data:
+            require(key in names, "fields must be those of an NPU", shown(key))
+        known = dict(reader.data)
+        known |= {key: reader.texts(key) for key in ("inlets", "outlets") if key in known}
         return cls(**known)
 
 

@@ -5,9 +5,9 @@ without a date, so equal programs are equal bytes.
 """
 
 import json
-import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.atomic import write_bytes
-from bitloom.golden.encoding import Encoding, signed
+from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
 from bitloom.golden.names import check_classes, check_layer_names, check_name
 from bitloom.golden.packing import from_bits
+from bitloom.golden.reading.file import naming
 
-from .array_file import array_bytes, first_line, read_arrays
+from .array_file import array_bytes, read_arrays
 from .image_bits import stored_bits
+from .program_header import OUTPUT_KINDS, header_of, read_header
 
 Array = NDArray[Any]
 
-FORMAT = "bitloom-program"
-VERSION = 1
-OUTPUT_KINDS = ("raw", "bits", "signed")
 ZERO, ONE = -1, -2
 """Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
 
@@ -122,7 +121,7 @@ class Program:
         self._require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
         self._require(source.min() >= ONE and source.max() < bits, f"frame_source must be {ONE}..{bits - 1}",
                       f"{source.min()}..{source.max()}")  # fmt: skip
-        index, count = self.result_index, int(np.prod(self.output_shape))
+        index, count = self.result_index, prod(self.output_shape)
         end = self.result_words * (1 if self.output_kind == "raw" else 32)
         self._require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
         self._require(index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}",
@@ -244,16 +243,7 @@ class Program:
 
     def to_bytes(self) -> bytes:
         """Content of the program's file; equal programs are equal bytes."""
-        header = {
-            "format": FORMAT, "version": VERSION, "name": self.name, "design_digest": self.design_digest,
-            "model_digest": self.model_digest, "input": {
-                "height": self.input.height, "width": self.input.width, "channels": self.input.channels,
-                "encoding": {"kind": self.input.encoding.kind, "bits": self.input.encoding.bits}},
-            "output_shape": list(self.output_shape), "output_kind": self.output_kind, "classes": list(self.classes),
-            "ideal_cycles": self.ideal_cycles, "layers": [list(layer) for layer in self.layers],
-            "mapping": list(self.mapping),
-        }  # fmt: skip
-        arrays = {"header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)}
+        arrays = {"header": np.frombuffer(json.dumps(header_of(self), sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
         if len(self.weights):
@@ -271,30 +261,16 @@ class Program:
         ValueError
             The file holds no program. One line that begins with the path.
         """
-        try:
-            arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"))
-        except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError) as e:
-            got = first_line(e)
-            raise ValueError(f"{path}: a program must be a whole .npz file of bitloom's, got: {got}") from None
-        try:
-            header = json.loads(arrays["header"].tobytes())
-            if header.get("format") != FORMAT or header.get("version") != VERSION:
-                found = f"{header.get('format')} version {header.get('version')}"
-                raise ValueError(f"format must be {FORMAT} version {VERSION}, got {found}")
-            source = Map(**{**header["input"], "encoding": Encoding(**header["input"]["encoding"])})
-            return cls(
-                name=header["name"], design_digest=header["design_digest"], model_digest=header["model_digest"],
-                input=source, output_shape=tuple(header["output_shape"]), output_kind=header["output_kind"],
-                classes=tuple(header["classes"]), ideal_cycles=header["ideal_cycles"],
-                layers=tuple((name, cycles) for name, cycles in header["layers"]),
-                mapping=tuple(header["mapping"]),
-                parameters=arrays["parameters"], frame_source=arrays["frame_source"],
-                frame_words=int(arrays["frame_words"]), result_words=int(arrays["result_words"]),
-                result_index=arrays["result_index"],
-                weights=arrays.get("weights", np.zeros(0, np.uint32)),
-                weights_before=int(arrays.get("weights_before", 0)),
-            )  # fmt: skip
-        except (KeyError, TypeError, AttributeError) as e:
-            raise ValueError(f"{path}: a field of the program's header is missing or wrong: {first_line(e)}") from None
-        except ValueError as e:
-            raise ValueError(f"{path}: {first_line(e)}") from None
+        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"))
+        with naming(path):
+            given: dict[str, Any] = read_header(arrays.pop("header"))
+            for key, array in arrays.items():
+                given[key] = _scalar(key, array) if key in (*SCALARS, "weights_before") else array
+            return cls(**given)
+
+
+def _scalar(name: str, array: Array) -> int:
+    """The one integer of an array without axes."""
+    if array.shape != ():
+        raise ValueError(f"{name} must be one integer, got an array of shape {array.shape}")
+    return int(array)

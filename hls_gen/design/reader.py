@@ -2,6 +2,11 @@
 
 from typing import Any
 
+from bitloom.golden.names import shown
+
+MOST_ENTRIES = 100_000
+"""Entries of a list at most, unless a reader says otherwise."""
+
 
 class Reader:
     """Reads typed values out of a JSON object and names the place when one is wrong.
@@ -24,8 +29,13 @@ class Reader:
     def require(self, ok: bool, rule: str, value: Any) -> None:
         """ValueError unless ``ok``; a long value is cut."""
         if not ok:
-            shown = repr(value)
-            raise ValueError(f"{self.where}: {rule}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+            raise ValueError(f"{self.where}: {rule}, got {shown(value)}")
+
+    def format(self, name: str, version: int) -> None:
+        """Require that the object says that it is of this format and version."""
+        self.require(self.data.get("format") == name, f"format must be {name}", self.data.get("format"))
+        found = self.data.get("version")
+        self.require(found == version and isinstance(found, int), f"version must be {version}", found)
 
     def _get(self, key: str, kind: type, what: str) -> Any:
         value = self.data.get(key)
@@ -36,6 +46,13 @@ class Reader:
         """The non-empty string at ``key``."""
         value = str(self._get(key, str, "a non-empty string"))
         self.require(value != "", f"{key} must be a non-empty string", value)
+        return value
+
+    def digest(self, key: str) -> str:
+        """The SHA-256 at ``key``, in hexadecimal."""
+        value = self.text(key)
+        hexadecimal = len(value) == 64 and set(value) <= set("0123456789abcdef")
+        self.require(hexadecimal, f"{key} must be 64 lower-case hex digits", value)
         return value
 
     def number(self, key: str, low: int = 0, high: int | None = None) -> int:
@@ -49,14 +66,32 @@ class Reader:
         """The list at ``key``, of ``least`` entries at least."""
         value: list[Any] = self._get(key, list, "a list")
         self.require(len(value) >= least, f"{key} must have at least {least} entries", value)
+        self.require(len(value) <= MOST_ENTRIES, f"{key} must have at most {MOST_ENTRIES:,} entries", len(value))
         return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The list of strings at ``key``."""
+        values = self.entries(key)
+        for value in values:
+            self.require(isinstance(value, str), f"{key} must be strings", value)
+        return tuple(values)
+
+    def numbers(self, key: str, low: int = 0, high: int | None = None) -> tuple[int, ...]:
+        """The list of integers at ``key``, each as of `number`."""
+        return tuple(Reader({key: value}, self.where).number(key, low, high) for value in self.entries(key))
 
     def table(self, key: str) -> dict[str, Any]:
         """The object at ``key``."""
         value: dict[str, Any] = self._get(key, dict, "a JSON object")
         return value
 
+    def inner(self, key: str) -> "Reader":
+        """A reader of the object at ``key``."""
+        return Reader(self.table(key), f"{self.where}: {key}")
+
     def unique(self, what: str, values: list[Any]) -> None:
         """Require that no value occurs twice."""
+        seen: set[Any] = set()
         for value in values:
-            self.require(values.count(value) == 1, f"{what} must be unique", value)
+            self.require(value not in seen, f"{what} must be unique", value)
+            seen.add(value)

@@ -10,6 +10,7 @@ import veriloggen
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
+from bitloom.hls_gen.design.work import check_memories
 from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.shell.top import top
 
@@ -40,6 +41,7 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     """
     if target not in BODIES:
         raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")
+    check_memories(design)
     blank = "0" * 64
     text = "\n".join(_modules(design, blank, "simulation").values())
     digest = hashlib.sha256(text.encode()).hexdigest()

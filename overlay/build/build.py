@@ -14,7 +14,6 @@ A build of one network on one NPU:
     made = build("build/digits", design, [model])
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,12 +21,15 @@ from typing import Any
 
 from bitloom.golden.names import check_path
 from bitloom.golden.network import Model
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
@@ -164,22 +166,25 @@ def load(folder: Path | str) -> Build:
     path = Path(folder) / LISTING
     kept = settle(path.parent)
     try:
-        data = json.loads(path.read_text())
-        if data.get("format") != FORMAT or data.get("version") != 1:
-            raise ValueError(f"format must be {FORMAT} version 1, got {data.get('format')} {data.get('version')}")
-        for what, file in (("bit", data["bit"]), ("sources", data.get("sources") or SOURCES)):
-            check_path(what, file)
-        for file in data["programs"].values():
-            check_path("programs", file)
-        programs = {name: path.parent / file for name, file in data["programs"].items()}
-        sources = path.parent / data["sources"] if data.get("sources") else None
-        design, bit = Design.from_dict(data["design"]), path.parent / data["bit"]
-        how = *read_choices(data), tuple(data["command"])
-        return Build(path.parent, design, data["digest"], bit, programs, *how, sources, kept)
-    except (OSError, json.JSONDecodeError, KeyError, AttributeError, TypeError) as e:
+        data = read_json(path, "build.json")
+    except OSError as e:
         raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
-    except ValueError as e:
-        raise ValueError(f"{path}: {e}") from None
+    with naming(path):
+        return _build(path.parent, Reader(data, "build"), kept)
+
+
+def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
+    """The build in ``folder`` that build.json describes; its files lie inside the folder."""
+    data.format(FORMAT, 1)
+    design, programs = Design.from_dict(data.table("design")), data.inner("programs")
+    files = {name: programs.text(name) for name in programs.data}
+    data.require(bool(files), "programs must be one at least", files)
+    bit, sources = data.text("bit"), data.text("sources") if data.data.get("sources") else None
+    for what, file in (("bit", bit), ("sources", sources or SOURCES), *(("programs", file) for file in files.values())):
+        check_path(what, file)
+    paths = {name: folder / file for name, file in files.items()}
+    how = *read_choices(data.data), data.texts("command")
+    return Build(folder, design, data.digest("digest"), folder / bit, paths, *how, sources and folder / sources, kept)
 
 
 def _modules(simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> dict[str, bytes]:

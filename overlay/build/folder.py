@@ -20,6 +20,7 @@ from typing import Any
 
 from bitloom.golden import atomic
 from bitloom.golden.names import check_path
+from bitloom.golden.reading.json_text import read_json
 
 LISTING = "build.json"
 """File that describes the build and lists its files."""
@@ -138,7 +139,7 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
     """Do what moves.json says, if there is one. A second call goes on where the first one was killed."""
     part = folder / PART
     try:
-        moves = json.loads((part / MOVES).read_bytes())
+        moves = read_json(part / MOVES, "what a build left undone")
     except FileNotFoundError:
         return ()
     try:
@@ -183,7 +184,7 @@ def _put(new: Path, folder: Path, path: str) -> None:
 def _listed(folder: Path) -> dict[str, str]:
     """Digest of each file of the build in ``folder``, by path; none where build.json doesn't say."""
     try:
-        files = json.loads((folder / LISTING).read_bytes())["files"]
+        files = read_json(folder / LISTING, LISTING)["files"]
         for path in files:
             check_path(LISTING, path)
         return dict(files)

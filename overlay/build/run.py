@@ -10,12 +10,13 @@ import numpy as np
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.file import model_digest
 from bitloom.golden.kernels import packed
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.virtual.board import activate
 
 from .build import Build
+from .images import check_frames
 
 Progress = Callable[[int, int], None]
 """Called with (done, all) while something runs."""
@@ -129,29 +130,6 @@ class Run:
         return out
 
 
-def random_images(network: Network, count: int, seed: int) -> np.ndarray:
-    """Images whose values are drawn at random from all that the network's input may have.
-
-    Parameters
-    ----------
-    network
-        Whose input the images are for.
-    count
-        Number of images.
-    seed
-        The same seed gives the same images.
-
-    Returns
-    -------
-    numpy.ndarray
-        (count, H, W, C) int64.
-    """
-    source = network.input
-    steps = (source.encoding.high - source.encoding.low) // source.encoding.step + 1
-    drawn = np.random.default_rng(seed).integers(0, steps, (count, *source.shape))
-    return source.encoding.low + source.encoding.step * drawn
-
-
 def run(
     build: Build,
     model: Model,
@@ -193,6 +171,7 @@ def run(
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
                          f"got the model {model_digest(model)[:16]}: build again")  # fmt: skip
     program.check_images(images)
+    check_frames(model.network, len(images))
     board = activate()
     try:
         board.waveform = conditions.waveform

@@ -2,7 +2,21 @@
 
 
 def main() -> None:
-    """Entry point; says in one line what to install where the extras are missing."""
+    """Entry point; says in one line what to install where the extras are missing, and that it was interrupted.
+
+    An interrupt may come at any time, most often while packages are imported, which takes a second.
+    """
+    try:
+        _run()
+    except KeyboardInterrupt:
+        import sys
+
+        sys.stderr.write("bitloom: interrupted\n")
+        raise SystemExit(130) from None
+
+
+def _run() -> None:
+    """Import the commands, and run the one that was asked for."""
     try:
         from .group import bitloom
     except ImportError as e:

@@ -1,6 +1,7 @@
 """Options that several commands have, each said once."""
 
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,23 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 OLD_OPTIONS = {"--order": "--map-order"}
 """Options that were renamed, in every command that has them."""
+
+
+class _Positive(click.ParamType):
+    """A finite number above 0."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails where it is none, 0 or less, or not finite."""
+        number: float = click.FLOAT.convert(value, param, ctx)
+        if not 0 < number < inf:
+            self.fail(f"must be a number above 0, got {value}", param, ctx)
+        return number
+
+
+POSITIVE = _Positive()
+"""Type of an option that is a number above 0, such as a clock's frequency."""
 
 
 def together(*several: Decorator) -> Decorator:

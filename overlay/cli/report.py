@@ -14,7 +14,7 @@ from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 
 from .kept import loaded
-from .options import FILE, FOLDER
+from .options import FILE, FOLDER, POSITIVE
 from .show import bar, dump, json_option, one_line_errors, table, working
 
 
@@ -26,9 +26,7 @@ from .show import bar, dump, json_option, one_line_errors, table, working
 )
 @click.option("--from", "run_file", type=FILE, help="Take the run from what --json printed, and simulate nothing.")
 @click.option("--area", "synthesise", is_flag=True, help="Area by Yosys (minutes the first time) instead of the model.")
-@click.option(
-    "--clock-mhz", type=click.FloatRange(0, min_open=True), default=CLOCK_MHZ, help="Clock for frames a second."
-)
+@click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
 @click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
 @click.option("--png", type=FILE, help="Also write the plots as one picture.")
 @json_option

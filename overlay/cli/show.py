@@ -59,6 +59,7 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 def _line(error: BaseException) -> str:
     text = str(error) or type(error).__name__
     first, _, rest = text.partition("\n")
+    first = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in first)  # a file's words must not steer a terminal
     return f"bitloom: {first}" + (f"\n{rest}" if isinstance(error, SimulationTimeout) and rest else "")
 
 

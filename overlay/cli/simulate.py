@@ -1,6 +1,5 @@
 """The command simulate: a build on the simulated board, held against golden."""
 
-import io
 from pathlib import Path
 
 import click
@@ -8,8 +7,9 @@ import numpy as np
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import write_bytes
-from bitloom.golden.network import Model
-from bitloom.overlay.build.run import Conditions, random_images
+from bitloom.hls_gen.design.array_file import npy_bytes
+from bitloom.overlay.build.images import random_images, read_images
+from bitloom.overlay.build.run import Conditions
 
 from .kept import loaded
 from .options import FILE, FOLDER, stall_options
@@ -46,7 +46,10 @@ def simulate_command(
     """
     made = loaded(folder)
     model = networks.find(network or next(iter(made.programs)))
-    given = _images(model, images, frames, seed)
+    given = read_images(images, model.network, frames) if images else random_images(model.network, frames, seed)
+    for file in (vcd, out):
+        if file:
+            file.parent.mkdir(parents=True, exist_ok=True)
     conditions = Conditions(stall=stall, seed=seed, waveform=vcd)
     done = simulated(made, model, given, batch=batch, conditions=conditions)
     if out:
@@ -57,16 +60,4 @@ def simulate_command(
 
 def _write_outputs(path: Path, outputs: np.ndarray) -> None:
     """Write the outputs as .npy; the file's name gets this ending if it has none."""
-    data = io.BytesIO()
-    np.save(data, outputs)
-    write_bytes(path if path.suffix == ".npy" else path.with_name(f"{path.name}.npy"), data.getvalue())
-
-
-def _images(model: Model, path: Path | None, frames: int, seed: int) -> np.ndarray:
-    """The first ``frames`` images of the file, (N, H, W, C); without a file, as many random ones."""
-    if path is None:
-        return random_images(model.network, frames, seed)
-    try:
-        return np.load(path, allow_pickle=False)[:frames]
-    except (ValueError, EOFError) as e:
-        raise ValueError(f"{path}: images must be a .npy file of integers, got: {str(e).splitlines()[0]}") from None
+    write_bytes(path if path.suffix == ".npy" else path.with_name(f"{path.name}.npy"), npy_bytes(outputs))

@@ -1,12 +1,13 @@
 """A candidate of the search: NPUs, mapping and dataflows for a network; the design that it makes, and its figures."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from bitloom.golden.network import Model
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import read_choices
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
@@ -17,10 +18,13 @@ from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.area.netlist import Resources
 
 from .estimate import estimate
 
+FORMAT = "bitloom-foldings"
+VERSION = 1
 FRAMES = 4
 """Frames that the flow model is run for."""
 CAPACITIES = POWERS_OF_TWO
@@ -84,7 +88,7 @@ class Candidate:
         """
         keys = {f.name for f in fields(Folding)} | set(CAPACITIES)
         npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
-        return {"format": "bitloom-foldings", "version": 1, "network": self.network, "stream_bits": self.stream_bits,
+        return {"format": FORMAT, "version": VERSION, "network": self.network, "stream_bits": self.stream_bits,
                 "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
                 "npus": npus}  # fmt: skip
 
@@ -97,31 +101,32 @@ class Candidate:
         ValueError
             If the file holds none, or one for another network than ``model``.
         """
-        try:
-            made = cls.from_dict(json.loads(path.read_text()))
-        except (OSError, json.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as e:
-            raise ValueError(f"{path}: foldings must be a file of explore --save, got: {e}") from None
+        data = read_json(path, "foldings")
+        with naming(path):
+            made = cls.from_dict(data)
         if made.network != model.network.name:
             raise ValueError(f"{path}: foldings must be for {model.network.name}, got {made.network}")
         return made
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Candidate":
+    def from_dict(cls, data: Any) -> "Candidate":
         """The candidate of ``to_dict``'s data.
 
         Raises
         ------
         ValueError
-            If the data are of another format.
+            If the data are of another format, or something in them is missing or wrong.
         """
-        if data.get("format") != "bitloom-foldings" or data.get("version") != 1:
-            raise ValueError(f"foldings: format must be bitloom-foldings, version 1, got {data.get('format')!r}")
+        file = Reader(data, "foldings")
+        file.format(FORMAT, VERSION)
+        least = {"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}}
         npus = []
-        for given in data["npus"]:
-            npus.append(Npu.from_dict({"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}, **given}))
-        map_order, dataflow = read_choices(data)
-        return cls(network=data["network"], npus=tuple(npus), mapping=tuple(data["mapping"]),
-                   stream_bits=data["stream_bits"], map_order=map_order, dataflow=dataflow)  # fmt: skip
+        for n, entry in enumerate(file.entries("npus", 1)):
+            with naming(f"foldings: npus[{n}]"):
+                npus.append(Npu.from_dict({**least, **Reader(entry, "npu").data}))
+        map_order, dataflow = read_choices(file.data)
+        return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
+                   stream_bits=file.number("stream_bits", 32, 64), map_order=map_order, dataflow=dataflow)  # fmt: skip
 
 
 def _has(npu: Npu, key: str) -> bool:

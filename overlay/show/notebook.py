@@ -7,7 +7,6 @@
 A board needs nothing but the driver, golden and pynq for it.
 """
 
-import json
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,9 @@ from typing import TYPE_CHECKING
 
 import pynq
 from pynq.pl_server.device import Device
+
+from bitloom.golden.reading.json_text import read_json
+from bitloom.hls_gen.design.reader import Reader
 
 if TYPE_CHECKING:
     from bitloom.overlay.virtual.board import VirtualDevice
@@ -103,7 +105,7 @@ def _bitstream(design: str, board: "Device") -> str | None:
     """Path of the design's .bit, None if there is none."""
     for path in sorted(Path.cwd().glob("*.manifest.json")):
         bit = path.with_name(path.name.replace(".manifest.json", ".bit"))
-        if bit.is_file() and json.loads(path.read_text())["name"] == design:
+        if bit.is_file() and Reader(read_json(path, "a manifest"), str(path)).text("name") == design:
             return str(bit)
     try:
         return str(pynq.Bitstream(f"{design}.bit", device=board).bitfile_name)

@@ -7,8 +7,11 @@ because Verilator knows no x and no z.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
+
+from bitloom.golden.reading.file import naming
 
 TICKS = 2
 """Times of a clock cycle: the simulation dumps before the edge, when all signals have settled, and after it."""
@@ -60,34 +63,42 @@ def read(path: Path | str, names: Iterable[str]) -> dict[str, SignalTrace]:
     Raises
     ------
     ValueError
-        If the file doesn't declare a name.
+        If the file doesn't declare a name, or is no VCD file.
     """
     names = list(names)
-    with Path(path).open() as file:
-        codes = _codes(file)
-        for name in names:
-            if name not in codes:
-                raise ValueError(f"{path}: signals must be declared in the file, got {name}")
-        changes: dict[str, tuple[list[int], list[int]]] = {codes[name]: ([], []) for name in names}
-        time = 0
-        for line in file:
-            kind = line[0]
-            if kind == "#":
-                time = int(line[1:])
+    with naming(path), Path(path).open(encoding="utf-8") as file:
+        try:
+            return _read(file, names)
+        except (IndexError, OverflowError) as e:
+            raise ValueError(f"must be a waveform as the simulation writes it, got: {e}") from None
+
+
+def _read(file: TextIO, names: list[str]) -> dict[str, SignalTrace]:
+    """Read signals from an open file; its errors don't name it."""
+    codes = _codes(file)
+    for name in names:
+        if name not in codes:
+            raise ValueError(f"signals must be declared in the file, got {name}")
+    changes: dict[str, tuple[list[int], list[int]]] = {codes[name]: ([], []) for name in names}
+    time = 0
+    for line in file:
+        kind = line[0]
+        if kind == "#":
+            time = int(line[1:])
+            continue
+        if kind in "01":
+            code, value = line[1:-1], int(kind)
+        elif kind == "b":
+            bits, code = line[1:].split()
+            if code not in changes:
                 continue
-            if kind in "01":
-                code, value = line[1:-1], int(kind)
-            elif kind == "b":
-                bits, code = line[1:].split()
-                if code not in changes:
-                    continue
-                value = int(bits, 2)
-            else:
-                continue
-            if code in changes:
-                times, values = changes[code]
-                times.append(time)
-                values.append(value)
+            value = int(bits, 2)
+        else:
+            continue
+        if code in changes:
+            times, values = changes[code]
+            times.append(time)
+            values.append(value)
     return {name: SignalTrace(name, *(np.array(part, np.int64) for part in changes[codes[name]])) for name in names}
 
 

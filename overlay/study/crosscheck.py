@@ -18,8 +18,9 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import default_npu
-from bitloom.overlay.build.run import random_images, run
+from bitloom.overlay.build.run import run
 
 RTL = "rtl"
 NAMES = (*check.IMPLEMENTATIONS, RTL)

@@ -22,7 +22,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.build.run import random_images
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 

@@ -32,8 +32,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import ReferenceDesign
-from bitloom.overlay.build.run import random_images
 from bitloom.overlay.virtual.board import activate
 
 FOLDER = Path("build/bench")

@@ -20,6 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden.atomic import write_bytes
+from bitloom.golden.reading.file import naming, read_file
+from bitloom.golden.reading.json_text import parse_json
+from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.manifest import read_registers
+from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
@@ -147,7 +152,10 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
         If the .bit is a real one, a file is missing, or one is not that which the .bit was written with.
     """
     bit = Path(bit)
-    data = bit.read_bytes()
+    try:
+        data = read_file(bit)
+    except ValueError as e:
+        raise OverlayError(str(e)) from None
     if SIMULATION_ONLY.encode() not in data[:256]:
         raise OverlayError(f"{bit.name}: a virtual board loads only simulation overlays, and this is a real bitstream")
     files = {}
@@ -158,4 +166,23 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
         files[suffix] = path.read_bytes()
         if _digest_line(suffix, files[suffix]).encode() not in data:
             raise OverlayError(f"{bit.name}: {path.name} must be the one that it was written with, and was changed")
-    return SimulationOverlay(json.loads(files[".manifest.json"]), files[".v"].decode())
+    try:
+        with naming(f"{bit.stem}.v"):
+            verilog = files[".v"].decode()
+        with naming(f"{bit.stem}.manifest.json"):
+            return SimulationOverlay(_manifest(files[".manifest.json"]), verilog)
+    except ValueError as e:
+        raise OverlayError(str(e)) from None
+
+
+def _manifest(text: bytes) -> dict[str, Any]:
+    """The manifest's JSON data, in which all is right that the virtual board looks at; else ValueError."""
+    top = Reader(parse_json(text, "the manifest"), "the manifest")
+    for key in ("name", "digest", "vlnv"):
+        top.text(key)
+    bits = top.number("stream_bits")
+    top.require(bits in STREAM_BITS, "stream_bits must be 32 or 64", bits)
+    if "top" in top.data:
+        top.text("top")
+    read_registers(top)
+    return top.data

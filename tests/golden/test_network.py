@@ -134,3 +134,9 @@ def test_encodings_of_layers_survive_the_description():
     )
     network = Network(name="n", input=case_map(1, 2, 3), layers=layers, classes=("a", "b"))
     assert Network.from_dict(json.loads(json.dumps(network.to_dict()))) == network
+
+
+def test_layers_are_counted_before_they_are_sorted():
+    layers = tuple(Threshold(name=f"t_{n}") for n in range(1025))
+    with value_error("long: a network must have at most 1,024 layers, got 1,025"):
+        Network(name="long", input=case_map(1, 1, 1), layers=layers)

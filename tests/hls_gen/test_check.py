@@ -264,11 +264,17 @@ def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
     try:
         check(module("assign y = a;"), "top")
         assert [p.name for p in tmp_path.iterdir()] == ["cache"]
-        (tables,) = (tmp_path / "cache" / "parser").glob("*/tables.pickle")
+        (tables,) = (tmp_path / "cache").glob("*/parser/*/tables.pickle")
         made = tables.stat().st_mtime_ns
         verilog._parser.cache_clear()
         check(module("assign y = a;"), "top")
         assert tables.stat().st_mtime_ns == made  # read, not made again
+        whole = tables.read_bytes()
+        for damaged in (whole[: len(whole) // 2], b"cos\nabort\n(tR."):  # the second one ends whoever reads it
+            tables.write_bytes(damaged)
+            verilog._parser.cache_clear()
+            check(module("assign y = a;"), "top")
+            assert tables.read_bytes() == whole
     finally:
         verilog._parser.cache_clear()
 

@@ -5,7 +5,6 @@ and frames of them, whose difference is a steady stream, without what only the f
 (overlay/study/design_figures.py).
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.network import Model
+from bitloom.golden.reading.json_text import read_json
+from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.build.build import Build
-from bitloom.overlay.build.run import Progress, random_images, run
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.build.run import Progress, run
 
 FORMAT, VERSION = "bitloom-run", 1
 FRAMES = 8
@@ -50,7 +52,9 @@ class Measured:
     counters: Mapping[int, Mapping[str, int]]
 
     def steady(self, counter: str) -> float:
-        """What a frame of a steady stream adds to a counter."""
+        """What a frame of a steady stream adds to a counter; ValueError if the run hasn't that counter."""
+        if counter not in self.counters[self.frames]:
+            raise ValueError(f"{self.network}: the run's counters must hold {counter}")
         half = self.frames // 2
         return (self.counters[self.frames][counter] - self.counters[half][counter]) / (self.frames - half)
 
@@ -72,19 +76,22 @@ class Measured:
         ValueError
             If the data are none; the message begins with ``name``.
         """
-        try:
-            if data["format"] != FORMAT or data["version"] != VERSION:
-                raise ValueError(
-                    f"{name}: format must be {FORMAT} version {VERSION}, got {data['format']} {data['version']}"
-                )
-            counters = {int(n): {key: int(v) for key, v in own.items()} for n, own in data["counters"].items()}
-            made = cls(data["network"], data["design_digest"], data["model_digest"], data["frames"],
-                       data["bit_exact_frames"], counters)  # fmt: skip
-            if set(counters) != set(_lengths(made.frames)):
-                raise ValueError(f"{name}: counters must be of batches of {_lengths(made.frames)}, got {[*counters]}")
-            return made
-        except (KeyError, TypeError, AttributeError) as e:
-            raise ValueError(f"{name}: a run must be what `bitloom report --json` prints, got: {e!r}") from None
+        run = Reader(data, f"{name}: run")
+        run.format(FORMAT, VERSION)
+        frames = run.number("frames", 2)
+        lengths = _lengths(frames)
+        found = run.inner("counters")
+        if sorted(found.data) != sorted(map(str, lengths)):
+            raise ValueError(f"{name}: counters must be of batches of {lengths}, got [{', '.join(found.data)}]")
+        counters = {}
+        for length in lengths:
+            own = found.inner(str(length))
+            counters[length] = {key: own.number(key) for key in own.data}
+            own.require(own.data.keys() == counters[1].keys(), "counters must be the same in every batch", [*own.data])
+        cycles = [own.get("cycles", 0) for own in counters.values()]
+        run.require(cycles[0] > 0 and sorted({*cycles}) == cycles, "cycles must grow with the batches", cycles)
+        return cls(run.text("network"), run.digest("design_digest"), run.digest("model_digest"), frames,
+                   run.number("bit_exact_frames", 0, frames), counters)  # fmt: skip
 
     @classmethod
     def load(cls, path: Path) -> "Measured":
@@ -97,11 +104,8 @@ class Measured:
         ValueError
             If it holds no run.
         """
-        try:
-            data = json.loads(path.read_text())
-        except ValueError as e:
-            raise ValueError(f"{path}: a run must be JSON, got: {e}") from None
-        return cls.from_dict(data.get("run") if isinstance(data, dict) else data, str(path))
+        report = Reader(read_json(path, "a run"), str(path))
+        return cls.from_dict(report.data.get("run"), str(path))
 
 
 def measure(build: Build, model: Model, frames: int, progress: Progress | None = None) -> Measured:

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 
+from bitloom.golden.reading.file import read_file, reason
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.platform.block_design import PROCESSORS
 from bitloom.overlay.virtual.sim import Simulation
@@ -34,10 +35,21 @@ def hwh_arch(hwh: Path) -> str:
     OverlayError
         If the file can't be read, or has no processing system of either family.
     """
+    modules: set[str] = set()
+
+    def element(name: str, attributes: dict[str, str]) -> None:
+        if name == "MODULE":
+            modules.add(attributes.get("MODTYPE", ""))
+
+    def refuse(*_: object) -> None:
+        raise ValueError("a document type, which may hold endless text")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = element, refuse
     try:
-        modules = {module.get("MODTYPE") for module in ElementTree.parse(hwh).iter("MODULE")}
-    except (OSError, ElementTree.ParseError) as e:
-        raise OverlayError(f"{hwh.name}: the .hwh must be readable XML, got: {e}") from None
+        parser.Parse(read_file(hwh), True)
+    except (OSError, ValueError, LookupError, expat.ExpatError) as e:
+        raise OverlayError(f"{hwh.name}: the .hwh must be readable XML, got: {reason(e)}") from None
     for arch, processor in PROCESSORS.items():
         if processor.module in modules:
             return arch

@@ -15,6 +15,9 @@ from pynq.pl_server.device import Device
 from pynqmetadata.frontends import Metadata
 from pynqmetadata.views.runtime import RuntimeMetadataParser
 
+from bitloom.golden.reading.file import reason
+from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
+
 from .board import NAME, VirtualBoard, hwh_arch
 from .bus import BusError
 from .memory import CachedBuffer, Ddr
@@ -113,15 +116,26 @@ class VirtualDevice(VirtualBoard, Device):
         bo.invalidate(offset, nbytes)
 
     def get_bitfile_metadata(self, bitfile_name: str, partial: bool = False) -> RuntimeMetadataParser:
-        """What the .hwh beside a bitstream says; the device takes over its processor."""
+        """What the .hwh beside a bitstream says; the device takes over its processor.
+
+        Raises
+        ------
+        OverlayError
+            As ``VirtualBoard.load``. Nobody parses the .hwh before it is known to be the bitstream's.
+        """
+        read_simulation_overlay(bitfile_name)
         hwh = Path(bitfile_name).with_suffix(".hwh")
-        parser = RuntimeMetadataParser(Metadata(input=hwh))
+        arch = hwh_arch(hwh)
+        try:
+            parser = RuntimeMetadataParser(Metadata(input=hwh))
+        except Exception as e:  # pynq's parser expects what Vivado writes, and raises anything where it isn't
+            raise OverlayError(f"{hwh.name}: pynq must be able to read it, got: {reason(e)}") from None
         parser.mem_dict["PSDDR"] = {
             **{"raw_type": 0, "used": 1, "base_address": self.ddr.base, "size": self.ddr.size, "type": "DDR4"},
             **{"streaming": False, "idx": 0, "tag": "PSDDR"},
         }
         parser.refresh_hierarchy_dict()
-        self.become(hwh_arch(hwh))
+        self.become(arch)
         return parser
 
     def become(self, arch: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from bitloom.driver.registers import npu_state
 from bitloom.driver.waiting import explain
+from bitloom.golden.atomic import write_scratch
 from bitloom.hls_gen.design.manifest import TOP
 
 from .errors import ProtocolError, SimulationTimeout
@@ -257,9 +258,12 @@ class Simulation(StreamAccess, RegisterAccess):
 
         Raises
         ------
+        OSError
+            If the file can't be written.
         RuntimeError
-            If the model was built without ``trace=True``, or the file can't be written.
+            If the model was built without ``trace=True``.
         """
+        write_scratch(path, b"")  # says what is wrong with the path
         if self._call.vcd_open(self._model, str(path).encode()):
             raise RuntimeError(f"waveform {path}: the model must be built with trace=True and the file be writable")
 

@@ -1,5 +1,7 @@
 """Folders that are built once: several processes, failures, the bound."""
 
+import os
+import stat
 import subprocess
 import sys
 import time
@@ -40,7 +42,7 @@ def test_a_failed_build_is_tried_again(monkeypatch, tmp_path):
     with pytest.raises(RuntimeError, match=r"^no$"):
         cache.cached_folder("model", "k", fail)
     folder = cache.cached_folder("model", "k", lambda folder: (folder / "whole").write_text(""))
-    assert [path.name for path in folder.iterdir()] == ["whole"]
+    assert sorted(path.name for path in folder.iterdir()) == [cache.SUMS, "whole"]
 
 
 def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
@@ -52,22 +54,23 @@ def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
     assert cache.prune(1500) == []  # used within the hour
     gone = cache.prune(1500, keep_seconds=0)
     assert [path.name for path in gone] == ["used", "new"]
-    assert (tmp_path / "model" / "old").is_dir()
+    assert (tmp_path / cache.LAYOUT / "model" / "old").is_dir()
 
 
 def test_pruning_knows_every_kind_and_leaves_what_is_not_its_own(monkeypatch, tmp_path):
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
     for kind in ("one", "another"):
         cache.cached_folder(kind, "key", lambda folder: (folder / "x").write_bytes(bytes(1000)))
-    left = tmp_path / "one" / f".left.0123{PART}"  # its process died
-    for folder in (left, tmp_path / "one" / "notes", tmp_path / "photos" / f".x.0123{PART}"):
+    root = tmp_path / cache.LAYOUT
+    left = root / "one" / f".left.0123{PART}"  # its process died
+    for folder in (left, root / "one" / "notes", root / "photos" / f".x.0123{PART}"):
         folder.mkdir(parents=True)
         (folder / "x").write_bytes(bytes(1000))
-    gone = {path.relative_to(tmp_path).as_posix() for path in cache.prune(0, keep_seconds=-1)}
+    gone = {path.relative_to(root).as_posix() for path in cache.prune(0, keep_seconds=-1)}
     assert gone == {"one/key", "another/key"}
     assert not left.exists()
-    assert (tmp_path / "one" / "notes" / "x").exists()
-    assert (tmp_path / "photos" / f".x.0123{PART}" / "x").exists()
+    assert (root / "one" / "notes" / "x").exists()
+    assert (root / "photos" / f".x.0123{PART}" / "x").exists()
 
 
 def test_a_killed_build_is_made_again_and_leaves_nothing(tmp_path, monkeypatch):
@@ -84,7 +87,7 @@ def test_a_killed_build_is_made_again_and_leaves_nothing(tmp_path, monkeypatch):
         assert subprocess.run([sys.executable, "-c", script, key], env=environment, check=False).returncode == -9
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
     folder = cache.cached_folder("model", "same", lambda folder: (folder / "whole").write_text(""))
-    assert [path.name for path in folder.iterdir()] == ["whole"]
+    assert sorted(path.name for path in folder.iterdir()) == [cache.SUMS, "whole"]
     assert sorted(path.name for path in folder.parent.iterdir()) == ["other.lock", "same", "same.lock"]
 
 
@@ -94,3 +97,110 @@ def test_cache_root(monkeypatch, tmp_path):
     assert cache.cache_root() == tmp_path / "x" / "bitloom"
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "b"))
     assert cache.cache_root() == tmp_path / "b"
+
+
+def build(content):
+    """A build that writes this and counts how often it is asked."""
+
+    def write(folder):
+        write.times += 1
+        (folder / "model.so").write_bytes(content)
+        (folder / "area.json").write_bytes(b"{}")
+
+    write.times = 0
+    return write
+
+
+def truncate(folder):
+    with (folder / "model.so").open("r+b") as file:
+        file.truncate(50)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        truncate,
+        lambda folder: (folder / "model.so").write_bytes(bytes(99) + b"x"),
+        lambda folder: (folder / "area.json").unlink(),
+        lambda folder: (folder / "more").write_bytes(b""),
+        lambda folder: (folder / cache.SUMS).unlink(),
+        lambda folder: (folder / cache.SUMS).write_bytes(b"\xff"),
+        lambda folder: ((folder / "area.json").unlink(), (folder / "area.json").symlink_to("/dev/null")),
+        lambda folder: ((folder / "area.json").unlink(), (folder / "area.json").mkdir()),
+        lambda folder: folder.chmod(0o777),
+    ],
+)
+def test_a_damaged_folder_is_made_again(damage, monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    made = build(bytes(100))
+    folder = cache.cached_folder("model", "k", made)
+    cache.cached_folder("model", "k", made)
+    assert made.times == 1
+    damage(folder)
+    assert (cache.cached_folder("model", "k", made) / "model.so").read_bytes() == bytes(100)
+    assert made.times == 2
+    cache.cached_folder("model", "k", made)
+    assert made.times == 2
+
+
+def test_the_cache_is_the_users_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "a" / "b"))
+    before = os.umask(0)
+    try:
+        folder = cache.cached_folder("model", "k", build(b""))
+    finally:
+        os.umask(before)
+    for path in (folder, *list(folder.parents)[:4]):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700, path
+
+
+def refused(root, monkeypatch) -> str:
+    monkeypatch.setenv("BITLOOM_CACHE", str(root))
+    with pytest.raises(OSError, match="to keep what is loaded and run") as caught:
+        cache.cached_folder("model", "k", build(b""))
+    return str(caught.value)
+
+
+def test_a_cache_that_others_can_write_to_is_refused(monkeypatch, tmp_path):
+    rule = "must be writable by its owner alone, to keep what is loaded and run, got mode"
+    root = tmp_path / "open" / "cache"
+    root.mkdir(parents=True)
+    root.parent.chmod(0o777)
+    assert refused(root, monkeypatch) == f"{root.parent}: {rule} 0777"
+    root.parent.chmod(0o1777)  # sticky: others can't rename what isn't theirs
+    folder = cache.cached_folder("model", "k", build(b""))
+    inside = folder.parents[1]
+    inside.chmod(0o1777)
+    assert refused(root, monkeypatch) == f"{inside}: {rule} 1777"
+    inside.chmod(0o755)  # others could read it, and so nothing was put there
+    assert cache.cached_folder("model", "k", build(b"")) == folder
+    assert stat.S_IMODE(inside.stat().st_mode) == 0o700
+
+
+def test_a_link_counts_as_what_it_leads_to(monkeypatch, tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "link"))
+    monkeypatch.delenv("BITLOOM_CACHE", raising=False)
+    folder = cache.cached_folder("model", "k", build(b""))
+    assert folder == tmp_path / "real" / "bitloom" / cache.LAYOUT / "model" / "k"
+    (tmp_path / "real").chmod(0o757)
+    message = f"{tmp_path / 'real'}: must be writable by its owner alone, to keep what is loaded and run, got mode 0757"
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "link" / "bitloom"))
+    assert refused(tmp_path / "link" / "bitloom", monkeypatch) == message
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give folders away")
+def test_another_users_folder_is_refused(monkeypatch, tmp_path):
+    made = build(b"")
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "mine"))
+    folder = cache.cached_folder("model", "k", made)
+    os.chown(folder, 12345, 12345)
+    assert cache.cached_folder("model", "k", made) == folder
+    assert made.times == 2
+    assert folder.stat().st_uid == 0
+    other = tmp_path / "other"
+    other.mkdir()
+    os.chown(other, 12345, 12345)
+    rule = "must belong to this user or root, to keep what is loaded and run, got user 12345"
+    assert refused(other, monkeypatch) == f"{other}: {rule}"

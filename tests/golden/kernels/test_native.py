@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden.kernels import native
+from bitloom.golden.kernels.cache import LAYOUT
 from bitloom.golden.kernels.native import BuildError
 
 SOURCE = """
@@ -114,7 +115,7 @@ def test_a_source_that_the_compiler_refuses_leaves_nothing_in_the_cache(sources,
     sources[0][0].write_text("int f() { return missing; }\n")
     with pytest.raises(BuildError, match=r"(?s)^g\+\+ add\.cpp failed \(exit status 1\):\n.* error: .missing. was not"):
         native.library(sources[0])
-    assert [path.suffix for path in (tmp_path / "cache" / "native").iterdir()] == [".lock"]
+    assert [path.suffix for path in (tmp_path / "cache" / LAYOUT / "native").iterdir()] == [".lock"]
 
 
 def test_a_cache_that_cannot_be_written_is_named(sources, tmp_path, monkeypatch):

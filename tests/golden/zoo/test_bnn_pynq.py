@@ -179,14 +179,14 @@ def test_a_damaged_file_gives_one_line_or_what_was_written(whole, tmp_path, seed
 def test_what_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "foreign.npz"
     path.write_bytes(content)
-    with value_error(f"{path}: must be a whole, unchanged npz file, got: File is not a zip file"):
+    with value_error(f"{path}: must be a whole, unchanged zip archive, got: File is not a zip file"):
         trained(lfc(), path)
 
 
 def test_a_wrong_checksum_is_noticed(whole, tmp_path):
     path, content = tmp_path / "changed.npz", whole.read_bytes()
     path.write_bytes(content.replace(b"A\0\0\0i", b"B\0\0\0i", 1))
-    rule = "must be a whole, unchanged npz file, got: wrong checksum of classes.npy"
+    rule = "must be a whole, unchanged zip archive, got: Bad CRC-32 for file 'classes.npy'"
     with value_error(f"{path}: {rule}"):
         trained(cnv(), path)
 
@@ -194,7 +194,7 @@ def test_a_wrong_checksum_is_noticed(whole, tmp_path):
 @pytest.mark.parametrize(
     ("name", "array", "rule"),
     [
-        ("classes", np.array([*CIFAR[:9], "Lorry"]), f"classes must be {CIFAR}, got {(*CIFAR[:9], 'Lorry')}"),
+        ("classes", np.array([*CIFAR[:9], "Lorry"]), f"classes must be {CIFAR}, got {str(CIFAR)[:57]}..."),
         ("W2_shape", np.array([64, 576]), "W2_shape must be (128, 576), got (64, 576)"),
         ("W0_bits", np.zeros((64, 3), np.uint8), "W0_bits must be uint8 of shape (64, 4), got uint8 of (64, 3)"),
         ("W8_bits", np.zeros((64, 64), np.int8), "W8_bits must be uint8 of shape (64, 64), got int8 of (64, 64)"),
@@ -204,8 +204,7 @@ def test_a_wrong_checksum_is_noticed(whole, tmp_path):
             np.full((512, 1), 2**31 - 1, np.int32),
             "threshold_7.threshold: values must be signed 32 bit (-2147483648..2147483647), got 4294966784",
         ),
-        ("T7", np.array([None]), "must be a whole, unchanged npz file, got: Object arrays cannot be loaded when "
-         "allow_pickle=False"),
+        ("T7", np.array([None]), "T7: must be an array of truth values or integers, got dtype '|O'"),
     ],
 )  # fmt: skip
 def test_each_rule_of_a_file(whole, tmp_path, name, array, rule):
@@ -218,17 +217,17 @@ def test_each_rule_of_a_file(whole, tmp_path, name, array, rule):
 def test_missing_arrays_are_named(whole, tmp_path):
     path = tmp_path / "less.npz"
     np.savez(path, classes=np.array(CIFAR), W0_shape=np.array([64, 27]))
-    with value_error(f"{path}: must hold W0_bits, got W0_shape, classes"):
+    with value_error(f"{path}: must hold W0_bits.npy, got classes.npy, W0_shape.npy"):
         trained(cnv(), path)
     np.savez(path)
-    with value_error(f"{path}: must hold classes, got no array"):
+    with value_error(f"{path}: must hold classes.npy, got no member"):
         trained(cnv(), path)
     with pytest.raises(FileNotFoundError):
         trained(cnv(), tmp_path / "absent.npz")
 
 
 def test_the_file_of_another_network_is_refused(whole):
-    with value_error(f"{whole}: classes must be {tuple('0123456789')}, got {CIFAR}"):
+    with value_error(f"{whole}: classes must be {tuple('0123456789')}, got {str(CIFAR)[:57]}..."):
         trained(lfc(), whole)
 
 

@@ -47,7 +47,7 @@ def test_a_damaged_file_is_not_replaced_by_seeded_weights(
     monkeypatch.setenv("BITLOOM_DATA", str(tmp_path))
     path = tmp_path / FILES[name]
     path.write_bytes(b"PK\x03\x04")
-    with value_error(f"{path}: must be a whole, unchanged npz file, got: File is not a zip file"):
+    with value_error(f"{path}: must be a whole, unchanged zip archive, got: File is not a zip file"):
         networks.load(name)
 
 

@@ -111,7 +111,7 @@ def broken(*path_and_value):
     return data
 
 
-UNKNOWN = "Npu.__init__() got an unexpected keyword argument 'kfb'"
+UNKNOWN = "fields must be those of an NPU, got 'kfb'"
 REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
 
 

@@ -26,8 +26,9 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.build.run import Conditions, random_images, run
+from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.study.design_figures import Figures, lanes, measure
 from bitloom.overlay.virtual.board import activate
 from tests import board_data

@@ -82,12 +82,12 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     images = np.random.default_rng(1).integers(0, 17, (5, 8, 8, 1))
     np.save(tmp_path / "images.npy", images)
     result = call("simulate", folder, "--images", str(tmp_path / "images.npy"), "--frames", "4", "--batch", "3",
-                  "--out", str(tmp_path / "out.npy"), "--vcd", str(tmp_path / "wave.vcd"), "--json")  # fmt: skip
+                  "--out", str(tmp_path / "out.npy"), "--vcd", str(tmp_path / "new/wave.vcd"), "--json")  # fmt: skip
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["bit_exact_frames"] == 4
     expected = networks.load("digits-cnn").forward(images[:4])
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
-    assert (tmp_path / "wave.vcd").stat().st_size > 10_000
+    assert (tmp_path / "new" / "wave.vcd").stat().st_size > 10_000
 
 
 def test_train(tmp_path: Path) -> None:
@@ -126,11 +126,23 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
     assert call("build", "digits-cnn", "--out", folder).exit_code == 0
     np.save(tmp_path / "flat.npy", np.zeros((2, 8, 8), int))
     assert error("simulate", folder, "--images", str(tmp_path / "flat.npy")) == (
-        "bitloom: digits-cnn: images must have shape (N, 8, 8, 1), got (2, 8, 8)"
+        f"bitloom: {tmp_path / 'flat.npy'}: images must have shape (N, 8, 8, 1), N >= 1, got (2, 8, 8)"
     )
     (tmp_path / "text.npy").write_text("no array")
-    assert error("simulate", folder, "--images", str(tmp_path / "text.npy")).startswith(
-        f"bitloom: {tmp_path / 'text.npy'}: images must be a .npy file of integers, got: "
+    np.savez(tmp_path / "many.npz", np.zeros((2, 8, 8, 1), int))
+    np.save(tmp_path / "none.npy", np.zeros((0, 8, 8, 1), int))
+    np.save(tmp_path / "dark.npy", np.full((1, 8, 8, 1), -1))
+    for name, message in (
+        ("text.npy", "must be npy data, got b'no arr'"),
+        ("many.npz", "must be npy data, got b'PK\\x03\\x04-\\x00'"),
+        ("none.npy", "images must have shape (N, 8, 8, 1), N >= 1, got (0, 8, 8, 1)"),
+        ("dark.npy", "images: values must be unsigned 5 bit (0..31), got -1"),
+    ):
+        path = tmp_path / name
+        assert error("simulate", folder, "--images", str(path)) == f"bitloom: {path}: {message}"
+    assert error("simulate", folder, "--frames", "99999999") == (
+        "bitloom: digits-cnn: 99,999,999 frames: MB of memory for images and results must be <= 4,096 (environment "
+        "variable BITLOOM_MAX_RUN_MB sets another limit), got 112,915"
     )
 
 

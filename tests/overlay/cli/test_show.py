@@ -13,6 +13,7 @@ import termios
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
 from bitloom.overlay.cli import show
 from tests.paths import ROOT
@@ -131,3 +132,25 @@ def test_a_terminals_width_counts(width, parts) -> None:
     assert row(text, "avx512vpopcntdq") == FIGURES
     assert sum(line[0] == "avx512vpopcntdq" for line in lines(text)) == parts
     assert len(lines(piped.stdout.decode())) == 2
+
+
+def test_names_in_brackets_are_no_markup(monkeypatch) -> None:
+    """Paths and names come from outside, and rich takes brackets for markup."""
+    out = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(show, "console", Console(file=out, force_terminal=True, width=120))
+    for brackets in ("[/x] net", "[bold] net"):
+        with show.bar(f"{brackets}: searching") as update:
+            update(1, 2)
+        with show.working(brackets):
+            pass
+        assert f"{brackets}: searching" in out.getvalue()
+
+
+def test_an_error_line_steers_no_terminal() -> None:
+    @show.one_line_errors
+    def fail() -> None:
+        raise ValueError("\x1b[31mred\a: name must be short, got \u202e")
+
+    with pytest.raises(SystemExit, match=r"^bitloom: \\x1b\[31mred\\x07: name must be short, got \\u202e$"):
+        fail()

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.candidate import Candidate
@@ -34,11 +35,10 @@ def test_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("{", (), "{path}: foldings must be a file of explore --save, got: Expecting property name enclosed in double "
+        ("{", (), "{path}: foldings must be JSON, got: Expecting property name enclosed in double "
          "quotes: line 1 column 2 (char 1)"),
-        ("{}", (), "{path}: foldings must be a file of explore --save, got: foldings: format must be bitloom-foldings, "
-         "version 1, got None"),
-        (json.dumps(Candidate("lfc-w1a1", (), ()).to_dict()), (),
+        ("{}", (), "{path}: foldings: format must be bitloom-foldings, got None"),
+        (json.dumps(Candidate("lfc-w1a1", (Npu(),), (0,)).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
         ("{}", ("--kfp", "0"), "--foldings: the file says everything about the design, got --kfp too"),

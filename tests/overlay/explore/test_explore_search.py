@@ -113,7 +113,7 @@ def test_foldings_without_map_order() -> None:
 
 
 def test_foldings_of_another_format() -> None:
-    with value_error("foldings: format must be bitloom-foldings, version 1, got 'x'"):
+    with value_error("foldings: format must be bitloom-foldings, got 'x'"):
         Candidate.from_dict({"format": "x"})
 
 

@@ -15,8 +15,9 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.build import build
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS
-from bitloom.overlay.build.run import Conditions, random_images, run
+from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study.dataflows import dataflows
 from tests.cases import cases, integer_cases

@@ -3,6 +3,7 @@
 import pytest
 
 from bitloom.golden.kernels import cache
+from bitloom.golden.kernels.cache import LAYOUT
 from bitloom.golden.kernels.native import find_compiler
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, Simulation, lint, verilator, verilator_install
 from bitloom.overlay.virtual.sim.verilator import build_model
@@ -77,7 +78,7 @@ def test_verilog_that_verilator_refuses_leaves_nothing_in_the_cache(monkeypatch,
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
     with pytest.raises(BuildError, match=r"(?s)^Verilator failed \(exit status 1\):\n%Error: .*bitloom_top\.v:1:"):
         build_model("module bitloom_top(input a; endmodule")
-    assert [path.suffix for path in (tmp_path / "model").iterdir()] == [".lock"]
+    assert [path.suffix for path in (tmp_path / LAYOUT / "model").iterdir()] == [".lock"]
 
 
 def test_verilator_root_goes_first(monkeypatch):

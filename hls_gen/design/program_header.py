@@ -1,0 +1,83 @@
+"""The part of a program's file that is JSON: all of a program but its arrays."""
+
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from bitloom.golden.encoding import Encoding
+from bitloom.golden.layer import Map
+from bitloom.golden.reading.json_text import parse_json
+
+from .reader import Reader
+
+if TYPE_CHECKING:
+    from .program import Program
+
+FORMAT = "bitloom-program"
+VERSION = 1
+OUTPUT_KINDS = ("raw", "bits", "signed")
+LARGEST = (1 << 31) - 1
+"""Heights, widths, channels and cycles at most."""
+
+
+def header_of(program: "Program") -> dict[str, Any]:
+    """A program's header as JSON data; `read_header` is the inverse."""
+    source = program.input
+    encoding = {"kind": source.encoding.kind, "bits": source.encoding.bits}
+    return {
+        "format": FORMAT, "version": VERSION, "name": program.name, "design_digest": program.design_digest,
+        "model_digest": program.model_digest,
+        "input": {"height": source.height, "width": source.width, "channels": source.channels, "encoding": encoding},
+        "output_shape": list(program.output_shape), "output_kind": program.output_kind,
+        "classes": list(program.classes), "ideal_cycles": program.ideal_cycles,
+        "layers": [list(layer) for layer in program.layers], "mapping": list(program.mapping),
+    }  # fmt: skip
+
+
+def read_header(data: NDArray[Any]) -> dict[str, Any]:
+    """Fields of ``Program`` that the header holds.
+
+    Parameters
+    ----------
+    data
+        (n,) uint8, the JSON's bytes.
+
+    Returns
+    -------
+    dict
+        Name of a field -> value. ``Program`` checks what goes together.
+
+    Raises
+    ------
+    ValueError
+        It is no program's header. One line that begins with ``header``.
+    """
+    header = Reader(parse_json(data.tobytes(), "header"), "header")
+    header.format(FORMAT, VERSION)
+    return {
+        "name": header.text("name"),
+        "design_digest": header.digest("design_digest"),
+        "model_digest": header.digest("model_digest"),
+        "input": _map(header.inner("input")),
+        "output_shape": header.numbers("output_shape", 1, LARGEST),
+        "output_kind": header.text("output_kind"),
+        "classes": header.texts("classes"),
+        "ideal_cycles": header.number("ideal_cycles", 0),
+        "layers": tuple(_layer(header, entry) for entry in header.entries("layers")),
+        "mapping": header.numbers("mapping"),
+    }
+
+
+def _map(reader: Reader) -> Map:
+    """The input map."""
+    encoding = reader.inner("encoding")
+    height, width, channels = (reader.number(key, 1, LARGEST) for key in ("height", "width", "channels"))
+    kind = Encoding(encoding.text("kind"), encoding.number("bits", 1))
+    return Map(height=height, width=width, channels=channels, encoding=kind)
+
+
+def _layer(header: Reader, entry: Any) -> tuple[str, int]:
+    """(name, ideal cycles) of a layer."""
+    ok = isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) and type(entry[1]) is int
+    header.require(ok, "layers must be [name, cycles]", entry)
+    return entry[0], entry[1]

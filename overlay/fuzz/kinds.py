@@ -1,0 +1,164 @@
+"""Every kind of file that bitloom reads: how a valid one is written, and what reads it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden import file, zoo
+from bitloom.golden.atomic import write_scratch
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.training.train import Recipe, train
+from bitloom.golden.zoo import bnn_pynq
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.array_file import array_bytes, npy_bytes
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.images import random_images, read_images
+from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.target import BoardTarget
+from bitloom.overlay.show import vcd
+from bitloom.overlay.show.report.measure import Measured
+from bitloom.overlay.virtual.board.board import hwh_arch
+from bitloom.overlay.virtual.simulation_overlay import (
+    SUFFIXES,
+    bit_bytes,
+    read_simulation_overlay,
+    write_simulation_overlay,
+)
+
+DIGEST = "0123456789abcdef" * 4
+NPU = Npu(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
+VERILOG = "module bitloom_top;\nendmodule\n"
+WAVE = (
+    "$version bitloom $end\n$scope module TOP $end\n$scope module top $end\n$var wire 1 ! clk $end\n"
+    '$var wire 8 " word [7:0] $end\n$upscope $end\n$upscope $end\n$enddefinitions $end\n'
+    '#0\n0!\nb00000011 "\n#1\n1!\n#2\n0!\nb101 "\n'
+)
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    file
+        Name of the file to damage.
+    write
+        Writes a valid one, and what belongs to it, to an empty folder.
+    read
+        Reads the file at a path as bitloom does; raises an error in one line where it can't.
+    """
+
+    name: str
+    file: str
+    write: Callable[[Path], object]
+    read: Callable[[Path], object]
+
+
+@cache
+def _model() -> Model:
+    return zoo.load("digits-cnn")
+
+
+@cache
+def _manifest() -> Manifest:
+    return Manifest.of(size_memories("digits", [_model()], (NPU,)), DIGEST)
+
+
+@cache
+def _program() -> Program:
+    return compile_model(_model(), _manifest())
+
+
+def _write_json(path: Path, data: Any) -> None:
+    write_scratch(path, json.dumps(data))
+
+
+def _write_overlay(folder: Path) -> None:
+    bit = write_simulation_overlay(folder, _manifest().to_dict(), VERILOG)
+    for path in list(folder.iterdir()):
+        write_scratch(folder / path.name.replace(bit.stem, "design", 1), path.read_bytes())
+        path.unlink()
+
+
+def _read_signed(path: Path) -> object:
+    """Read an overlay whose .bit is made to fit the manifest beside it, whatever that is."""
+    beside = {suffix: path.with_name(f"design{suffix}").read_bytes() for suffix in SUFFIXES}
+    design = BlockDesign.from_manifest(_manifest().to_dict(), BoardTarget())
+    write_scratch(path.with_name("design.bit"), bit_bytes(design, beside))
+    return read_simulation_overlay(path.with_name("design.bit"))
+
+
+def _write_build(folder: Path) -> None:
+    _write_json(folder / "build.json", {
+        "format": builds.FORMAT, "version": 1, "design": _manifest().design.to_dict(), "digest": DIGEST,
+        "bit": "design.bit", "programs": {"digits-cnn": "digits-cnn.program.npz"}, "map_order": "auto",
+        "dataflow": "output_stationary", "command": ["bitloom", "build"], "sources": None,
+    })  # fmt: skip
+
+
+def _run() -> dict[str, Any]:
+    counters = {n: {"cycles": 100 * n, "npu0_beats": 90 * n} for n in (1, 2, 4)}
+    return {"network": "digits-cnn", "run": Measured("digits-cnn", DIGEST, DIGEST, 4, 4, counters).to_dict()}
+
+
+def _lfc(path: Path) -> None:
+    """A file of weights as BNN-PYNQ's are, all of them -1."""
+    arrays: dict[str, Any] = {"classes": np.array(bnn_pynq.DIGITS)}
+    for i, (outputs, inputs) in enumerate(((1024, 832), (1024, 1024), (1024, 1024), (64, 1024))):
+        arrays |= {f"W{i}_shape": np.array([outputs, inputs]), f"T{i}": np.zeros((outputs, 1), np.int32),
+                   f"W{i}_bits": np.zeros((outputs, inputs // 8), np.uint8)}  # fmt: skip
+    write_scratch(path, array_bytes(arrays))
+
+
+def _train(path: Path) -> object:
+    """A training of one epoch; where the file is there and whole, it is over already."""
+    source = Map(height=3, width=3, channels=2, encoding=BIPOLAR)
+    layers = (Conv(name="conv", out_channels=4, kernel=(2, 2)), Threshold(name="threshold"),
+              Dense(name="dense", out_channels=2))  # fmt: skip
+    network = Network(name="tiny", input=source, layers=layers)
+    images = random_images(network, 16, 0)
+    return train(network, images, np.arange(16) % 2, Recipe(epochs=1, batch=8), checkpoint=path)
+
+
+_ALL = (
+    FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
+    FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
+    FileKind("manifest", "a.manifest.json",
+             lambda folder: _write_json(folder / "a.manifest.json", _manifest().to_dict()), Manifest.load),
+    FileKind("build", "build.json", _write_build, lambda path: builds.load(path.parent)),
+    FileKind("foldings", "foldings.json",
+             lambda folder: _write_json(folder / "foldings.json", Candidate("digits-cnn", (NPU,), (0, 0, 0)).to_dict()),
+             lambda path: Candidate.load(path, _model())),
+    FileKind("run", "run.json", lambda folder: _write_json(folder / "run.json", _run()), Measured.load),
+    FileKind("images", "images.npy",
+             lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
+             lambda path: read_images(path, _model().network)),
+    FileKind("checkpoint", "checkpoint.npz", lambda folder: _train(folder / "checkpoint.npz"), _train),
+    FileKind("weights", "lfc.npz", lambda folder: _lfc(folder / "lfc.npz"),
+             lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path)),
+    FileKind("overlay", "design.bit", _write_overlay, read_simulation_overlay),
+    FileKind("overlay manifest", "design.manifest.json", _write_overlay, _read_signed),
+    FileKind("hwh", "design.hwh", _write_overlay, hwh_arch),
+    FileKind("waveform", "wave.vcd", lambda folder: write_scratch(folder / "wave.vcd", WAVE),
+             lambda path: vcd.read(path, ["top.clk", "top.word"])),
+)  # fmt: skip
+KINDS = {kind.name: kind for kind in _ALL}
+"""All kinds by name."""

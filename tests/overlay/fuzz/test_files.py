@@ -1,0 +1,79 @@
+"""Damaged files of every kind are read, or refused in one line that names the file."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.fuzz import kinds
+from bitloom.overlay.fuzz.damage import damaged
+from bitloom.overlay.fuzz.files import Outcome, damaged_file, outcome, valid_file
+from bitloom.overlay.fuzz.kinds import KINDS, FileKind
+
+SEEDS = 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files(kind, tmp_path):
+    KINDS[kind].write(tmp_path)
+    path = tmp_path / KINDS[kind].file
+    assert outcome(kind, path) == Outcome("read")
+    for seed in range(SEEDS):
+        path.write_bytes(damaged_file(kind, seed))
+        found = outcome(kind, path)
+        assert found.good, f"seed {seed}: {found}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_damaged_files(kind, tmp_path):
+    KINDS[kind].write(tmp_path)
+    path = tmp_path / KINDS[kind].file
+    verdicts = Counter()
+    for seed in range(SEEDS, 800):
+        path.write_bytes(damaged_file(kind, seed))
+        found = outcome(kind, path)
+        assert found.good, f"seed {seed}: {found}"
+        verdicts[found.verdict] += 1
+    assert verdicts["refused"] > 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_depends_on_the_seed_alone(kind):
+    made = [damaged_file(kind, seed) for seed in range(8)]
+    assert made == [damaged_file(kind, seed) for seed in range(8)]
+    assert len({*made, valid_file(kind)}) > 6
+
+
+def test_damage_reaches_what_lies_behind_checksums():
+    """A model with another array, but right checksums of the zip archive."""
+    found = [damaged(valid_file("model"), np.random.default_rng(seed)) for seed in range(60)]
+    assert any(len(data) > 1_000 and data.startswith(b"PK") and b"descr" in data for data in found)
+
+
+def judged(read, tmp_path, monkeypatch) -> Outcome:
+    """What `outcome` says of a reader that does this."""
+    monkeypatch.setitem(kinds.KINDS, "made", FileKind("made", "made.x", lambda folder: None, read))
+    path = tmp_path / "made.x"
+    path.write_bytes(b"")
+    return outcome("made", path)
+
+
+def test_every_fault_is_seen(tmp_path, monkeypatch):
+    def fail(error):
+        def read(path):
+            raise error
+
+        return judged(read, tmp_path, monkeypatch).verdict
+
+    assert fail(ValueError(f"{tmp_path / 'made.x'}: rule, got 1")) == "refused"
+    assert fail(FileNotFoundError(2, "No such file", str(tmp_path / "made.x"))) == "refused"
+    assert fail(ValueError("rule, got 1")) == "unclear"
+    assert fail(ValueError("made.x: rule\nmore")) == "unclear"
+    assert fail(ValueError("made.x: \x1b[31m")) == "unclear"
+    assert fail(ValueError("made.x: " + "x" * 1000)) == "unclear"
+    for error in (KeyError("a"), TypeError(), RecursionError(), MemoryError(), ZeroDivisionError()):
+        assert fail(error) == "crashed"
+    assert judged(lambda path: None, tmp_path, monkeypatch).verdict == "read"
+    monkeypatch.setenv("BITLOOM_MAX_READ_MB", "1")
+    assert judged(lambda path: bytes(2 << 20), tmp_path, monkeypatch).verdict == "hungry"

@@ -135,6 +135,8 @@ class Accelerator:
         ------
         ValueError
             The images don't suit the network; nothing was sent.
+        DeviceTaken
+            Somebody else has loaded the device since ``load``, or meanwhile; it stays theirs until ``load`` is called.
         PacketError, TransferError, Timeout
             The device is in an unknown state; the next call resets it first.
         """
@@ -201,6 +203,7 @@ class Accelerator:
         """Room for the outputs of ``images``, which are checked here. Resets the device after an error."""
         program = self._need_program()
         program.check_images(images)
+        self._link.owner.check()
         if not self._link.clean:
             self.reset()
         return np.empty((len(images), *program.output_shape), np.int64)
@@ -267,14 +270,13 @@ class Accelerator:
                 link.buffer("send0", len(part))[: len(part)] = part
                 link.send("send0", len(part), f"{program.name}: parameters must be taken")
                 total += len(part) // self.manifest.stream_words
+            end, registers = (before + total) & 0xFFFFFFFF, link.registers
             link.wait(
-                lambda: (
-                    link.registers.read("WORDS_IN") == (before + total) & 0xFFFFFFFF
-                    and link.registers.field("STATUS", "LOADED") == 1
-                ),
+                lambda: registers.read("WORDS_IN") == end and registers.field("STATUS", "LOADED") == 1,
                 f"{program.name}: {total} stream words must be taken and set LOADED",
             )
             link.check_error()
+            link.owner.claim(program.name, parts)
 
     def _batch(self, program: Program, frames: Frames, batch: int | None) -> int:
         """Frames whose results come in one transfer; they go in one too unless weights are streamed with them."""
@@ -291,8 +293,8 @@ class Accelerator:
         """Write the blocks of ``images`` to a send buffer and make room for their results."""
         words = len(images) * frames.words
         self._link.buffer(f"receive{number}", len(images) * program.result_words)
-        frames.fill(self._link.buffer(f"send{number}", words)[:words], images)
+        out, owner = self._link.buffer(f"send{number}", words)[:words], self._link.owner
+        frames.fill(out, images, owner.signature, owner.count(len(images) * frames.packets))
 
     def _start(self, program: Program, frames: Frames, number: int, count: int) -> None:
-        receive = (f"receive{number}", count * program.result_words)
-        self._link.start(f"send{number}", frames.transfers(count), *receive)
+        self._link.start(f"send{number}", frames.transfers(count), f"receive{number}", count * program.result_words)

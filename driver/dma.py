@@ -2,8 +2,8 @@
 
 What pynq leaves to us, and what is safe on a board (pynq/lib/dma.py 3.0 to 4.0; Xilinx PG021):
 
-* ``channel.wait()`` spins until the channel is idle. It is called only once the status register says idle, so that
-  it returns at once; it then invalidates the receive buffer and reads the number of bytes.
+* ``channel.wait()`` spins until the channel is idle: for ever where somebody else resets the DMA a moment before. It is
+  not called; what it does after that, to invalidate the receive buffer and to read the number of bytes, is done here.
 * ``channel.stop()`` clears the run bit and spins until the channel halts, which it does only at the end of the
   transfer under way: with a stuck device, never. It is not called.
 * The only abort is bit 2 of a control register. It resets both channels, finishes what is outstanding on the memory
@@ -23,7 +23,7 @@ from .errors import DesignMismatch, TransferError
 
 SEND, RECEIVE = 0x00, 0x30
 """Offsets of the two channels' registers (PG021, table 2-7)."""
-CONTROL, STATUS = 0x00, 0x04
+CONTROL, STATUS, ADDRESS, LENGTH = 0x00, 0x04, 0x18, 0x28
 RUN, RESET = 1 << 0, 1 << 2
 HALTED, IDLE, INTERRUPT = 1 << 0, 1 << 1, 1 << 12
 ERRORS = {
@@ -66,15 +66,22 @@ class StreamDma:
         word = stream_bits // 8
         self.limit_bytes: int = dma.buffer_max_size // word * word
         """Longest transfer, in whole stream words."""
+        self._target: Any = None  # of the receive under way
+        self._started: dict[int, int] = {}  # channel -> low half of the address that its latest transfer began with
+        self.received_bytes = 0
+        """Length of the receive that was closed last."""
 
     def send(self, buffer: Any, nbytes: int, first: int = 0) -> None:
         """Start to send ``nbytes`` bytes of a pynq buffer from byte ``first`` on. TransferError if pynq refuses."""
+        self._started[SEND] = buffer.physical_address + first & 0xFFFFFFFF
         self._transfer(self._dma.sendchannel, buffer, nbytes, first)
 
     def receive(self, buffer: Any, nbytes: int) -> None:
         """Start to receive at most ``nbytes`` bytes into a pynq buffer; tlast ends the transfer sooner."""
         self._dma.mmio.write(RECEIVE + STATUS, INTERRUPT)  # a transfer that was polled has left it pending
+        self._started[RECEIVE] = buffer.physical_address & 0xFFFFFFFF
         self._transfer(self._dma.recvchannel, buffer, nbytes)
+        self._target = buffer
 
     def sent(self) -> bool:
         """True once the send has ended. TransferError if it failed."""
@@ -84,13 +91,18 @@ class StreamDma:
         """True once the receive has ended. TransferError if it failed."""
         return self._idle(RECEIVE, "receive")
 
-    def finish_send(self) -> None:
-        """Close a send for which ``sent`` was True."""
-        self._dma.sendchannel.wait()
+    @property
+    def busy(self) -> bool:
+        """Whether a transfer of ours may be running: a channel has the address of one, and has not ended it."""
+        return any(
+            self._read(offset + ADDRESS) == address and not self._read(offset + STATUS) & (HALTED | IDLE)
+            for offset, address in self._started.items()
+        )
 
     def finish_receive(self) -> None:
-        """Close a receive for which ``received`` was True and make its data visible."""
-        self._dma.recvchannel.wait()
+        """Close a receive for which ``received`` was True, make its data visible and keep its length."""
+        self._target.invalidate()
+        self.received_bytes = self._read(RECEIVE + LENGTH)
 
     @property
     def has_interrupt(self) -> bool:
@@ -98,16 +110,11 @@ class StreamDma:
         return iscoroutinefunction(getattr(getattr(self._dma, "s2mm_introut", None), "wait", None))
 
     async def wait_receive(self) -> None:
-        """Wait for the interrupt at the end of a receive and close the receive; needs ``has_interrupt``.
+        """Wait for the interrupt at the end of a receive, which ``finish_receive`` closes; needs ``has_interrupt``.
 
         May wait for ever: it is to be cancelled.
         """
         await self._dma.recvchannel.wait_async()
-
-    @property
-    def received_bytes(self) -> int:
-        """Length of the receive that was closed last."""
-        return int(self._dma.recvchannel.transferred)
 
     def reset(self, timeout: float = 1.0) -> None:
         """Abort both channels: halted, empty, no errors. TransferError if the DMA doesn't answer in time."""

@@ -46,6 +46,13 @@ class TransferError(DeviceError):
     """The DMA reported an error, or moved another number of bytes than was due."""
 
 
+class DeviceTaken(DeviceError):
+    """Somebody else has loaded another program or another design since; what was computed is not ours.
+
+    The device is left to the other one until ``load`` or ``reset`` is called.
+    """
+
+
 class Timeout(DeviceError):
     """Nothing moved for the allowed time.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, pieces
+from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
 from bitloom.hls_gen.design.program import Program
 
 
@@ -34,6 +34,8 @@ class Frames:
     ----------
     words
         32-bit words of a block.
+    packets
+        Packets of a block, which are numbered one after another.
 
     Raises
     ------
@@ -51,17 +53,33 @@ class Frames:
         self._before, self._after = _joined(before), _joined(after)
         lengths = [*map(len, before), HEADER_WORDS + program.payload_words, *map(len, after)]
         self._ends = np.cumsum(lengths)  # of the packets in a block
-        self.words = int(self._ends[-1])
+        self.words, self.packets = int(self._ends[-1]), len(lengths)
 
-    def fill(self, out: NDArray[np.uint32], images: NDArray[Any]) -> None:
-        """Write the blocks of n checked images to ``out``, (n * words,) uint32. The last frame ends the results."""
+    def fill(self, out: NDArray[np.uint32], images: NDArray[Any], signature: int, number: int) -> None:
+        """Write the blocks of n checked images. The last frame ends the results.
+
+        Parameters
+        ----------
+        out
+            (n * words,) uint32.
+        images
+            (n, H, W, C) integers.
+        signature
+            Of the parameters in the device.
+        number
+            Packets of blocks that were sent before, since the parameters were loaded.
+        """
         blocks, program, first = out.reshape(len(images), self.words), self._program, len(self._before)
         payload = first + HEADER_WORDS
         blocks[:, :first] = self._before
-        blocks[:, first:payload] = frame_header(self._manifest, program.frame_words)
-        blocks[-1, first:payload] = frame_header(self._manifest, program.frame_words, last=True)
+        for end, last in ((slice(None), False), (slice(-1, None), True)):
+            header = frame_header(self._manifest, program.frame_words, last, signature=signature)
+            blocks[end, first:payload] = header
         program.pack_images(images, out=blocks[:, payload : payload + program.payload_words], check=False)
         blocks[:, payload + program.payload_words :] = self._after
+        numbers = number + self.packets * np.arange(len(images))
+        for place, begin in enumerate((0, *self._ends[:-1])):
+            renumber(blocks[:, begin:], numbers + place)
 
     def transfers(self, count: int) -> list[int]:
         """Where the transfers of ``count`` blocks end, in words; each ends with a packet."""

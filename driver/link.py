@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
-from bitloom.hls_gen.design.packets import describe_header
-from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, IDENT, VERSION, VERSION_REGISTER
+from bitloom.hls_gen.design.packet_text import describe_header
+from bitloom.hls_gen.design.registers import IDENT, VERSION, VERSION_REGISTER
 
 from .dma import StreamDma
 from .errors import DesignMismatch, DigestMismatch, PacketError, Timeout, TransferError
+from .owner import Owner
 from .registers import Counters, Registers
 
 Array = NDArray[Any]
@@ -54,6 +55,7 @@ class Link:
         self.core = self._driver(core)
         self.registers = Registers(self.core, manifest)
         self._check_identity()
+        self.owner = Owner(overlay, self.registers, manifest, name)
         driver = self._driver(dma)
         if not isinstance(driver, DMA):
             raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
@@ -89,7 +91,7 @@ class Link:
         found = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
         if found[: wanted.count(".") + 1] != wanted.split("."):
             raise DesignMismatch(f"{self.name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
-        digest = "".join(f"{self.registers.read(f'DIGEST_{i}'):08x}" for i in range(DIGEST_REGISTERS))
+        digest = self.registers.digest()
         if digest != self.manifest.digest[:32]:
             raise DigestMismatch(
                 f"{self.name}: the hardware must have the manifest's digest {self.manifest.digest[:32]}, got {digest}",
@@ -123,14 +125,19 @@ class Link:
     def transferring(self) -> Iterator[None]:
         """Around transfers. Whatever stops them half-way leaves ``clean`` False and the DMA halted.
 
-        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at.
+        The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. Where somebody else
+        has taken the device this is what is told, and a DMA that is idle is left alone.
         """
         self.clean = False
         try:
             yield
-        except BaseException:
+        except BaseException as e:
+            taken = self.owner.taken()
             with suppress(TransferError):  # the first error is the one to be told
-                self.dma.reset()
+                if taken is None or self.dma.busy:
+                    self.dma.reset()
+            if taken is not None and isinstance(e, Exception):
+                raise taken from e
             raise
         self.clean = True
 
@@ -139,7 +146,6 @@ class Link:
         self.counters.rebase()
         self.dma.send(self._buffers[key], 4 * words)
         self.wait(self.dma.sent, what)
-        self.dma.finish_send()
 
     def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int) -> None:
         """Start to receive, then to send. ``ends``: words of the buffer at which its transfers end, in order."""
@@ -183,8 +189,7 @@ class Link:
                 watch.look()
             if task.done():
                 task.result()
-            else:
-                self.dma.finish_receive()  # it was over before anybody waited, or the interrupt got lost
+            self.dma.finish_receive()  # also where it was over before anybody waited, or the interrupt got lost
         finally:
             task.cancel()
 
@@ -215,18 +220,17 @@ class Link:
         """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
         received, sent = self.dma.received(), self.dma.sent()
         if sent and self._parts:
-            self.dma.finish_send()
             self._send_part()
             return False
         return received and sent
 
     def _close(self, words: int, what: str) -> None:
-        self.dma.finish_send()
         self.counters.update()
         self.check_error()
         if self.dma.received_bytes != 4 * words:
             got = self.dma.received_bytes
             raise TransferError(f"{self.name}: {what}: results must be {4 * words} bytes, got {got}")
+        self.owner.check()
 
     def check_error(self) -> None:
         """PacketError if STATUS.ERROR is set."""
@@ -242,6 +246,7 @@ class Link:
     def restart(self) -> None:
         """Abort everything; the core is then as after power-up and waits for LOADs, with START set."""
         self.clean = False
+        self.owner.forget()
         self._soft_reset()
         self.dma.reset()
         self._soft_reset()

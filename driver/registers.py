@@ -7,7 +7,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.registers import counter_names, shows_progress
+from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, counter_names, shows_progress
 
 STATE = re.compile(r"NPU(\d+)_STATE")
 
@@ -40,6 +40,10 @@ class Registers:
             target = register.field(key)
             value = value & ~target.at(-1) | target.at(content)
         self.write(name, value)
+
+    def digest(self) -> str:
+        """The first 32 hex digits of the digest of the design that answers."""
+        return "".join(f"{self.read(f'DIGEST_{i}'):08x}" for i in range(DIGEST_REGISTERS))
 
     def dump(self) -> dict[str, int]:
         """Every register by name."""

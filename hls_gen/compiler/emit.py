@@ -150,7 +150,7 @@ def _packets(made: Plan, manifest: Manifest, placement: Placement | None, frame_
     loads, before, after = list[Words](), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
     for n, npu in enumerate(made.npus):
         rows = memory_rows(npu, manifest.npus[n])
-        rows["network"] = _network_row(made, n, manifest, frame_beats)  # the last one: frames may enter after it
+        rows["network"] = _network_row(made, n, manifest, placement, frame_beats)  # the last one: frames may enter now
         part, (before, after) = _parameters(manifest, n, npu, placement, rows)
         loads.append(part)
     return np.concatenate(loads), before, after
@@ -169,15 +169,15 @@ def _parameters(
         ends = np.cumsum([len(k) for k in made.kernels])
         for i, own in enumerate(np.split(part, ends[:-1])):
             if i in placement.streamed:
-                ahead = placement.ahead[placement.streamed.index(i)]
-                weights.append(weights_packet(manifest, n, placement.base[i], own, ahead))
+                layer = placement.streamed.index(i)
+                weights.append(weights_packet(manifest, layer, placement.base[i], own, placement.ahead[layer]))
             else:
                 loads.append(load_packet(manifest, n, name, placement.base[i], own))
     before, after = weights[: placement.before if placement else 0], weights[placement.before if placement else 0 :]
     return np.concatenate([none, *loads]), (np.concatenate([none, *before]), np.concatenate([none, *after]))
 
 
-def _network_row(made: Plan, n: int, manifest: Manifest, frame_beats: int) -> Words:
+def _network_row(made: Plan, n: int, manifest: Manifest, placement: Placement | None, frame_beats: int) -> Words:
     """The one row of memory ``network`` of NPU ``n``."""
     npu, frame_words = made.npus[n], len(made.input_words)
     row = {"last_layer": max(len(npu.results) - 1, 0)}
@@ -190,6 +190,8 @@ def _network_row(made: Plan, n: int, manifest: Manifest, frame_beats: int) -> Wo
         row["binariser_last"] = len(npu.binariser) - 1
     if "ring" in npu.folding.inlets:
         row["last_chunk"] = max(len(npu.chunks) - 1, 0)
+    if placement is not None:
+        row["streamed_layers"] = len(placement.streamed)
     return pack_fields(manifest.memory(n, "network"), columns([row]))
 
 

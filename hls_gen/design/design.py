@@ -9,6 +9,7 @@ from bitloom.golden.names import check_name
 
 from .npu import Npu
 from .reader import Reader
+from .widths import MOST_ROWS
 from .work import check_parallel
 
 MOST_NPUS = 32
@@ -73,6 +74,9 @@ class Design:
                     f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
                     f"{before.feature_bits} bits, got {npu.engine} of {npu.feature_bits}"
                 )
+            for memory in npu.memories():
+                if memory.depth > MOST_ROWS:
+                    raise ValueError(f"{self.name}: {memory.name} must have <= {MOST_ROWS} rows, got {memory.depth}")
             if npu.stream_weights and len(self.npus) > 1:
                 raise ValueError(f"{self.name}: stream_weights needs a design of one NPU, got {len(self.npus)}")
         if not any("host" in npu.outlets for npu in self.npus):

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .headers import HEADER_WORDS, PacketHeader, Words, check, word_0
+from .headers import HEADER_WORDS, NUMBER_BITS, PacketHeader, Words, check, word_0
 from .manifest import Manifest
 from .memories import Memory
+from .packet_text import in_hex
+from .widths import ROW_BITS
 
 Array = NDArray[Any]
 
 
-def frame_header(manifest: Manifest, frame_words: int, last: bool = False) -> Words:
+def frame_header(manifest: Manifest, frame_words: int, last: bool = False, *, signature: int, number: int = 0) -> Words:
     """Make the header of a FRAME packet.
 
     Parameters
@@ -29,13 +31,19 @@ def frame_header(manifest: Manifest, frame_words: int, last: bool = False) -> Wo
         Input words of the frame, of KFP features each.
     last
         Whether the frame is the last one of its transfer.
+    signature
+        Signature of the parameters that the frame is for (signature.py).
+    number
+        FRAME and WEIGHTS packets that came before it since the last LOAD; counted modulo 256.
 
     Returns
     -------
     ndarray
         (4,) uint32.
     """
-    return PacketHeader(manifest.packet_kinds["FRAME"], 0, 0, 0, frame_words, last).words(manifest.packet_magic)
+    kind = manifest.packet_kinds["FRAME"]
+    head = PacketHeader(kind, 0, 0, signature, frame_words, last, number=number)
+    return head.words(manifest.packet_magic)
 
 
 def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows: Array) -> Words:
@@ -71,15 +79,17 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
     return _packet(manifest, head, target, rows, f"npu {npu} memory {memory}")
 
 
-def weights_packet(manifest: Manifest, npu: int, first_row: int, rows: Array, ahead: int) -> Words:
-    """Make a WEIGHTS packet, which writes all kernel rows of a layer while frames are computed.
+def weights_packet(manifest: Manifest, layer: int, first_row: int, rows: Array, ahead: int) -> Words:
+    """Make a WEIGHTS packet, which writes all kernel rows of a layer of NPU 0 while frames are computed.
+
+    Its number is 0: ``renumber`` sets it when it is sent.
 
     Parameters
     ----------
     manifest
         Of the design.
-    npu
-        Number of the NPU.
+    layer
+        Number of the layer among the streamed ones, 0..255.
     first_row
         Row that is written first.
     rows
@@ -95,12 +105,28 @@ def weights_packet(manifest: Manifest, npu: int, first_row: int, rows: Array, ah
     Raises
     ------
     KeyError
-        There is no such NPU.
+        The design takes no WEIGHTS.
     ValueError
-        The rows don't fit its memory ``kernels``.
+        The rows don't fit memory ``kernels``.
     """
-    head = PacketHeader(manifest.packet_kinds["WEIGHTS"], npu, ahead, first_row, len(rows), last=True)
-    return _packet(manifest, head, manifest.memory(npu, "kernels"), rows, f"npu {npu} weights")
+    kind = manifest.packet_kinds["WEIGHTS"]
+    head = PacketHeader(kind, 0, ahead, first_row, len(rows), last=True, layer=layer)
+    return _packet(manifest, head, manifest.memory(0, "kernels"), rows, "npu 0 weights")
+
+
+def renumber(packets: Array, numbers: Array) -> None:
+    """Give FRAME and WEIGHTS packets numbers, in place.
+
+    Parameters
+    ----------
+    packets
+        (..., words) uint32, a packet each, or as much of one as its header, with number 0.
+    numbers
+        (...) integers >= 0, of which the low 8 bits count.
+    """
+    shifted = (numbers % (1 << NUMBER_BITS)).astype(np.uint32) << np.uint32(ROW_BITS)
+    packets[..., 2] |= shifted
+    packets[..., 3] ^= shifted  # the check is the other words' XOR
 
 
 def _packet(manifest: Manifest, head: PacketHeader, target: Memory, rows: Array, what: str) -> Words:
@@ -151,12 +177,14 @@ def packets(
         where, head = f"{name}: packet {number}", [int(w) for w in words[position : position + HEADER_WORDS]]
         known = len(head) == HEADER_WORDS and word_0("MAGIC").of(head[0]) == manifest.packet_magic
         if not known or head[3] != check(*head[:3]):
-            raise ValueError(f"{where}: must begin with a header, got {_hex(head)}")
+            raise ValueError(f"{where}: must begin with a header, got {in_hex(head)}")
         header = PacketHeader.of(*head[:3])
         if header.kind != manifest.packet_kinds.get(kind):
             raise ValueError(f"{where}: kind must be {kind}, got {header.kind}")
         if header.npu >= len(manifest.npus):
             raise ValueError(f"{where}: npu must be 0..{len(manifest.npus) - 1}, got {header.npu}")
+        if kind == "LOAD" and (header.layer or header.number):
+            raise ValueError(f"{where}: layer and number must be 0, got {header.layer} and {header.number}")
         target = manifest.memory(header.npu, "kernels").id if kind == "WEIGHTS" else header.memory
         found = [m for m in manifest.npus[header.npu].memories() if m.id == target]
         if not found:
@@ -250,39 +278,3 @@ def pieces(manifest: Manifest, words: Array, limit: int, name: str = "program", 
             last = header.last and first + most >= len(rows)
             head = replace(header, address=header.address + first, length=len(part), last=last)
             yield np.concatenate([head.words(manifest.packet_magic), part.ravel()])
-
-
-def describe_header(manifest: Manifest, word0: int, address: int, length: int) -> str:
-    """Describe a header in one line, for messages. Never raises.
-
-    Parameters
-    ----------
-    manifest
-        Of the design.
-    word0, address, length
-        Words 0 to 2 of the header.
-
-    Returns
-    -------
-    str
-        Kind, NPU, memory and rows, as far as they are legal.
-    """
-    header = PacketHeader.of(word0, address, length)
-    raw = f"(header 0x{word0:08X})"
-    if word_0("MAGIC").of(word0) != manifest.packet_magic:
-        return f"no header {_hex([word0, address, length])}"
-    if header.kind == manifest.packet_kinds["FRAME"]:
-        return f"FRAME of {length} input words{', last' if header.last else ''} {raw}"
-    if header.kind == manifest.packet_kinds.get("WEIGHTS"):
-        part = "" if header.last else ", more to come"
-        return f"WEIGHTS of npu {header.npu}, {length} rows from row {address}, ahead {header.memory}{part} {raw}"
-    if header.kind != manifest.packet_kinds["LOAD"]:
-        return f"kind {header.kind} {raw}"
-    memories = manifest.npus[header.npu].memories() if header.npu < len(manifest.npus) else ()
-    memory = f"memory {header.memory}" + "".join(f" ({m.name})" for m in memories if m.id == header.memory)
-    return f"LOAD of npu {header.npu} {memory}, {length} rows from row {address} {raw}"
-
-
-def _hex(words: list[int]) -> str:
-    """Words in hexadecimal digits, as a list."""
-    return "[" + ", ".join(f"0x{w:08X}" for w in words) + "]"

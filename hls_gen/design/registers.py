@@ -16,8 +16,10 @@ from .widths import LAYER_BITS
 
 IDENT = 0x424C4D31
 """Content of register IDENT: "BLM1" in ASCII, by which the driver knows that a core is bitloom's."""
-VERSION = {"MAJOR": 0, "MINOR": 1, "PATCH": 0}
+VERSION = {"MAJOR": 0, "MINOR": 2, "PATCH": 0}
 """Version of the interface between driver and hardware: fields of register VERSION."""
+OWNER_BITS = 16
+"""Width of register OWNER."""
 ADDRESS_BITS = 12
 """Width of an AXI4-Lite address: 4 KB, the least that Vivado's address editor assigns to a core."""
 NPU_BASE, NPU_STRIDE = 0x100, 0x40
@@ -119,6 +121,11 @@ COMMON = (
     Register("ERROR_HEADER", 0x02C, "RO", "word 0 of that packet"),
     Register("ERROR_ADDRESS", 0x030, "RO", "its word 1"),
     Register("ERROR_LENGTH", 0x034, "RO", "its word 2"),
+    Register("SIGNATURE", 0x038, "RO", "signature of the parameters that were loaded since the last reset"),
+    Register(
+        "OWNER", 0x03C, "RW", "who has loaded them: a number that the driver writes, 0 from a reset or a LOAD on",
+        (Field("OWNER", 0, OWNER_BITS),),
+    ),
     Register("IRQ_ENABLE", 0x040, "RW", "enabled interrupts", (Field("RESULT", 0, 1), Field("ERROR", 1, 1))),
     Register(
         "IRQ_STATUS", 0x044, "RW1C", "pending interrupts",

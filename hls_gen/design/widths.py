@@ -8,6 +8,10 @@ SIDE_BITS = 11
 """Of a row or a column of the map, in hardware's counters."""
 FRAME_BITS = 24
 """Of a count of words, of the stream or of KFP features, in a frame."""
+ROW_BITS = 24
+"""Of a row's number, and of a count of rows, in a packet's header."""
+MOST_ROWS = 1 << ROW_BITS - 1
+"""Rows of a memory at most, so that numbers and counts have room in a header. No FPGA has as many."""
 MEMORY_BITS = 8
 """Of a memory's id."""
 LAYER_BITS = 8

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.hls_gen.design.signature import loads_signature
 from tests.cases import random_images
 
 from . import design
@@ -22,6 +23,7 @@ class Bench:
         self.device = FakeDevice(FakeCore(self.manifest))
         self.model = design.model(thresholds=thresholds)
         self.program = design.program(self.model, self.manifest)
+        self.signature = loads_signature(self.manifest, self.program.parameters)
         self.images = random_images(self.model, 11, np.random.default_rng(2))
         self.expected = self.model.forward(self.images)
 

@@ -34,7 +34,8 @@ class FakeCore:
         self.due = 0
         self.error = self.loaded = 0
         self.out: list[tuple[int, bool]] = []
-        self.irq_status = 0
+        self.irq_status = self.owner = self.number = 0
+        self.signature = 0xFFFFFFFF
 
     # Registers
 
@@ -45,9 +46,10 @@ class FakeCore:
             return self.constants[offset]
         digest = self.manifest.digest
         fixed = {
-            "IDENT": 0x424C4D31, "VERSION": 0x000100, "GEOMETRY": 1 | self.manifest.stream_bits << 8,
+            "IDENT": 0x424C4D31, "VERSION": 0x000200, "GEOMETRY": 1 | self.manifest.stream_bits << 8,
             **{f"DIGEST_{i}": int(digest[8 * i : 8 * i + 8], 16) for i in range(4)},
             "CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2,
+            "SIGNATURE": self.signature, "OWNER": self.owner,
             "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload), "IRQ_ENABLE": self.irq_enable,
         }  # fmt: skip
         return fixed.get(name, self.regs.get(name, 0))
@@ -62,6 +64,8 @@ class FakeCore:
             if value & 4:
                 for key in [k for k in self.regs if not k.startswith("ERROR")]:
                     self.regs[key] = 0
+        elif name == "OWNER":
+            self.owner = value & 0xFFFF
         elif name == "IRQ_ENABLE":
             self.irq_enable = value & 3
 
@@ -123,8 +127,17 @@ class FakeCore:
             return self.fail(5)
         if kind == 2 and not self.loaded:
             return self.fail(8)
-        if kind == 2 and count != self.field("network", "frame_words"):
+        if kind == 2 and first != self.signature:
+            return self.fail(10)
+        if kind == 2 and count & 0xFFFFFF != self.field("network", "frame_words"):
             return self.fail(6)
+        if kind == 2 and count >> 24 != self.number % 256:
+            return self.fail(9)
+        count &= 0xFFFFFF
+        if kind == 1:
+            self.owner = self.number = 0
+        else:
+            self.number += 1
         width = self.width(memory)
         self.due = self.manifest.frame_payload(count) if kind == 2 else count * width
         self.payload = []
@@ -141,8 +154,12 @@ class FakeCore:
         return self.memory[self.manifest.memory(0, memory).id][row]
 
     def execute(self) -> None:
-        a, first, count, _ = self.head
+        a, first, count, check = self.head
+        count &= 0xFFFFFF
         if a & 15 == 1:
+            for word in (check, *self.payload):  # a signature register, bit by bit
+                top = self.signature >> 31
+                self.signature = (self.signature << 1 & MASK) ^ word ^ (top << 22 | top << 2 | top << 1 | top)
             memory = a >> 8 & 255
             width = self.width(memory)
             for i in range(count):

@@ -151,7 +151,7 @@ class FakeDevice(Device):
         self.cores: dict[str, dict[str, Any]] = {}
         self.pins: dict[str, dict[str, Any]] = {}
         self.add("axi_dma_0", "xilinx.com:ip:axi_dma:7.1", DMA_BASE, dict(PARAMETERS))
-        self.add("npu_0", "bitloom:bitloom:npu:0.1", CORE_BASE, {})
+        self.add("npu_0", "bitloom:bitloom:npu:0.2", CORE_BASE, {})
 
     def add(self, name: str, vlnv: str, base: int, parameters: dict[str, str]) -> None:
         self.cores[name] = {

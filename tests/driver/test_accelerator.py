@@ -144,7 +144,7 @@ def test_no_manifest(bench, tmp_path):
     ("offset", "value", "kind", "message"),
     [
         (0x00, 0, DesignMismatch, "fake: IDENT must be 0x424C4D31, got 0x00000000"),
-        (0x04, 0x010203, DesignMismatch, "fake: VERSION must be that of the manifest, 0.1, got 1.2.3"),
+        (0x04, 0x010203, DesignMismatch, "fake: VERSION must be that of the manifest, 0.2, got 1.2.3"),
         (0x14, 1, DigestMismatch, f"fake: the hardware must have the manifest's digest {design.DIGEST[:32]}, "
                                   f"got {design.DIGEST[:24]}00000001"),
     ],
@@ -164,24 +164,24 @@ def test_digest_mismatch_says_both(bench):
 
 def test_another_vlnv(bench):
     manifest = dataclasses.replace(bench.manifest, vlnv="a:b:c:2.0")
-    with raises(DesignMismatch, "fake: the manifest's vlnv must be bitloom:bitloom:npu:0.1, got a:b:c:2.0"):
+    with raises(DesignMismatch, "fake: the manifest's vlnv must be bitloom:bitloom:npu:0.2, got a:b:c:2.0"):
         bench.accelerator(manifest=manifest)
 
 
 def test_finding_core_and_dma(bench):
     cores = bench.device.cores
     dma = cores.pop("axi_dma_0")
-    with raises(DesignMismatch, "fake: the overlay must have exactly one AXI DMA, got npu_0 (bitloom:bitloom:npu:0.1)"):
+    with raises(DesignMismatch, "fake: the overlay must have exactly one AXI DMA, got npu_0 (bitloom:bitloom:npu:0.2)"):
         bench.accelerator()
     cores["stream"] = {**dma, "fullpath": "stream"}
     with bench.loaded() as accelerator:  # the only one, whatever its name
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
     cores["other"] = {**dma, "fullpath": "other", "phys_addr": DMA_BASE}
-    names = "npu_0 (bitloom:bitloom:npu:0.1), stream (xilinx.com:ip:axi_dma:7.1), other (xilinx.com:ip:axi_dma:7.1)"
+    names = "npu_0 (bitloom:bitloom:npu:0.2), stream (xilinx.com:ip:axi_dma:7.1), other (xilinx.com:ip:axi_dma:7.1)"
     with raises(DesignMismatch, f"fake: the overlay must have exactly one AXI DMA, got {names}"):
         bench.accelerator()
     bench.accelerator(dma="stream").close()
-    with raises(DesignMismatch, f"fake: the overlay must have one named x: core bitloom:bitloom:npu:0.1, got {names}"):
+    with raises(DesignMismatch, f"fake: the overlay must have one named x: core bitloom:bitloom:npu:0.2, got {names}"):
         bench.accelerator(dma="stream", core="x")
 
 
@@ -237,9 +237,10 @@ def test_packet_error(bench):
     accelerator = bench.loaded()
     bench.device.core.loaded = 0
     with raises(PacketError, "fake: NOT_LOADED: the device needs that a network row was loaded since the last reset, "
-                             "got FRAME of 3 input words (header 0xB1000002)") as e:  # fmt: skip
+                             "got FRAME 0 of 3 input words for parameters "
+                             f"0x{bench.signature:08X} (header 0xB1000002)") as e:  # fmt: skip
         accelerator.predict(bench.images)
-    assert (e.value.code, e.value.name, e.value.header) == (8, "NOT_LOADED", (0xB1000002, 0, 3))
+    assert (e.value.code, e.value.name, e.value.header) == (8, "NOT_LOADED", (0xB1000002, bench.signature, 3))
     assert e.value.rule == "a network row was loaded since the last reset"
     assert accelerator.registers.field("STATUS", "ERROR") == 1  # left to be looked at
     recovers(bench, accelerator)
@@ -257,8 +258,8 @@ def test_an_error_beside_whole_results(bench):
 @pytest.mark.parametrize(("code", "header", "text"), [
     (1, (7, 8, 9), "BAD_HEADER: the device needs that word 0 begins with 0xB1 and word 3 is the check, "
                    "got no header [0x00000007, 0x00000008, 0x00000009]"),
-    (99, (0xB1000012, 0, 3), "UNKNOWN: the device needs that the manifest knows the error code, "
-                             "got FRAME of 3 input words, last (header 0xB1000012)"),
+    (99, (0xB1000012, 0xAB, 0x7F000003), "UNKNOWN: the device needs that the manifest knows the error code, got FRAME "
+                             "127 of 3 input words for parameters 0x000000AB, last (header 0xB1000012)"),
 ])  # fmt: skip
 def test_packet_errors_in_words(bench, code, header, text):
     accelerator = bench.loaded()

@@ -7,7 +7,8 @@ import pytest
 
 from bitloom.driver.frames import Frames
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import describe_header, frame_header, load_packet, packets, pieces, weights_packet
+from bitloom.hls_gen.design.packet_text import describe_header
+from bitloom.hls_gen.design.packets import frame_header, load_packet, packets, pieces, weights_packet
 from bitloom.hls_gen.design.program import Program
 from tests.cases import random_images
 from tests.errors import value_error
@@ -27,8 +28,8 @@ def rows(count: int, seed: int = 1) -> np.ndarray:
 
 
 def program(m: Manifest, before: int = 1) -> Program:
-    parts = [weights_packet(m, 0, 0, rows(3), 0), weights_packet(m, 0, 5, rows(7, 2), 1),
-             weights_packet(m, 0, 1, rows(2, 3), 255)]  # fmt: skip
+    parts = [weights_packet(m, 0, 0, rows(3), 0), weights_packet(m, 1, 5, rows(7, 2), 1),
+             weights_packet(m, 2, 1, rows(2, 3), 255)]  # fmt: skip
     words = np.concatenate(parts)
     return dataclasses.replace(
         design.program(design.model(), m), weights=words, weights_before=sum(len(p) for p in parts[:before])
@@ -37,20 +38,21 @@ def program(m: Manifest, before: int = 1) -> Program:
 
 def test_header_bit_by_bit():
     m = streaming()
-    packet = weights_packet(m, 0, 7, rows(2), 0xAB)
-    word0 = 0xB1 << 24 | 0xAB << 8 | 1 << 4 | 3
-    assert packet[:4].tolist() == [word0, 7, 2, ~(word0 ^ 7 ^ 2) & 0xFFFFFFFF]
+    packet = weights_packet(m, 5, 7, rows(2), 0xAB)
+    word0, word1 = 0xB1 << 24 | 0xAB << 8 | 1 << 4 | 3, 5 << 24 | 7
+    assert packet[:4].tolist() == [word0, word1, 2, ~(word0 ^ word1 ^ 2) & 0xFFFFFFFF]
     assert packet[4:].tolist() == rows(2).ravel().tolist()
-    text = "WEIGHTS of npu 0, 2 rows from row 7, ahead 171 (header 0xB100AB13)"
-    assert describe_header(m, word0, 7, 2) == text
-    assert describe_header(m, word0 ^ 16, 7, 2) == text.replace("171", "171, more to come").replace("AB13", "AB03")
-    assert describe_header(design.manifest(), word0, 7, 2) == "kind 3 (header 0xB100AB13)"
+    text = "WEIGHTS 9 of npu 0, streamed layer 5, 2 rows from row 7, ahead 171 (header 0xB100AB13)"
+    assert describe_header(m, word0, word1, 9 << 24 | 2) == text
+    more = text.replace("171", "171, more to come").replace("AB13", "AB03")
+    assert describe_header(m, word0 ^ 16, word1, 9 << 24 | 2) == more
+    assert describe_header(design.manifest(), word0, word1, 2) == "kind 3 (header 0xB100AB13)"
 
 
 def test_weights_packet_refuses():
     with value_error("npu 0 weights: rows must be >= 1 and end at row 16 at most, got 7 from row 10"):
         weights_packet(streaming(), 0, 10, rows(7), 0)
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=r"^'WEIGHTS'$"):
         weights_packet(design.manifest(), 0, 0, rows(1), 0)
 
 
@@ -81,12 +83,22 @@ def test_block(stream_bits, before):
     frames = Frames(m, p, 1000)
     images = random_images(design.model(), 3, np.random.default_rng(1))
     out = np.zeros(3 * frames.words, np.uint32)
-    frames.fill(out, images)
-    cut, payload = p.weights_before, p.pack_images(images)
+    frames.fill(out, images, 0xABCDEF01, 254)
+    cut, payload, number = p.weights_before, p.pack_images(images), 254
     for k, block in enumerate(out.reshape(3, -1)):
-        head = frame_header(m, p.frame_words, last=k == 2)
-        expected = [*p.weights[:cut], *head, *payload[k], *p.weights[cut:]]
+        expected = []
+        for part in (p.weights[:cut], None, p.weights[cut:]):
+            if part is None:
+                head = frame_header(m, p.frame_words, last=k == 2, signature=0xABCDEF01, number=number % 256)
+                expected += [*head, *payload[k]]
+                number += 1
+                continue
+            for header, _, weights in packets(m, part, kind="WEIGHTS"):
+                head = dataclasses.replace(header, number=number % 256).words(m.packet_magic)
+                expected += [*head, *weights.ravel()]
+                number += 1
         assert block.tolist() == expected
+    assert (frames.packets, number) == (4, 254 + 12)
 
 
 def test_transfers_end_with_packets():

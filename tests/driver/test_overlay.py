@@ -135,7 +135,7 @@ def test_options_are_the_accelerators(bench, tmp_path):
 
 
 def test_another_version_of_the_core(bench):
-    bench.device.cores["npu_0"]["type"] = "bitloom:bitloom:npu:0.2"
+    bench.device.cores["npu_0"]["type"] = "bitloom:bitloom:npu:0.3"
     with pytest.warns(UserWarning, match="Use ignore_version=True"):
         overlay = bench.overlay(download=False)
     assert not isinstance(overlay.npu_0, Core)

@@ -5,6 +5,7 @@ Both forms of the virtual board: in this process, and through PYNQ's remote prot
 
 import asyncio
 import dataclasses
+import re
 from contextlib import ExitStack
 
 import grpc
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from bitloom.driver.accelerator import Accelerator
-from bitloom.driver.errors import DigestMismatch, PacketError, Timeout, TransferError
+from bitloom.driver.errors import DeviceTaken, DigestMismatch, PacketError, Timeout, TransferError
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import PacketHeader
@@ -108,10 +109,13 @@ def test_a_missing_flush_is_noticed(bench, accelerator, missing, monkeypatch):
     right(bench, accelerator)
     buffer = type(accelerator._link._buffers["send0"])
     monkeypatch.setattr(buffer, missing, lambda self: None)
-    others = -bench.images if missing == "flush" else bench.images[::-1]
-    outputs = accelerator.predict(others)
+    if missing == "flush":  # frames with the numbers of those before are sent again
+        with pytest.raises(PacketError, match="BAD_ORDER"):
+            accelerator.predict(-bench.images)
+        return
+    outputs = accelerator.predict(bench.images[::-1])
     np.testing.assert_array_equal(outputs, bench.expected[0])  # those of the images before
-    assert not np.array_equal(outputs, bench.models[0].forward(others))
+    assert not np.array_equal(outputs, bench.models[0].forward(bench.images[::-1]))
 
 
 def test_counters(bench, accelerator):
@@ -137,6 +141,7 @@ def damaged(bench, **header):
 def send(accelerator, words):
     """What the driver would never send, by the driver's own means."""
     link = accelerator._link
+    link.restart()  # a LOAD that is not the owner's is somebody else's
     with link.transferring():
         link.buffer("send0", len(words))[: len(words)] = words
         link.send("send0", len(words), "test")
@@ -165,7 +170,7 @@ def test_a_bad_check_word(bench, accelerator):
 def test_a_frame_of_another_length(bench, accelerator):
     program = bench.programs[0]
     accelerator.program = dataclasses.replace(program, frame_words=program.frame_words + 1)
-    with pytest.raises(PacketError, match=rf"BAD_FRAME: .* got FRAME of {program.frame_words + 1} input words"):
+    with pytest.raises(PacketError, match=rf"BAD_FRAME: .* got FRAME 0 of {program.frame_words + 1} input words"):
         accelerator.predict(bench.images)
     accelerator.program = program
     right(bench, accelerator)
@@ -177,6 +182,49 @@ def test_results_that_nobody_expects(bench, accelerator):
     with pytest.raises(TransferError, match=r"results must be \d+ bytes, got \d+"):
         accelerator.predict(bench.images)
     accelerator.program = program
+    right(bench, accelerator)
+
+
+def test_two_users(bench, accelerator):
+    """Of one overlay: the other one's program is noticed, and its results are never taken for ours."""
+    other = Accelerator(accelerator.overlay)
+    with pytest.raises(DeviceTaken, match=r"the device must hold program dense \(parameters 0x\w{8}\), got none: "):
+        accelerator.predict(bench.images)
+    with other:
+        other.load(bench.programs[1])
+        with pytest.raises(DeviceTaken, match=r"got dense \(parameters 0x\w{8}\), loaded by somebody else: load the "):
+            accelerator.predict(bench.images)
+        right(bench, other, 1)
+        accelerator.load(bench.programs[0])
+        right(bench, accelerator)
+        with pytest.raises(DeviceTaken):
+            other.predict(bench.images)
+
+
+def test_frames_for_other_parameters_are_refused_by_the_device(bench, accelerator, monkeypatch):
+    """Also where nobody looks at the owner: the frame says which parameters it is for."""
+    other = Accelerator(accelerator.overlay)
+    other.load(bench.programs[1])
+    monkeypatch.setattr(type(accelerator._link.owner), "check", lambda self: None)
+    with pytest.raises(PacketError, match="BAD_PROGRAM"):
+        accelerator.predict(bench.images)
+    monkeypatch.undo()
+    accelerator.load(bench.programs[0])
+    right(bench, accelerator)
+
+
+def test_another_bitstream(bench, accelerator, tmp_path):
+    """Loaded behind our back, with the same program for it or none."""
+    npu = Npu(kfp=8, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
+    made = generate(Design(name="another", stream_bits=bench.manifest.stream_bits, npus=(npu,)))
+    bench.system.load(write_simulation_overlay(tmp_path, made.manifest, made.text))
+    both = f"design driver_test ({bench.manifest.digest[:32]}), got another design ({made.manifest['digest'][:32]})"
+    with pytest.raises(DeviceTaken, match=re.escape(f"the device must hold {both}: download it again")):
+        accelerator.predict(bench.images)
+    bench.system.load(bench.bit)
+    with pytest.raises(DeviceTaken, match="got none: somebody has reset it: load the program again"):
+        accelerator.predict(bench.images)
+    accelerator.load(bench.programs[0])
     right(bench, accelerator)
 
 

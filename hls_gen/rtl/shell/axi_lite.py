@@ -5,13 +5,14 @@
 
 Each response waits in registers until the master takes it. A write needs address and data, in any order, and takes 2
 cycles at least; one with a partial strobe does nothing and is answered with SLVERR, since a register is written whole.
-A read takes 3 cycles at least.
+A read takes 3 cycles at least. An address that is no multiple of 4 is no register's: reads of it give 0, writes do
+nothing, and both are answered with SLVERR.
 """
 
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq
 
 DATA_BITS = 32
 OKAY, SLVERR = 0, 2
@@ -33,6 +34,8 @@ class AxiLite:
         Registers, a byte address and 32 bits.
     read_address : Signal
         Register: byte address of the register that is read. It has stood for a cycle when ``reading`` rises.
+    read_aligned : Signal
+        That address is a multiple of 4.
     reading : Signal
         A read waits for its value.
     can_show : Signal
@@ -45,6 +48,7 @@ class AxiLite:
     write_address: Signal
     write_data: Signal
     read_address: Signal
+    read_aligned: Signal
     reading: Signal
     can_show: Signal
     shown: Signal
@@ -67,8 +71,8 @@ def axi_lite(b: Block) -> AxiLite:
         b.output("s_axi_arready"),
     )
     rdata = b.output_reg("s_axi_rdata", DATA_BITS, init=None)
-    okay = b.localparam("OKAY", OKAY, RESPONSE_BITS)
-    b.output("s_axi_rresp", RESPONSE_BITS, okay)  # a read of an unused address gives 0
+    okay, slverr = (b.localparam(n, v, RESPONSE_BITS) for n, v in (("OKAY", OKAY), ("SLVERR", SLVERR)))
+    rresp = b.output_reg("s_axi_rresp", RESPONSE_BITS, init=None)
     rvalid, rready = b.output_reg("s_axi_rvalid"), b.input("s_axi_rready")
 
     b.comment("Writes: address and data wait for each other.")
@@ -80,11 +84,11 @@ def axi_lite(b: Block) -> AxiLite:
     b.on(awvalid & awready, (have_address, 1), (write_address, awaddr))
     b.on(wvalid & wready, (have_data, 1), (write_data, wdata), (strobe, wstrb))
     go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))  # the answer before has been taken
-    whole = b.wire("write_whole", 1, eq(strobe, b.localparam("ALL_BYTES", ALL_BYTES, DATA_BITS // 8, base=16)))
+    all_bytes = eq(strobe, b.localparam("ALL_BYTES", ALL_BYTES, DATA_BITS // 8, base=16))
+    whole = b.wire("write_whole", 1, all_bytes & _aligned(b, write_address))
     write = b.wire("write", 1, go & whole)
     b.on(bready, (bvalid, 0))
-    answer = choose(whole, okay, b.localparam("SLVERR", SLVERR, RESPONSE_BITS), RESPONSE_BITS)
-    b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, answer))
+    b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, okay, slverr, RESPONSE_BITS)))
 
     b.comment("Reads: the address stands for a cycle before it is looked at.")
     read_address = b.reg("read_address", ADDRESS_BITS, init=None)
@@ -94,5 +98,13 @@ def axi_lite(b: Block) -> AxiLite:
     b.on(arvalid & arready, (decoding, 1), (read_address, araddr))
     shown, can_show = b.wire("shown", DATA_BITS), b.wire("can_show")
     b.on(decoding, (decoding, 0), (reading, 1))
-    b.on(reading & can_show, (reading, 0), (rvalid, 1), (rdata, shown))
-    return AxiLite(write, write_address, write_data, read_address, reading, can_show, shown)
+    aligned = b.wire("read_aligned", 1, _aligned(b, read_address))
+    answer = choose(aligned, okay, slverr, RESPONSE_BITS)
+    b.on(reading & can_show, (reading, 0), (rvalid, 1), (rdata, shown), (rresp, answer))
+    return AxiLite(write, write_address, write_data, read_address, aligned, reading, can_show, shown)
+
+
+def _aligned(b: Block, address: Signal) -> Signal:
+    """Whether ``address`` is a multiple of 4, the bytes of a register."""
+    within = DATA_BITS // 8 - 1  # the bits that count bytes in a register are ones of this number
+    return eq(bits(address, 0, within.bit_length()), b.localparam("FIRST_BYTE", 0, within.bit_length()))

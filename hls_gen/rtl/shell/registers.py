@@ -5,7 +5,7 @@
 
 A write takes 2 cycles at least; a read takes 3, of a counter a round of counters more
 (hls_gen/rtl/primitives/counters.py). Reads of unused addresses give 0; writes to them and to read-only registers do
-nothing; a write with a partial strobe is refused with SLVERR.
+nothing; a write with a partial strobe is refused with SLVERR, and so is an address that is no multiple of 4.
 
 Parts: axi_lite.py, register_word.py in hls_gen/rtl/shell.
 """
@@ -24,12 +24,14 @@ from bitloom.hls_gen.design.registers import (
     IDENT,
     NPU_BASE,
     NPU_STRIDE,
+    OWNER_BITS,
     VERSION,
     Register,
     counter_name,
     register_map,
     state_bits,
 )
+from bitloom.hls_gen.design.signature import BITS as SIGNATURE_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -47,10 +49,13 @@ SHOWN = {
     "error_header": 32,
     "error_address": 32,
     "error_length": 32,
+    "signature": SIGNATURE_BITS,
 }
 """Inputs from the loader that registers show: name and width in bits."""
-PULSES = ("frame_left", "word_taken", "word_given", "result_left")
-"""Inputs that are counted, or raise an interrupt."""
+OF_ERROR = ("ERROR_HEADER", "ERROR_ADDRESS", "ERROR_LENGTH")
+"""Registers that show what the loader has at hand, as long as there is an error."""
+PULSES = ("frame_left", "word_taken", "word_given", "result_left", "load_begins")
+"""Inputs that are counted, raise an interrupt, or take the device from its owner."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def registers(library: Library, design: Design, digest: str) -> Block:
 
     c = RegisterContext(b, bus, {r.name: r for r in register_map(design)}, inputs)
     values = _control(c, start, soft_reset, clear)
-    values |= _interrupts(c, irq, soft_reset)
+    values |= _interrupts(c, irq, soft_reset) | _owner(c, soft_reset)
     values |= _constants(c, design, digest) | _status(c)
     counted = {
         "CYCLES": inputs["computing"],
@@ -194,6 +199,15 @@ def _interrupts(c: RegisterContext, irq: Signal, soft_reset: Signal) -> dict[str
     return {"IRQ_ENABLE": resize(enable, DATA_BITS), "IRQ_STATUS": resize(pending, DATA_BITS)}
 
 
+def _owner(c: RegisterContext, soft_reset: Signal) -> dict[str, Signal]:
+    """OWNER, which whoever loads without writing it leaves at 0; what a read of it gives."""
+    c.b.comment("Owner of the parameters.")
+    owner = c.b.reg("owner_number", OWNER_BITS)
+    c.b.on(c.write("OWNER"), (owner, c.written("OWNER", "OWNER")))
+    c.b.on(any_of(soft_reset, c.inputs["load_begins"]), (owner, 0))
+    return {"OWNER": resize(owner, DATA_BITS)}
+
+
 def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Signal]:
     """Registers that say what design this is."""
     values = {
@@ -210,24 +224,28 @@ def _constants(c: RegisterContext, design: Design, digest: str) -> dict[str, Sig
 
 
 def _status(c: RegisterContext) -> dict[str, Signal]:
-    """STATUS and the registers that tell of a malformed packet."""
+    """STATUS, SIGNATURE and the registers that tell of a malformed packet."""
     shown = c.inputs
     status = c.word(
         "STATUS", IDLE=shown["idle"], ERROR=shown["error"], LOADED=shown["loaded"], LOADER_STATE=shown["loader_state"]
     )
-    errors = ("error_code", "error_header", "error_address", "error_length")
-    return {"STATUS": status} | {name.upper(): resize(shown[name], DATA_BITS) for name in errors}
+    numbers = ("error_code", "error_header", "error_address", "error_length", "signature")
+    return {"STATUS": status} | {name.upper(): resize(shown[name], DATA_BITS) for name in numbers}
 
 
 def _shown(c: RegisterContext, name: str, value: Signal) -> Signal:
-    """``value`` while its register is read, else 0."""
-    mine = _decoded(c.b, f"reads_{name.lower()}", eq(c.bus.read_address, c.address(name)))
+    """``value`` while its register is read, else 0. The header of a packet is shown where that packet was malformed."""
+    hit = eq(c.bus.read_address, c.address(name))
+    if name in OF_ERROR:
+        hit = hit & c.inputs["error"]
+    mine = _decoded(c.b, f"reads_{name.lower()}", hit)
     return Repeat(mine, DATA_BITS) & value
 
 
 def _is_counter(c: RegisterContext, design: Design) -> Signal:
     """Whether the register that is read is a counter, by parts of its address: those of the design and the first four
-    of an NPU lie in blocks of 16 bytes, that of waits for weights by itself."""
+    of an NPU fill blocks of 16 bytes, that of waits for weights lies by itself. Only multiples of 4 are registers: a
+    read of another address would wait for its turn for ever."""
     address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
     of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
     n = bits(address, 6, 6)  # NPU_STRIDE is 64 bytes
@@ -238,7 +256,8 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
         waits = (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2
         place = place | eq(bits(address, 2, 4), c.b.localparam("NPU_WAIT_WEIGHTS", waits, 4, base=16))
     counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, 8, base=16)
-    return _decoded(c.b, "reads_counter", eq(bits(address, 4, 8), counters_of_design) | (exists & place))
+    mine = eq(bits(address, 4, 8), counters_of_design) | (exists & place)
+    return _decoded(c.b, "reads_counter", c.bus.read_aligned & mine)
 
 
 def _decoded(b: Block, name: str, hit: Signal) -> Signal:

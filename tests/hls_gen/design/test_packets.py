@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.headers import PacketHeader
-from bitloom.hls_gen.design.packets import describe_header, frame_header, load_packet, packets, transfers
+from bitloom.hls_gen.design.packet_text import describe_header
+from bitloom.hls_gen.design.packets import frame_header, load_packet, packets, renumber, transfers
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.driver.design import manifest
 from tests.errors import value_error
@@ -16,9 +17,20 @@ def test_headers_bit_by_bit():
     assert packet.dtype == np.uint32
     word0 = 0xB1 << 24 | 6 << 8 | 1
     assert packet.tolist() == [word0, 7, 2, ~(word0 ^ 7 ^ 2) & 0xFFFFFFFF, 1, 2, 3, 4, 5, 0xFF]
-    assert frame_header(M32, 784).tolist() == [0xB1000002, 0, 784, ~(0xB1000002 ^ 784) & 0xFFFFFFFF]
-    assert frame_header(M32, 784, last=True)[0] == 0xB1000012
+    check = ~(0xB1000002 ^ 0xABCD ^ 784) & 0xFFFFFFFF
+    assert frame_header(M32, 784, signature=0xABCD).tolist() == [0xB1000002, 0xABCD, 784, check]
+    assert frame_header(M32, 784, last=True, signature=0)[0] == 0xB1000012
+    assert frame_header(M32, 784, signature=0xFFFFFFFF, number=0x1FE).tolist()[1:3] == [0xFFFFFFFF, 0xFE000310]
+    assert PacketHeader(3, 0, 5, 9, 2, layer=0xEF, number=7).words(0xB1).tolist()[1:3] == [0xEF000009, 0x07000002]
     assert PacketHeader(1, 0xAB, 0xCD, 0, 1).words(0xB1)[0] == 0xB1ABCD01
+
+
+def test_numbers_of_many_packets():
+    """The low 8 bits count; header and check are those of packets that were made so."""
+    made = np.stack([frame_header(M32, 784, signature=5)] * 4)
+    renumber(made, np.array([0, 255, 256, 300]))
+    expected = [frame_header(M32, 784, signature=5, number=number) for number in (0, 255, 0, 44)]
+    np.testing.assert_array_equal(made, expected)
 
 
 def test_rows_fill_stream_words():
@@ -132,6 +144,8 @@ def edited(position, word, fix_check=True):
         (edited(0, 0xB1010601), "packet 0: npu must be 0..0, got 1"),
         (edited(0, 0xB1000F01), "packet 0: npu 0 must have the memory, got id 15"),
         (edited(2, 14), "packet 0: memory kernels ends at row 16, got 14 rows from row 3"),
+        (edited(1, 0x01000003), "packet 0: layer and number must be 0, got 1 and 0"),
+        (edited(2, 0xFF00000D), "packet 0: layer and number must be 0, got 0 and 255"),
         (edited(2, 0), "packet 0: memory kernels ends at row 16, got 0 rows from row 3"),
         (some_packets(M32)[:-1], "packet 2: must have 2 payload words, got 1"),
     ],
@@ -146,8 +160,9 @@ def test_packets_refuses(words, message):
     [
         ((0xB1000601, 3, 13), "LOAD of npu 0 memory 6 (kernels), 13 rows from row 3 (header 0xB1000601)"),
         ((0xB1090F01, 3, 13), "LOAD of npu 9 memory 15, 13 rows from row 3 (header 0xB1090F01)"),
-        ((0xB1000012, 0, 7), "FRAME of 7 input words, last (header 0xB1000012)"),
-        ((0xB1000002, 0, 7), "FRAME of 7 input words (header 0xB1000002)"),
+        ((0xB1000012, 0, 7), "FRAME 0 of 7 input words for parameters 0x00000000, last (header 0xB1000012)"),
+        ((0xB1000002, 0xABCDEF01, 0x19000007),
+         "FRAME 25 of 7 input words for parameters 0xABCDEF01 (header 0xB1000002)"),
         ((0xB100000F, 0, 7), "kind 15 (header 0xB100000F)"),
         ((0x12345678, 1, 2), "no header [0x12345678, 0x00000001, 0x00000002]"),
     ],

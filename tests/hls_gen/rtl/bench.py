@@ -101,7 +101,7 @@ class Bench:
         self._library.block_new.restype = ctypes.c_void_p
         self._model = ctypes.c_void_p(self._library.block_new())
         self._stale = True
-        self.cycle = 0
+        self.cycle = self.resets = 0
         if "rst" in ports:
             self.reset()
 
@@ -136,6 +136,7 @@ class Bench:
 
     def reset(self) -> None:
         """Two cycles of rst."""
+        self.resets += 1
         self["rst"] = 1
         self.tick(2)
         self["rst"] = 0

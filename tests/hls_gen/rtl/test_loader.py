@@ -3,6 +3,7 @@
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, PacketHeader
+from bitloom.hls_gen.design.headers import ERRORS, FRAME, LOAD, MAGIC, WEIGHTS, PacketHeader, check
 from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, load_packet
 from bitloom.hls_gen.design.rows import pack_fields
+from bitloom.hls_gen.design.signature import START, loads_signature, signature
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import loader
@@ -37,6 +39,8 @@ DESIGNS = {
     "64_kfp_7": Design(name="d", stream_bits=64, npus=(Npu(kfp=7, kgp=5, ol=2, **SMALL),)),
     "32_kfp_70": Design(name="d", stream_bits=32, npus=(Npu(kfp=70, kgp=3, ol=3, **SMALL),)),
 }
+STREAMED = 3
+"""Streamed layers of the networks in the tests of designs that have such layers."""
 LAST = {"last_layer": 2, "last_pool_layer": 1}
 CODE = {error.name: error.code for error in ERRORS}
 NAMES = {code: name for name, code in CODE.items()}
@@ -73,6 +77,8 @@ class Rig(SimpleNamespace):
         row = {"frame_words": frame_words,
                "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
                "frame_tail": (frame_words - 1) % pieces, **LAST}  # fmt: skip
+        if self.design.npus[0].stream_weights:
+            row["streamed_layers"] = STREAMED
         memory = self.manifest.memory(0, "network")
         return load_packet(self.manifest, 0, "network", 0, pack_fields(memory, {k: [v] for k, v in row.items()}))
 
@@ -92,11 +98,32 @@ class Rig(SimpleNamespace):
 
     def frame(self, words: list[int], last: bool = False) -> np.ndarray:
         """FRAME with these input words."""
-        return np.concatenate([frame_header(self.manifest, len(words), last), self.payload(len(words), words)])
+        header = frame_header(self.manifest, len(words), last, signature=0)
+        return np.concatenate([header, self.payload(len(words), words)])
+
+    def stamp(self, packet: np.ndarray) -> None:
+        """Make a packet the next one of the stream, in place, if it begins with a whole header."""
+        if getattr(self, "resets", None) != self.bench.resets:
+            self.resets, self.signature, self.number, self.layer = self.bench.resets, START, 0, 0
+        words = [int(w) for w in packet[:4]]
+        if len(words) < 4 or words[0] >> 24 != MAGIC or words[3] != check(*words[:3]):
+            return
+        head = PacketHeader.of(*words[:3])
+        if head.kind == LOAD:
+            self.signature, self.number, self.layer = signature(packet[3:], self.signature), 0, 0
+        if head.kind == FRAME:
+            packet[:4] = replace(head, address=self.signature, number=self.number % 256).words()
+        if head.kind == WEIGHTS:
+            packet[:4] = replace(head, layer=self.layer, number=self.number % 256).words()
+            self.layer = (self.layer + head.last) % STREAMED
+        self.number += head.kind in (FRAME, WEIGHTS)
 
     def items(self, *packets: np.ndarray, tlast: bool | None = None, at: int | None = None) -> list[dict[str, int]]:
-        """Stream words of the packets; tlast on the last one unless given; or on word ``at``."""
-        words, step = [int(w) for p in packets for w in p], self.design.stream_bits // 32
+        """Stream words of the packets, each stamped; tlast on the last one unless given; or on word ``at``."""
+        words, step = list[int](), self.design.stream_bits // 32
+        for packet in packets:
+            self.stamp(packet)
+            words += packet.tolist()
         beats = [sum(w << 32 * k for k, w in enumerate(words[i : i + step])) for i in range(0, len(words), step)]
         marked = len(beats) - 1 if at is None else at
         return [{"data": b, "last": int(k == marked and tlast is not False)} for k, b in enumerate(beats)]
@@ -165,7 +192,8 @@ def test_load_every_memory(rig, stall):
     assert bus.words == rig.on_bus(*packets)
     assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["run"]) == (1, 1, 0, 0)
     assert {name: rig.bench[f"npu0_{name}"] for name in LAST} == LAST
-    assert [rig.bench[f"error_{n}"] for n in ("code", "header", "address", "length")] == [0] * 4
+    assert rig.bench["error_code"] == 0
+    assert rig.bench["signature"] == loads_signature(rig.manifest, np.concatenate(packets))
     if not stall:
         assert source.taken[-1] - source.taken[0] == len(source.items) - 1 + timing.JUDGING * len(packets)
 
@@ -245,7 +273,8 @@ def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
         return error, rig.items(made, payload, rig.load("jumps", 0, 4), tlast=True), made
     step = 32 * 4 // rig.design.stream_bits
     if name.startswith("frame_of"):
-        made = frame_header(rig.manifest, {"frame_of_4": 4, "frame_of_6": 6, "frame_of_0": 0}[name])
+        count = {"frame_of_4": 4, "frame_of_6": 6, "frame_of_0": 0}[name]
+        made = frame_header(rig.manifest, count, signature=0)
         return "BAD_FRAME", rig.items(network, made, rig.payload(5)), made
     made = rig.load("kernels", 1, 3)
     if name == "truncated_load":
@@ -289,7 +318,7 @@ def test_error(rig, name, stall):
 
 
 def test_all_codes_are_tested():
-    assert {error for error, _ in BAD.values()} | {"BAD_FRAME", "TRUNCATED"} == set(CODE)
+    assert {error for error, _ in BAD.values()} | {"BAD_FRAME", "TRUNCATED", "BAD_ORDER", "BAD_PROGRAM"} == set(CODE)
 
 
 @pytest.mark.parametrize("at", range(4))
@@ -298,6 +327,35 @@ def test_truncated_header(rig, at):
     at = min(at, 128 // rig.design.stream_bits - 1)
     run(rig.bench, rig.source([*rig.items(rig.network(5), at=at), *rig.items(rig.network(5))]))
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["TRUNCATED"])
+
+
+@pytest.mark.parametrize(("name", "change"), [
+    ("BAD_ORDER", {"number": 1}), ("BAD_ORDER", {"number": 3}), ("BAD_ORDER", {"number": 0x82}),
+    *(("BAD_PROGRAM", {"flip": 1 << bit}) for bit in (0, 1, 15, 30, 31)), ("BAD_PROGRAM", {"flip": 0xFFFFFFFF}),
+])  # fmt: skip
+def test_a_frame_out_of_order_or_for_other_parameters(rig, name, change):
+    """Frames 0 and 1 are taken; what should be number 2 is not, and none of its words."""
+    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    items = rig.items(rig.network(3), *(rig.frame(words_of(rig, 3, k)) for k in range(2)))
+    asked, number = rig.signature ^ change.get("flip", 0), change.get("number", 2)
+    words = frame_header(rig.manifest, 3, signature=asked, number=number).tolist()
+    step = rig.design.stream_bits // 32
+    for first in range(0, 4, step):
+        beat = sum(word << 32 * k for k, word in enumerate(words[first : first + step]))
+        items.append({"data": beat, "last": 0})
+    run(rig.bench, rig.source(items), sink, flag)
+    assert (rig.bench["error"], NAMES[rig.bench["error_code"]]) == (1, name)
+    assert sink.values == [word for k in range(2) for word in words_of(rig, 3, k)]
+
+
+def test_numbers_of_frames_wrap(rig):
+    """The number after 255 is 0."""
+    sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
+    run(rig.bench, rig.source(rig.items(rig.network(2))))
+    for _ in range(20):
+        run(rig.bench, rig.source(rig.items(*(rig.frame([1, 0]) for _ in range(13)))), sink, flag)
+        rig.frame_left(13)
+    assert (rig.bench["error"], rig.number, len(sink.values)) == (0, 260, 520)
 
 
 def test_first_error_stays(rig):
@@ -531,5 +589,5 @@ def test_numbers_have_names():
         expected |= {f"NPU0_{m.name.upper()}_MEMORY": m.id, f"NPU0_{m.name.upper()}_DEPTH": m.depth}
         if m.width > 32:
             expected[f"NPU0_{m.name.upper()}_LAST_BANK"] = (m.width - 1) // 32
-    expected |= {"KIND_LOAD": LOAD, "KIND_FRAME": FRAME, "MAGIC": MAGIC, "LAST_NPU": 0}
+    expected |= {"KIND_LOAD": LOAD, "KIND_FRAME": FRAME, "MAGIC": MAGIC, "LAST_NPU": 0, "FIRST_SIGNATURE": START}
     assert found == expected

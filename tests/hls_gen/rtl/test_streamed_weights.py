@@ -12,7 +12,9 @@ from bitloom.hls_gen.design.headers import ERRORS, WEIGHTS, ErrorCode, PacketHea
 from bitloom.hls_gen.design.loader import STATES
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import load_packet
 from bitloom.hls_gen.design.registers import register_map
+from bitloom.hls_gen.design.rows import pack_fields
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.loader import loader
@@ -44,7 +46,9 @@ def test_kinds_and_errors():
     ):
         design = Design(name="d", npus=(npu,))
         assert list(kinds(design)) == names
-        assert errors(design) == (ERRORS[0], ErrorCode(2, "BAD_KIND", rule), *ERRORS[2:])
+        order = "frames, weights and streamed layers come in order" if npu.stream_weights else ERRORS[8].rule
+        codes = ErrorCode(2, "BAD_KIND", rule), ErrorCode(9, "BAD_ORDER", order)
+        assert errors(design) == (ERRORS[0], codes[0], *ERRORS[2:8], codes[1], ERRORS[9])
         assert list(Manifest.of(design, "0" * 64).packet_kinds) == names
         found = {r.name for r in register_map(design)}
         assert ("NPU0_WAIT_WEIGHTS" in found) == npu.stream_weights
@@ -242,6 +246,39 @@ def test_frames_and_weights_keep_their_order(rig):
     run(rig.bench, source, sink, flag, bus)
     assert sink.values == words
     assert bus.words == rig.expected(packets[0], packets[2])
+
+
+@pytest.mark.parametrize(("done", "change"), [
+    (0, {"layer": 1}), (1, {"layer": 0}), (1, {"layer": 2}), (2, {"layer": 3}), (3, {"layer": 1}), (2, {"layer": 0x82}),
+    (1, {"number": 0}), (1, {"number": 2}), (2, {"number": 0x42}),
+])  # fmt: skip
+def test_weights_out_of_order(rig, done, change):
+    """Whole layers have come before; neither another layer's weights nor a packet with another number are written."""
+    before = [rig.weights(k, 1, ahead=9) for k in range(done)]
+    rig.send(*before, cycles=None)
+    made = rig.weights(5, 1, ahead=9)
+    rig.stamp(made)
+    head = replace(PacketHeader.of(*(int(w) for w in made[:3])), **change)
+    made[:4] = head.words(0xB1)
+    made[3] ^= 1  # so that it is left as it is where items are made of it
+    items = rig.items(made)
+    items[128 // rig.design.stream_bits - 1]["data"] ^= 1 << rig.design.stream_bits - 32
+    bus = Bus(rig.bench)
+    run(rig.bench, rig.source(items), bus)
+    assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["BAD_ORDER"])
+    assert (rig.bench["error_address"], bus.words) == (int(made[1]), [])
+    rig.bench.reset()
+    rig.send(rig.network(3))
+    test_weights_are_there_once_they_are_whole(rig)
+
+
+def test_a_network_without_streamed_layers_refuses_weights(rig):
+    """Of designs that could take them."""
+    rig.bench.reset()
+    memory = rig.manifest.memory(0, "network")
+    row = {"frame_words": [3], "frame_beats": [3], "streamed_layers": [0]}
+    rig.send(load_packet(rig.manifest, 0, "network", 0, pack_fields(memory, row)), rig.weights(0, 1))
+    assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["BAD_ORDER"])
 
 
 BAD = {

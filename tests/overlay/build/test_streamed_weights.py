@@ -243,7 +243,7 @@ def send(accelerator, words) -> None:
 
 
 @pytest.mark.parametrize(("name", "change"), [
-    ("BAD_RANGE", {"address": 1 << 31}), ("BAD_RANGE", {"length": 0}), ("BAD_NPU", {"npu": 1}),
+    ("BAD_RANGE", {"address": 1 << 23}), ("BAD_RANGE", {"length": 0}), ("BAD_NPU", {"npu": 1}),
     ("BAD_KIND", {"kind": 4}), ("TRUNCATED", {}),
 ])  # fmt: skip
 def test_the_device_refuses_and_recovers(board, accelerator, name, change) -> None:
@@ -268,10 +268,27 @@ def test_too_few_weights(board, accelerator) -> None:
     board.right(accelerator)
 
 
+@pytest.mark.parametrize("order", ["two swapped", "one twice", "one lost", "the last one first"])
+def test_weights_in_another_order(board, accelerator, order) -> None:
+    """The layers' numbers are out of order: an error, and right results after it."""
+    a, b, *others = board.streamed()
+    parts = {
+        "two swapped": [b, a, *others], "one twice": [a, b, b, *others], "one lost": [a, *others],
+        "the last one first": [others[-1] if others else b, a, *others[:-1]],
+    }[order]  # fmt: skip
+    for before in (0, 1, len(parts)):
+        accelerator.program = board.with_weights(parts, before)
+        with pytest.raises(PacketError) as e:
+            accelerator.predict(board.images)
+        assert e.value.name == "BAD_ORDER"
+        accelerator.program = board.program
+        board.right(accelerator)
+
+
 def test_weights_that_nobody_uses(board, accelerator) -> None:
     """More than the frame needs: they wait in the stream, and a new load starts afresh."""
-    last = replace(board.streamed()[-1][0], memory=255), board.streamed()[-1][1]
-    accelerator.program = board.with_weights([*board.streamed(), last])
+    header, rows = board.streamed()[0]
+    accelerator.program = board.with_weights([*board.streamed(), (replace(header, memory=255), rows)])
     accelerator.predict(board.images[:1])
     accelerator.load(board.program)
     board.right(accelerator)

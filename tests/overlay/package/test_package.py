@@ -61,7 +61,7 @@ def test_pynq_delivers_the_notebooks(tmp_path):
 
 def test_pynq_finds_the_driver_by_itself(tmp_path):
     code = "import pynq, sys; pynq.Overlay._register_drivers(None); from pynq.overlay import _ip_drivers as d; "
-    code += "print(d['bitloom:bitloom:npu:0.1'].__module__, 'bitloom.overlay' in sys.modules)"
+    code += "print(d['bitloom:bitloom:npu:0.2'].__module__, 'bitloom.overlay' in sys.modules)"
     assert python(code, cwd=tmp_path) == "bitloom.driver.link False"
 
 

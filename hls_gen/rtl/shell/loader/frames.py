@@ -84,7 +84,7 @@ def frames_in_flight(
     return FramesInFlight(none, accept_load, accept_frame)
 
 
-def frame_words(c: LoaderContext, network: NetworkRow, beats_left: Signal, room: Signal) -> Signal:
+def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signal) -> Signal:
     """Input words of a frame, on stream ``words``; whether the stream word at hand would be the frame's last.
 
     Parameters
@@ -93,16 +93,16 @@ def frame_words(c: LoaderContext, network: NetworkRow, beats_left: Signal, room:
         The loader, in state FRAME; it gets the ports of ``words``.
     network : NetworkRow
         Network row of NPU 0.
-    beats_left : Signal
-        Register: stream words of the frame still to come, this one included; counted down here.
+    beat : Signal
+        Register: place of the stream word at hand in the frame, from 1 on; counted up here.
     room : Signal
         Wire, driven here: the gearbox takes a stream word.
     """
     b, width_in, word = c.b, c.design.stream_bits, c.design.npus[0].host_word_bits
     b.comment("Input words of a frame.")
     taken = b.wire("frame_take", 1, all_of(c.at["FRAME"], c.given, room))
-    b.on(taken, (beats_left, sub(beats_left, 1, width(beats_left))))
-    last = b.wire("beat_last", 1, eq(beats_left, 1))
+    b.on(taken, (beat, add(beat, 1, width(beat))))
+    last = b.wire("beat_last", 1, eq(beat, network.fields["frame_beats"]))
     pieces, together = gear(word, width_in)  # how the host put words into stream words is undone here
     if word <= width_in:  # the last stream word of a frame may hold fewer input words than the others
         block = c.library.get(divider, width_in, word, pieces, tail_bits=TAIL_BITS)

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.headers import ERROR_BITS
+from bitloom.hls_gen.design.widths import LAYER_BITS, ROW_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq, nonzero, resize
 
 from .header import HeaderWords, kind_number
 from .load import AddressedMemory
 from .network_row import NetworkRow
+from .order import Order
 from .state import LoaderContext
 
 
@@ -44,9 +46,29 @@ class Judgement:
     passed: Signal
 
 
-def judge(
-    c: LoaderContext, header: HeaderWords, target: AddressedMemory, network: NetworkRow, loaded: Signal
-) -> Judgement:
+@dataclass(frozen=True)
+class Known:
+    """What a header is held to.
+
+    Attributes
+    ----------
+    target : AddressedMemory
+        The memory that it names.
+    network : NetworkRow
+        Network row of NPU 0, which gets the frames.
+    loaded : Signal
+        Every NPU has a network row.
+    order : Order
+        What came before.
+    """
+
+    target: AddressedMemory
+    network: NetworkRow
+    loaded: Signal
+    order: Order
+
+
+def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
     """Hold the header to the rules.
 
     Parameters
@@ -55,26 +77,29 @@ def judge(
         The loader.
     header : HeaderWords
         The header, which stands still in states RANGE and JUDGE.
-    target : AddressedMemory
-        The memory that it names.
-    network : NetworkRow
-        Network row of NPU 0, which gets the frames.
-    loaded : Signal
-        Every NPU has a network row.
+    known : Known
+        What it is held to.
     """
-    b = c.b
+    b, target = c.b, known.target
     b.comment("Judge: sums and comparisons (state RANGE), then the verdict (state JUDGE).")
     magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
     codes = {error.name: error_code(b, error.name) for error in headers.ERRORS}
     end_ok, whole = b.reg("end_ok", init=None), b.reg("header_ok", init=None)
-    frame_ok = b.reg("frame_ok", init=None)
-    end = b.wire("end_row", 33, resize(header.address, 33) + resize(header.length, 33))  # 33 bits: it can't wrap
+    frame_ok, order_ok = b.reg("frame_ok", init=None), b.reg("order_ok", init=None)
+    program_ok = b.reg("program_ok", init=None)
+    end_bits = ROW_BITS + 1  # so that it can't wrap
+    end = b.wire("end_row", end_bits, resize(header.address, end_bits) + resize(header.length, end_bits))
     parity = header.words[0] ^ header.words[1] ^ header.words[2]
+    plain = ~nonzero(b.wire("beside_rows", LAYER_BITS, header.fields["LAYER"] | header.fields["NUMBER"]))
+    if target.is_weights is not None:
+        plain = plain | target.is_weights
     b.on(
         None,
-        (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, 33))),
+        (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, end_bits), plain)),
         (whole, eq(header.fields["MAGIC"], magic) & eq(header.fields["CHECK"], ~parity)),
-        (frame_ok, eq(header.length, network.fields["frame_words"])),
+        (frame_ok, eq(header.length, known.network.fields["frame_words"])),
+        (order_ok, known.order.in_turn(b, header, known.network, target.is_weights)),
+        (program_ok, eq(header.words[1], known.order.signature)),
     )
     is_load, is_frame = b.reg("is_load", init=None), b.reg("is_frame", init=None)
     other_npu, no_memory = b.reg("other_npu", init=None), b.reg("no_memory", init=None)
@@ -92,8 +117,10 @@ def judge(
         (other_npu, "BAD_NPU"),
         (is_load & no_memory, "BAD_MEMORY"),
         (any_of(is_load, *weights) & ~end_ok, "BAD_RANGE"),
-        (any_of(is_frame, *weights) & ~loaded, "NOT_LOADED"),
+        (any_of(is_frame, *weights) & ~known.loaded, "NOT_LOADED"),
+        (is_frame & ~program_ok, "BAD_PROGRAM"),
         (is_frame & ~frame_ok, "BAD_FRAME"),
+        (any_of(is_frame, *weights) & ~order_ok, "BAD_ORDER"),
     ]
     verdict: Signal = const(0, ERROR_BITS)
     for broken, name in reversed(rules):

@@ -13,7 +13,7 @@ from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, eq, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, eq
 
 from .header import HeaderWords, kind_number
 from .state import LoaderContext
@@ -89,7 +89,8 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
     depths, last_banks = [], []  # a term each memory, of which at most one is not 0
     for n, npu in enumerate(c.design.npus):
         for m in npu.memories():
-            hit = b.wire(f"npu{n}_is_{m.name}", 1, eq(memory, memory_id(b, n, m)) & eq(header.npu, n))
+            of_npu = [eq(header.npu, n)] if len(c.design.npus) > 1 else []  # the judge refuses other NPUs
+            hit = b.wire(f"npu{n}_is_{m.name}", 1, all_of(eq(memory, memory_id(b, n, m)), *of_npu))
             rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)
             depths.append(choose(hit, rows, 0, depth_bits))
             last = -(-m.width // c.design.stream_bits) - 1
@@ -114,27 +115,28 @@ class RowCursor:
         Bank of the row.
     row : Signal
         Row of the memory.
-    rows_left : Signal
-        Rows still to come, this one included.
+    number : Signal
+        Place of the row in the packet, from 1 on.
+    is_last : Signal
+        Wire: it is the packet's last row.
     """
 
     bank: Signal
     row: Signal
-    rows_left: Signal
+    number: Signal
+    is_last: Signal
 
     @classmethod
-    def make(cls, b: Block, port: LoadPort) -> "RowCursor":
-        """Registers in ``b``."""
-        return cls(
-            b.reg("bank", port.bank_bits, init=None),
-            b.reg("row", port.row_bits, init=None),
-            b.reg("rows_left", port.row_bits + 1, init=None),
-        )
+    def make(cls, b: Block, header: HeaderWords, port: LoadPort) -> "RowCursor":
+        """Registers in ``b``. The header was found to fit the memory, so its numbers may be cut."""
+        bank, row = b.reg("bank", port.bank_bits, init=None), b.reg("row", port.row_bits, init=None)
+        number = b.reg("row_number", port.row_bits + 1, init=None)
+        last = b.wire("row_last", 1, eq(number, bits(header.length, 0, port.row_bits + 1)))
+        return cls(bank, row, number, last)
 
     def first(self, header: HeaderWords, port: LoadPort) -> list[tuple[Signal, Signal | int]]:
-        """What the registers take when a packet begins. The header was found to fit the memory, so it may be cut."""
-        first_row, rows = bits(header.address, 0, port.row_bits), bits(header.length, 0, port.row_bits + 1)
-        return [(self.bank, 0), (self.row, first_row), (self.rows_left, rows)]
+        """What the registers take when a packet begins."""
+        return [(self.bank, 0), (self.row, bits(header.address, 0, port.row_bits)), (self.number, 1)]
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
     b.on(
         taken & row_ends,
         (cursor.row, add(cursor.row, 1, port.row_bits)),
-        (cursor.rows_left, sub(cursor.rows_left, 1, port.row_bits + 1)),
+        (cursor.number, add(cursor.number, 1, port.row_bits + 1)),
     )
     for n in range(len(c.design.npus)):
         mine = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)

@@ -8,7 +8,8 @@
 Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME
 sets ``run``. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
 
-Parts: state.py, header.py, load.py, network_row.py, judge.py, frames.py, weights.py in hls_gen/rtl/shell/loader.
+Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py, weights.py in
+hls_gen/rtl/shell/loader.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,10 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .frames import FramesInFlight, frame_words, frames_in_flight
 from .header import HeaderWords, header_words
-from .judge import Judgement, error_code, judge
+from .judge import Judgement, Known, error_code, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
+from .order import Order
 from .state import LoaderContext, state_number
 from .weights import accept_weights, last_row_of_layer
 
@@ -112,31 +114,34 @@ def loader(library: Library, design: Design) -> Block:
     fault = Fault.make(b)
 
     target = addressed_memory(c, header, port)
-    cursor = RowCursor.make(b, port)
-    beats_left = b.reg("beats_left", design.npus[0].memory("network").widths["frame_beats"], init=None)
+    cursor = RowCursor.make(b, header, port)
+    beat = b.reg("beat", design.npus[0].memory("network").widths["frame_beats"], init=None)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
-    judgement = judge(c, header, target, networks[0], loaded)
+    order = Order.make(c)
+    judgement = judge(c, header, Known(target, networks[0], loaded, order))
     _find_faults(c, progress, fault, judgement, words.last)
 
     frames = frames_in_flight(c, header, judgement, start, frame_left)
     run = b.output_reg("run")
     b.on(frames.accept_load, (run, 0), *cursor.first(header, port))
-    b.on(frames.accept_frame, (run, 1), (beats_left, networks[0].fields["frame_beats"]))
+    b.on(frames.accept_frame, (run, 1), (beat, 1))
     begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
     if target.is_weights is not None:
         whole = last_row_of_layer(header, target, cursor, word)
         begins["LOAD"].append(accept_weights(c, header, judgement, target, whole, frames.accept_load))
         b.on(begins["LOAD"][-1], *cursor.first(header, port))
-    beat_last = frame_words(c, networks[0], beats_left, progress.frame_room)
-    rows_end = at["LOAD"] & word.row_ends & eq(cursor.rows_left, 1)
-    progress.payload_ends.assign(any_of(rows_end, at["FRAME"] & beat_last))
+        order.count_layers(b, frames.accept_load, whole, networks[0])
+    order.count(b, frames.accept_load, [frames.accept_frame, *begins["LOAD"][1:]])
+    order.sign(c, header.fields["CHECK"], word.taken & judgement.is_load, frames.accept_load)
+    beat_last = frame_words(c, networks[0], beat, progress.frame_room)
+    progress.payload_ends.assign(any_of(at["LOAD"] & word.row_ends & cursor.is_last, at["FRAME"] & beat_last))
     _take_words(c, progress, words)
     _move(c, progress, header, begins)
     # after all other moves, so that a fault wins
     b.on(fault.now, (state, state_number(b, "DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
-    _show(c, progress, fault, header, frames)
+    _show(c, progress, header, frames)
     return b
 
 
@@ -186,14 +191,14 @@ def _move(c: LoaderContext, progress: PacketProgress, header: HeaderWords, begin
     b.on(progress.taken & progress.payload_ends, (state, state_number(b, "HEADER")))
 
 
-def _show(
-    c: LoaderContext, progress: PacketProgress, fault: Fault, header: HeaderWords, frames: FramesInFlight
-) -> None:
-    """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy."""
+def _show(c: LoaderContext, progress: PacketProgress, header: HeaderWords, frames: FramesInFlight) -> None:
+    """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy; at other times nobody
+    shows it."""
     c.b.comment("What the registers show and count.")
     for k, name in enumerate(("header", "address", "length")):
-        c.b.output(f"error_{name}", 32, choose(fault.error, header.words[k], 0, 32))
+        c.b.output(f"error_{name}", 32, header.words[k])
     c.b.output("idle", 1, all_of(frames.none, c.at["HEADER"]))
     c.b.output("computing", 1, ~frames.none)
     c.b.output("loader_state", STATE_BITS, progress.state)
     c.b.output("word_taken", 1, progress.taken)
+    c.b.output("load_begins", 1, frames.accept_load)

@@ -38,7 +38,9 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     b, npu, width = c.b, c.design.npus[n], c.design.stream_bits
     m = npu.memory("network")
     b.comment(f"Network row of NPU {n}.")
-    addressed = eq(target.memory, memory_id(b, n, m)), eq(target.npu, n)
+    addressed = [eq(target.memory, memory_id(b, n, m))]
+    if len(c.design.npus) > 1:
+        addressed.append(eq(target.npu, n))
     mine = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, *addressed))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):

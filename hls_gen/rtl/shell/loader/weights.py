@@ -15,7 +15,7 @@ earliest. A layer's last row is written at the end of the cycle in which it is c
 later at the earliest.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, nonzero, resize, sub
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, nonzero, resize, sub
 
 from .header import HeaderWords
 from .judge import Judgement
@@ -28,7 +28,7 @@ COUNT_BITS_OF_LAYERS = 9
 
 def last_row_of_layer(header: HeaderWords, target: AddressedMemory, cursor: RowCursor, word: LoadedWord) -> Signal:
     """Whether the word taken in this cycle completes a streamed layer's weights."""
-    return all_of(word.taken, word.row_ends, eq(cursor.rows_left, 1), target.is_weights, header.last)
+    return all_of(word.taken, word.row_ends, cursor.is_last, target.is_weights, header.last)
 
 
 def accept_weights(

@@ -1,0 +1,207 @@
+"""Two users of one device, on a fake board: nobody gets the other's results."""
+
+import asyncio
+from contextlib import suppress
+
+import numpy as np
+import pynq
+import pytest
+
+from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import DeviceError, DeviceTaken, DigestMismatch, TransferError
+from bitloom.driver.overlay import BitloomOverlay
+from bitloom.hls_gen.design.signature import loads_signature
+
+from . import design
+from .fake_bench import Bench, raises
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return Bench(tmp_path)
+
+
+class Two:
+    """Two accelerators of one overlay, each with a program of its own."""
+
+    def __init__(self, bench):
+        overlay = pynq.Overlay(str(bench.path), device=bench.device)
+        self.bench, self.other_model = bench, design.model(seed=9)
+        self.other = design.program(self.other_model, bench.manifest)
+        self.other_signature = loads_signature(bench.manifest, self.other.parameters)
+        self.a, self.b = (Accelerator(overlay, timeout=0.2) for _ in "ab")
+        self.a.load(bench.program)
+
+    def taken(self, got: str, remedy: str = "load the program again"):
+        mine = f"program dense (parameters 0x{self.bench.signature:08X})"
+        return raises(DeviceTaken, f"fake: the device must hold {mine}, got {got}: {remedy}")
+
+    @property
+    def by_b(self) -> str:
+        return f"dense (parameters 0x{self.other_signature:08X}), loaded by somebody else"
+
+    def right(self) -> None:
+        np.testing.assert_array_equal(self.a.predict(self.bench.images, batch=3), self.bench.expected)
+
+    def b_is_right(self) -> None:
+        images = self.bench.images
+        np.testing.assert_array_equal(self.b.predict(images, batch=3), self.other_model.forward(images))
+
+
+@pytest.fixture
+def two(bench):
+    return Two(bench)
+
+
+def test_another_program(two):
+    """The error says both, comes again and sends nothing; a load takes the device back, and the other one notices."""
+    two.right()
+    two.b.load(two.other)
+    sent = len(two.bench.device.dma.sizes)
+    for _ in range(2):
+        with two.taken(two.by_b):
+            two.a.predict(two.bench.images)
+    assert len(two.bench.device.dma.sizes) == sent
+    two.b_is_right()
+    two.a.load(two.bench.program)
+    two.right()
+    with pytest.raises(DeviceTaken):
+        two.b.predict(two.bench.images)
+
+
+def test_the_same_program(two):
+    two.b.load(two.bench.program)
+    with two.taken(f"dense (parameters 0x{two.bench.signature:08X}), loaded by somebody else"):
+        two.a.predict(two.bench.images)
+    two.a.reset()
+    two.right()
+
+
+def test_a_reset_by_another_one(two):
+    Accelerator(two.a.overlay)
+    with two.taken("none: somebody has reset it"):
+        two.a.predict(two.bench.images)
+
+
+def test_an_unknown_program(two):
+    """One that another process has loaded."""
+    two.b.load(two.other)
+    two.bench.device.core.signature = 0x12345678
+    with two.taken("another program (parameters 0x12345678), loaded by somebody else"):
+        two.a.predict(two.bench.images)
+
+
+@pytest.mark.parametrize("moment", range(1, 400, 23))
+def test_a_load_while_frames_are_computed(two, moment):
+    """At whatever access to a register: right results, or the error; never a time-out or wrong results."""
+    device, reads = two.bench.device, [0]
+    read = device.read_registers
+
+    def hooked(address, length):
+        reads[0] += 1
+        if reads[0] == moment:
+            device.read_registers = read
+            two.b.load(two.other)
+            device.read_registers = hooked
+        return read(address, length)
+
+    device.read_registers = hooked
+    with suppress(DeviceTaken):
+        two.right()
+    device.read_registers = read
+    two.b.load(two.other)
+    with two.taken(two.by_b):
+        two.right()
+    two.b_is_right()
+
+
+def test_a_load_while_frames_are_computed_async(two):
+    async def other():
+        await asyncio.sleep(0)
+        two.b.load(two.other)
+
+    async def both():
+        results, _ = await asyncio.gather(two.a.predict_async(two.bench.images, batch=1), other())
+        return results
+
+    two.bench.device.speed = 1
+    with two.taken(two.by_b):
+        asyncio.run(both())
+    two.b_is_right()
+
+
+@pytest.mark.parametrize("moment", range(1, 60, 5))
+def test_two_loads_at_once(two, moment):
+    """Whoever is the loser hears of it, at the latest with the first frame."""
+    device, reads = two.bench.device, [0]
+    read = device.read_registers
+
+    def hooked(address, length):
+        reads[0] += 1
+        if reads[0] == moment:
+            device.read_registers = read
+            two.b.load(two.other)
+            device.read_registers = hooked
+        return read(address, length)
+
+    device.read_registers = hooked
+    with suppress(DeviceError):
+        two.a.load(two.bench.program)
+        two.right()
+    device.read_registers = read
+    for one, program in ((two.a, two.bench.program), (two.b, two.other)):
+        with suppress(DeviceError):
+            one.predict(two.bench.images)
+        one.load(program)
+        if one is two.a:
+            two.right()
+    two.b_is_right()
+
+
+def test_another_overlay_in_this_process(bench, tmp_path):
+    """pynq knows of a download by somebody else, even of the same file."""
+    with BitloomOverlay(bench.path, device=bench.device, timeout=0.2) as a:
+        a.load(bench.program)
+        BitloomOverlay(bench.path, device=bench.device, timeout=0.2)
+        remedy = "download it again, and load the program"
+        with raises(DeviceTaken, f"fake: the device must hold design fake, got fake.bit: {remedy}"):
+            a.predict(bench.images)
+        a.download()
+        a.load(bench.program)
+        np.testing.assert_array_equal(a.predict(bench.images), bench.expected)
+
+
+@pytest.mark.parametrize(("constants", "found"), [
+    ({0x08: 0xDEADBEEF}, f"another design (deadbeef{design.DIGEST[8:32]})"),
+    ({0x00: 7}, f"no design of bitloom ({design.DIGEST[:32]})"),
+])  # fmt: skip
+def test_another_bitstream_by_another_process(two, constants, found):
+    two.bench.device.core.reset()
+    two.bench.device.core.constants |= constants
+    wanted = f"design fake ({design.DIGEST[:32]})"
+    remedy = "download it again, and load the program"
+    with raises(DeviceTaken, f"fake: the device must hold {wanted}, got {found}: {remedy}"):
+        two.a.predict(two.bench.images)
+
+
+def test_parameters_that_change_on_the_way(two):
+    """The device's signature is another one, and nobody has interfered."""
+    give, words = two.bench.device.core.give, [0]
+
+    def change(word, last):
+        words[0] += 1
+        give(word ^ (words[0] == 6), last)
+
+    two.bench.device.core.give = change
+    with pytest.raises(TransferError, match=r"^fake: parameters of dense must arrive with signature 0x\w{8}, got 0x\w"):
+        two.a.load(two.bench.program)
+    two.bench.device.core.give = give
+    two.a.load(two.bench.program)
+    two.right()
+
+
+def test_a_device_that_was_taken_keeps_its_errors_apart(two):
+    """A digest of another build is still told as such when an accelerator is made."""
+    two.bench.device.core.constants[0x08] = 0xDEADBEEF
+    with pytest.raises(DigestMismatch):
+        Accelerator(two.a.overlay)

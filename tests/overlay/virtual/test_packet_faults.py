@@ -1,0 +1,267 @@
+"""Streams of whole packets that were lost, doubled, moved or cut on the way: never a wrong result without an error.
+
+The raw model, without driver: what the device itself notices. Every fault at every place; then a reset and the whole
+stream again, which must be right.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
+from bitloom.hls_gen.design.signature import loads_signature
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.virtual.sim import Simulation
+from tests.cases import random_images, random_model
+
+FRAMES = 3
+SPARE = 200
+"""Cycles that a damaged stream may take longer than the right one: its faults have long been found."""
+INTEGER = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
+NETWORK = Network(name="three", input=Map(height=1, width=2, channels=5, encoding=signed(6)), layers=(
+    Dense(name="fc_1", out_channels=9, weight=signed(4)),
+    Requantise(name="requantise_1", encoding=signed(6), relu=True),
+    Dense(name="fc_2", out_channels=11, weight=signed(5)),
+    Requantise(name="requantise_2", encoding=signed(6), relu=True),
+    Dense(name="fc_3", out_channels=6, weight=signed(3)),
+))  # fmt: skip
+Packets = list[np.ndarray]
+
+
+@dataclass
+class Rig:
+    """A device, the packets of a load and of some frames, the words that must come out, and cycles that suffice."""
+
+    simulation: Simulation
+    manifest: Manifest
+    loads: Packets
+    frames: Packets
+    expected: np.ndarray
+    cycles: int = 1 << 14
+
+    def register(self, name: str) -> int:
+        """A register of the device."""
+        return self.simulation.read_register(self.manifest.register(name).offset)
+
+    def reset(self) -> None:
+        """As the driver begins: reset, START."""
+        self.simulation.reset()
+        control = self.manifest.register("CONTROL")
+        self.simulation.write_register(control.offset, control.field("START").at(1))
+
+    def send(self, packets: Packets) -> np.ndarray:
+        """Send packets one behind the other; the words that have come out in the end."""
+        self.simulation.send(np.concatenate([np.zeros(0, np.uint32), *packets]))
+        self.simulation.run(self.cycles)
+        self.simulation.clear_source()
+        return self.simulation.received()[0]
+
+    @property
+    def stream(self) -> Packets:
+        """The whole stream."""
+        return [*self.loads, *self.frames]
+
+
+def streamed_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
+    """A design in whose kernel memory two layers have room."""
+    design = size_memories("three", [model], INTEGER, stream_bits=stream_bits, sizing=Sizing(stream_weights=True))
+    made = generate(design)
+    return Manifest.from_dict(made.manifest), made.text
+
+
+def resident_weights(model: Model, stream_bits: int) -> tuple[Manifest, str]:
+    """A design that has room for all."""
+    made = generate(size_memories("three", [model], INTEGER, stream_bits=stream_bits))
+    return Manifest.from_dict(made.manifest), made.text
+
+
+@pytest.fixture(scope="module", params=[(streamed_weights, 32), (resident_weights, 64)], ids=["streamed", "resident"])
+def rig(request) -> Iterator[Rig]:
+    make, stream_bits = request.param
+    model = random_model(NETWORK, np.random.default_rng(5))
+    manifest, text = make(model, stream_bits)
+    program = compile_model(model, manifest)
+    assert (len(program.weights) > 0) == (make is streamed_weights)
+    images = random_images(model, FRAMES, np.random.default_rng(6))
+    loads = list(pieces(manifest, program.parameters, 1 << 20))
+    payloads, asked = program.pack_images(images), loads_signature(manifest, program.parameters)
+    cut, frames = program.weights_before, list[np.ndarray]()
+    for k, payload in enumerate(payloads):
+        for part in (program.weights[:cut], None, program.weights[cut:]):
+            if part is None:
+                header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
+                frames.append(np.concatenate([header, payload]))
+            elif len(part):
+                frames += pieces(manifest, part, 1 << 20, kind="WEIGHTS")
+    for number, packet in enumerate(frames):
+        renumber(packet, np.array(number))
+    with Simulation.build(text, stream_bits=stream_bits, registers=manifest.to_dict()["registers"]) as simulation:
+        made = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
+        made.reset()
+        begin = simulation.cycles
+        simulation.send(np.concatenate(made.stream))
+        words = simulation.receive(FRAMES * program.result_words)
+        np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+        yield replace(made, expected=words, cycles=simulation.cycles - begin + SPARE)
+
+
+def noticed(rig: Rig, packets: Packets, what: str) -> int:
+    """The error that a damaged stream gives, 0 for none; never a word that is not right without an error."""
+    rig.reset()
+    words, code = rig.send(packets), rig.register("ERROR_CODE")
+    right = np.array_equal(words, rig.expected[: len(words)])
+    assert right or code, f"{what}: wrong words and no error"
+    assert code or len(words) < len(rig.expected), f"{what}: taken for the whole stream"
+    return code
+
+
+def right_again(rig: Rig) -> None:
+    """After a reset the whole stream gives what it should."""
+    rig.reset()
+    np.testing.assert_array_equal(rig.send(rig.stream), rig.expected)
+    assert rig.register("ERROR_CODE") == 0
+
+
+def swapped(packets: Packets, a: int, b: int) -> Packets:
+    """The stream with two packets in each other's place."""
+    made = list(packets)
+    made[a], made[b] = made[b], made[a]
+    return made
+
+
+def test_lost(rig):
+    """Each packet: an error, but for the last ones, without which the results are short."""
+    for k in range(len(rig.stream)):
+        code = noticed(rig, rig.stream[:k] + rig.stream[k + 1 :], f"packet {k} lost")
+        assert code or k == len(rig.stream) - 1
+    right_again(rig)
+
+
+def test_all_loads_lost_but_the_network_row(rig):
+    """Results would come: it is the load that isn't whole."""
+    assert noticed(rig, [rig.loads[-1], *rig.frames], "loads lost") in (BAD_PROGRAM, BAD_ORDER)
+    assert noticed(rig, [rig.loads[-1], *rig.frames[1:]], "loads lost") in (BAD_PROGRAM, BAD_ORDER)
+
+
+def test_doubled(rig):
+    """Each packet, at once and at the end of the stream."""
+    for k, packet in enumerate(rig.stream):
+        assert noticed(rig, [*rig.stream[: k + 1], packet, *rig.stream[k + 1 :]], f"packet {k} doubled")
+    for k, packet in enumerate(rig.frames):
+        rig.reset()
+        rig.send([*rig.stream, packet])
+        assert rig.register("ERROR_CODE") == BAD_ORDER, f"packet {k} of frames again, at the end"
+    right_again(rig)
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_cut(rig, words):
+    """The last stream words of each packet are missing, and no tlast says so: all behind is out of step."""
+    step = rig.manifest.stream_words
+    for k, packet in enumerate(rig.stream):
+        noticed(rig, [*rig.stream[:k], packet[: len(packet) - words * step], *rig.stream[k + 1 :]], f"packet {k} cut")
+    right_again(rig)
+
+
+def test_a_packet_cut_by_as_much_as_another_has(rig):
+    """So that the stream is in step again: rows of one packet are taken for those of another."""
+    for k, (packet, after) in enumerate(zip(rig.loads, rig.loads[1:])):
+        if len(packet) - 4 >= len(after):
+            cut = packet[: len(packet) - len(after)]
+            assert noticed(rig, [*rig.loads[:k], cut, *rig.loads[k + 1 :], *rig.frames], f"packet {k} cut")
+    right_again(rig)
+
+
+def test_changed_parameters(rig):
+    """A bit of any packet of parameters."""
+    draw = random.Random(3)
+    for k, packet in enumerate(rig.loads):
+        changed = packet.copy()
+        changed[draw.randrange(4, len(packet))] ^= 1 << draw.randrange(32)
+        assert noticed(rig, [*rig.loads[:k], changed, *rig.loads[k + 1 :], *rig.frames], f"packet {k} changed")
+    right_again(rig)
+
+
+def test_swapped(rig):
+    """A sample of all pairs; neighbours among frames and weights are all in it."""
+    count, first = len(rig.stream), len(rig.loads)
+    pairs = [*random.Random(1).sample(list(combinations(range(count), 2)), 30)]
+    for a, b in {*pairs, *((k, k + 1) for k in range(first, count - 1))}:
+        code = noticed(rig, swapped(rig.stream, a, b), f"packets {a} and {b} swapped")
+        assert code or a < first <= b  # a LOAD among frames may wait for ever for one that waits for its weights
+    right_again(rig)
+
+
+@pytest.mark.slow
+def test_all_pairs(rig):
+    """Swapped; one in the place of another; moved."""
+    for a, b in combinations(range(len(rig.stream)), 2):
+        noticed(rig, swapped(rig.stream, a, b), f"packets {a} and {b} swapped")
+        for source, place in ((a, b), (b, a)):
+            made = list(rig.stream)
+            made[place] = made[source]
+            noticed(rig, made, f"packet {source} in the place of packet {place}")
+            order = [k for k in range(len(rig.stream)) if k != source]
+            order.insert(place, source)
+            noticed(rig, [rig.stream[k] for k in order], f"packet {source} moved to {place}")
+    right_again(rig)
+
+
+# Registers of the same device: every address answers, whatever the loader does
+
+
+MOST_CYCLES = 64
+"""Cycles in which an access is answered: a round of counters, and few more."""
+
+
+def prepared(rig: Rig, state: str) -> None:
+    """The device with its loader in a state that lasts."""
+    rig.reset()
+    control = rig.manifest.register("CONTROL")
+    half = rig.loads[0][: len(rig.loads[0]) - rig.manifest.stream_words]
+    if state == "JUDGE":  # a frame waits for START
+        rig.simulation.write_register(control.offset, 0)
+        rig.send(rig.loads)
+        first = next(k for k, packet in enumerate(rig.frames) if packet[0] & 15 == 2)
+        rig.send(rig.frames[: first + 1])
+    sent = {
+        "HEADER": rig.stream,
+        "LOAD": [half],
+        "FRAME": [*rig.loads, *rig.frames[:-1], rig.frames[-1][: len(rig.frames[-1]) - rig.manifest.stream_words]],
+        "DRAIN": [*rig.loads, *rig.loads, *rig.frames],
+        "JUDGE": [],
+    }[state]
+    rig.send(sent)
+
+
+@pytest.mark.parametrize("state", ["HEADER", "LOAD", "FRAME", "JUDGE", "DRAIN"])
+def test_every_address_answers(rig, state):
+    """Reads and writes of all 4,096 addresses within a fixed number of cycles, on the raw model."""
+    prepared(rig, state)
+    simulation, used = rig.simulation, {r.offset: r for r in rig.manifest.registers}
+    for address in range(1 << ADDRESS_BITS):
+        begin = simulation.cycles
+        value, response = simulation.try_read(address)
+        assert response == ("SLVERR" if address % 4 else "OKAY"), hex(address)
+        assert value == 0 or address in used, hex(address)
+        register = used.get(address)
+        if register is None or register.access == "RO":
+            assert simulation.try_write(address, 0xFFFFFFFF) == response, hex(address)
+        assert simulation.cycles - begin <= 2 * MOST_CYCLES, hex(address)
+    assert rig.register("IDENT") == 0x424C4D31
+    right_again(rig)

@@ -10,6 +10,7 @@ from .crosscheck import crosscheck_command
 from .dataflows import dataflows_command
 from .demo import demo_command
 from .explore import explore_command
+from .fuzz import fuzz_command
 from .learn import learn_command
 from .map_orders import map_orders_command
 from .old_names import Commands
@@ -27,6 +28,7 @@ COMMANDS = (
     dataflows_command,
     demo_command,
     explore_command,
+    fuzz_command,
     learn_command,
     map_orders_command,
     report_command,

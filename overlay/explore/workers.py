@@ -4,11 +4,15 @@ A task of a search takes a second, one of a refit (a synthesis) up to half a min
 the tasks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from typing import Any
 
+AHEAD = 2
+"""Tasks for each process that are on their way, so that none waits for the next."""
 NO_DASK = "--scheduler needs dask.distributed: pip install 'bitloom[cluster]'"
 """What to install for a cluster."""
 
@@ -55,13 +59,47 @@ class Workers:
         else:
             yield from map(work, tasks)
 
+    def stream(self, work: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """As ``map``, but a task is asked for only when a process will soon need it: there may be any number of them.
+
+        Raises
+        ------
+        ImportError
+            If a scheduler is given and Dask is missing.
+        """
+        if self.scheduler is not None:
+            with _client(self.scheduler) as client:
+                most = AHEAD * max(1, sum(client.ncores().values()))
+                yield from _ahead(lambda task: client.submit(work, task, pure=False), tasks, most)
+        elif self.jobs > 1:
+            with ProcessPoolExecutor(self.jobs, get_context("spawn")) as pool:  # gRPC and models survive no fork
+                yield from _ahead(lambda task: pool.submit(work, task), tasks, AHEAD * self.jobs)
+        else:
+            yield from map(work, tasks)
+
     def _cluster(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """The same on a Dask cluster."""
-        try:
-            from distributed import Client
-        except ImportError:
-            raise ImportError(NO_DASK) from None
-        with Client(self.scheduler, timeout="10s") as client:
+        with _client(self.scheduler) as client:
             futures = client.map(work, tasks, pure=False)
             for future in futures:
                 yield future.result()
+
+
+def _client(scheduler: str | None) -> Any:
+    """A connection to a Dask scheduler; ImportError where Dask is missing."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError(NO_DASK) from None
+    return Client(scheduler, timeout="10s")
+
+
+def _ahead(submit: Callable[[Any], Any], tasks: Iterable[Any], most: int) -> Iterator[Any]:
+    """Results in the order of the tasks, of which ``most`` are on their way at a time."""
+    waiting: deque[Any] = deque()
+    for task in tasks:
+        waiting.append(submit(task))
+        if len(waiting) >= most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

@@ -1,1 +1,1 @@
-"""Attacks on what comes from outside, with seeds: each returns what happened, and the same seed does the same again."""
+"""Attacks on what comes from outside and on the device, with seeds: ``bitloom fuzz``."""

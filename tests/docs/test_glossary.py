@@ -38,7 +38,7 @@ def rows() -> list[list[str]]:
 
 def texts() -> list[Path]:
     """What people read of the project; decisions and the changelog tell of former times."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
     for folder in ("docs", "notebooks", "golden", "hls_gen", "driver", "overlay", "tests"):
         for end in ("md", "py", "ipynb", "html", "svg"):
             found += sorted((ROOT / folder).rglob(f"*.{end}"))

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from .blocks import ROOT, pages
 
-TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
 
 
 def links(path: Path) -> list[str]:

@@ -41,14 +41,13 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import Conditions, run
+from bitloom.overlay.fuzz.designs import ROOMY
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images as images_of
 from tests.cases import random_model as model_of
 from tests.errors import value_error
 from tests.networks import networks, random_images, random_model
-
-from .test_random_networks import ROOMY
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
 

@@ -1,0 +1,266 @@
+"""A campaign: cases that belong to a seed, run by many processes, and what they find.
+
+Case ``n`` of a seed is always the same one. So a campaign can be stopped and resumed, and machines may share it. Folder
+``out`` of a campaign holds
+
+    campaign.json         which campaign, its seed, how many cases are done, and how they ended
+    <campaign>-<n>.json   each case that found something: all that is needed to run it again (``read_case``)
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from bitloom.golden import atomic
+from bitloom.overlay.explore.workers import Workers
+
+from .pick import Pick, SeededPick
+
+CAMPAIGNS = ("files", "device", "networks", "server")
+"""Names of the campaigns; each is a module of folder ``campaigns``."""
+STATE = "campaign.json"
+STATE_FORMAT, CASE_FORMAT = "bitloom-campaign", "bitloom-case"
+VERSION = 1
+LONGEST_CASE = 16 << 20
+"""Bytes of a case's file at most."""
+
+Case = dict[str, Any]
+"""All that a case needs, as JSON data."""
+
+
+class Campaign(Protocol):
+    """One kind of attack."""
+
+    def case(self, pick: Pick) -> Case:
+        """A new case; ``pick`` makes all choices."""
+
+    def run(self, case: Case) -> tuple[str, str]:
+        """How a case ends, in a word, and in a line what is wrong with that; "" where nothing is."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some cases of a campaign: a task of a process.
+
+    Attributes
+    ----------
+    name, seed
+        Of the campaign.
+    first, count
+        Number of the first case, and how many follow each other.
+    """
+
+    name: str
+    seed: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class FoundCase:
+    """A case that found something.
+
+    Attributes
+    ----------
+    number
+        Of the case.
+    case
+        The case itself.
+    what
+        In a line, what is wrong.
+    """
+
+    number: int
+    case: Case
+    what: str
+
+
+@dataclass
+class CampaignState:
+    """How far a campaign is.
+
+    Attributes
+    ----------
+    name, seed
+        Of the campaign.
+    cases
+        How many are done, from the first on.
+    ends
+        How many ended with which word.
+    found
+        Names of the files of those that found something.
+    """
+
+    name: str
+    seed: int
+    cases: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+    found: list[str] = field(default_factory=list)
+
+
+def _module(name: str) -> ModuleType:
+    """The module of a campaign."""
+    return import_module(f"bitloom.overlay.fuzz.campaigns.{name}")
+
+
+@cache
+def campaign(name: str) -> Campaign:
+    """The campaign of that name; a process makes it once, with the models that it needs."""
+    return _module(name).campaign()
+
+
+def run_batch(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
+    """Do a batch: how many cases ended with which word, and what they found."""
+    made, ends, found = campaign(batch.name), Counter[str](), []
+    for number in range(batch.first, batch.first + batch.count):
+        case = json.loads(json.dumps(made.case(SeededPick(batch.name, batch.seed, number))))  # as a file would hold it
+        word, what = _run(made, case)
+        ends[word] += 1
+        if what:
+            found.append(FoundCase(number, case, what))
+    return ends, found
+
+
+def replay(path: Path | str) -> tuple[str, str]:
+    """Run the case of a file again; as ``Campaign.run``.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no case.
+    """
+    name, case = read_case(path)
+    return _run(campaign(name), case)
+
+
+def _run(made: Campaign, case: Case) -> tuple[str, str]:
+    """Run a case. An exception that it doesn't know of is a finding, too."""
+    try:
+        return made.run(case)
+    except Exception as error:  # whatever it is, it is what was looked for
+        return "exception", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+
+
+def read_case(path: Path | str) -> tuple[str, Case]:
+    """The campaign's name and the case that a file holds.
+
+    Raises
+    ------
+    ValueError
+        If the file holds no case.
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > LONGEST_CASE:
+            raise ValueError(f"at most {LONGEST_CASE} bytes, got {path.stat().st_size}")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        given = data["format"], data["version"]
+        if given != (CASE_FORMAT, VERSION) or data["campaign"] not in CAMPAIGNS or not isinstance(data["case"], dict):
+            raise ValueError(f"{CASE_FORMAT} version {VERSION} of {', '.join(CAMPAIGNS)}, got {given[0]} {given[1]}")
+        return data["campaign"], data["case"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: must be the file of a case: {error}") from None
+
+
+def run_campaign(
+    name: str,
+    out: Path,
+    more: Callable[[int], bool],
+    *,
+    seed: int | None = None,
+    workers: Workers | None = None,
+    progress: Callable[[CampaignState], object] = lambda _: None,
+) -> CampaignState:
+    """Run a campaign, or go on with the one in ``out``.
+
+    Parameters
+    ----------
+    name
+        One of CAMPAIGNS.
+    out
+        Its folder.
+    more
+        Asked before each batch: whether to do more, after so many cases.
+    seed
+        Of a new campaign, >= 0; None goes on with the one in ``out``.
+    workers
+        Who does the cases; by default this process.
+    progress
+        Called after each batch.
+
+    Returns
+    -------
+    CampaignState
+        How far it came.
+
+    Raises
+    ------
+    ValueError
+        If ``out`` holds a campaign and a seed is given, or none, or another one, and no seed is given.
+    """
+    state = _new(name, out, seed) if seed is not None else read_progress(out, name)
+    size = _module(name).BATCH
+
+    def batches() -> Iterator[Batch]:
+        at = state.cases
+        while more(at):
+            yield Batch(name, state.seed, at, size)
+            at += size
+
+    _save(out, state)
+    for ends, found in (workers or Workers()).stream(run_batch, batches()):
+        for finding in found:
+            path = out / f"{name}-{finding.number}.json"
+            about = {"campaign": name, "found": finding.what, "seed": state.seed, "number": finding.number}
+            _write(path, {"format": CASE_FORMAT, "version": VERSION, **about, "case": finding.case})
+            state.found.append(path.name)
+        state.cases += size
+        state.ends += ends
+        _save(out, state)
+        progress(state)
+    return state
+
+
+def until(cases: int | None, minutes: float | None) -> Callable[[int], bool]:
+    """Whether to do more cases, for ``run_campaign``: up to so many, for so long; whichever ends first."""
+    end = None if minutes is None else time.monotonic() + 60 * minutes
+    return lambda done: (cases is None or done < cases) and (end is None or time.monotonic() < end)
+
+
+def read_progress(out: Path, name: str) -> CampaignState:
+    """How far the campaign in ``out`` is; ValueError where that is none of ``name``."""
+    path = out / STATE
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if (data["format"], data["version"], data["campaign"]) != (STATE_FORMAT, VERSION, name):
+            raise ValueError(f"that of {data['campaign']}")
+        return CampaignState(name, int(data["seed"]), int(data["cases"]), Counter(data["ends"]), list(data["found"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path}: must be the state of a campaign {name}, got: {error}") from None
+
+
+def _new(name: str, out: Path, seed: int) -> CampaignState:
+    """A campaign that begins; ValueError where ``out`` has one."""
+    if (out / STATE).exists():
+        raise ValueError(f"{out}: must hold no campaign when a new one begins, got one: --resume goes on with it")
+    return CampaignState(name, seed)
+
+
+def _save(out: Path, state: CampaignState) -> None:
+    """Write how far a campaign is."""
+    about = {"campaign": state.name, "seed": state.seed, "cases": state.cases}
+    data = {"format": STATE_FORMAT, "version": VERSION, **about, "ends": dict(state.ends), "found": state.found}
+    _write(out / STATE, data)
+
+
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON to a file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_text(path, json.dumps(data, indent=1) + "\n")

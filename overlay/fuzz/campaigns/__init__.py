@@ -1,0 +1,1 @@
+"""The campaigns of ``bitloom fuzz``, a module each: ``campaign()`` makes it, ``BATCH`` is the size of a task."""

@@ -1,0 +1,219 @@
+"""Campaign device: damaged streams, resets at any cycle and accesses to any register, on a running device.
+
+A case is a network on a design, as campaign networks makes it, and what is done to the words that the driver sent for
+it. Whatever that is: every register access is answered; where the device reports no error and gives as many words as
+were due, they are right; and after a reset the next frames are.
+
+Data of a frame may be any, so nobody can see that they were changed: after such damage only the last is asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bitloom.driver.errors import DeviceError
+from bitloom.hls_gen.design.headers import HEADER_WORDS, PacketHeader
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.fuzz.campaign import Case
+from bitloom.overlay.fuzz.hardware import STUCK_CYCLES, Hardware, hardware
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
+
+from .networks import compiled, network_case
+
+BATCH = 25
+"""Cases that a process does at a time."""
+DESIGNS = ("k3_g5", "ring_of_2", "k64_g64", "integer_cascade", "streamed")
+QUIET_CYCLES = 20_000
+"""Cycles without progress after which nothing more is expected of an attacked device."""
+MOST_STEPS = 200
+STEP_CYCLES = 50_000
+ORDER = ("drop", "double", "swap")
+"""Damage to whole packets."""
+EDITS = ("flip_header", "flip_load", "flip_any", "cut", "insert", "last", *ORDER)
+"""Kinds of damage to a stream."""
+UNSEEN = {"flip_any"}
+"""Damage that may be to the data of a frame."""
+NUMBER = 1 << 20
+"""A choice that is made here and taken modulo whatever there is to choose from."""
+
+
+@dataclass
+class Packet:
+    """Stream words that belong together.
+
+    Attributes
+    ----------
+    words
+        (n, words of a stream word) uint32.
+    lasts
+        (n,) bool, tlast.
+    load
+        Whether it is a LOAD.
+    """
+
+    words: np.ndarray
+    lasts: np.ndarray
+    load: bool
+
+
+def packets_of(manifest: Manifest, program: Program, transfers: Sequence[np.ndarray]) -> list[Packet]:
+    """What a driver sent for a program, in packets."""
+    per_word, found = manifest.stream_words, list[Packet]()
+    for transfer in transfers:
+        at = 0
+        while at < len(transfer):
+            header = PacketHeader.of(*(int(word) for word in transfer[at : at + HEADER_WORDS - 1]))
+            length = program.payload_words
+            if header.kind != manifest.packet_kinds["FRAME"]:
+                load = header.kind == manifest.packet_kinds["LOAD"]
+                memories = {m.id: m for m in manifest.npus[header.npu].memories()}
+                target = memories[header.memory] if load else manifest.memory(header.npu, "kernels")
+                length = header.length * manifest.padded(target.width)
+            end = at + HEADER_WORDS + length
+            words = transfer[at:end].reshape(-1, per_word).copy()
+            lasts = np.zeros(len(words), bool)
+            lasts[-1] = end == len(transfer)
+            found.append(Packet(words, lasts, header.kind == manifest.packet_kinds["LOAD"]))
+            at = end
+    return found
+
+
+def edited(packets: list[Packet], edits: Sequence[Sequence[Any]]) -> list[Packet]:
+    """Packets after the edits, each a kind and three numbers."""
+    for kind, *numbers in edits:
+        loads = [k for k, packet in enumerate(packets) if packet.load]
+        which = loads[numbers[0] % len(loads)] if kind == "flip_load" and loads else numbers[0] % len(packets)
+        packet = packets[which]
+        place = numbers[1] % len(packet.words)
+        if kind.startswith("flip"):
+            bit = numbers[2] % (32 * packet.words.shape[1])
+            head = HEADER_WORDS // packet.words.shape[1]
+            place = place % head if kind == "flip_header" else place
+            packet.words[place, bit // 32] ^= np.uint32(1 << bit % 32)
+        elif kind == "cut":
+            gone = slice(place, place + 1 + numbers[2] % 3)
+            packet.words, packet.lasts = np.delete(packet.words, gone, 0), np.delete(packet.lasts, gone)
+        elif kind == "insert":
+            packet.words = np.insert(packet.words, place, numbers[2], 0)
+            packet.lasts = np.insert(packet.lasts, place, False)
+        elif kind == "last":
+            packet.lasts[place] = True
+        elif kind == "swap":
+            other = (which + 1) % len(packets)
+            packets[which], packets[other] = packets[other], packet
+        else:
+            packets[which : which + 1] = [packet] * (2 if kind == "double" else 0)
+        packets = [packet for packet in packets if len(packet.words)]
+        if not packets:
+            break
+    return packets
+
+
+class DeviceCampaign:
+    """Attacks on a running device.
+
+    Parameters
+    ----------
+    designs
+        Names of the designs that are picked from.
+    """
+
+    def __init__(self, designs: Sequence[str] = DESIGNS):
+        self._designs = designs
+
+    def case(self, pick: Pick) -> Case:
+        """A network, and up to three edits of its stream, four accesses of registers and a reset."""
+        edits = [[pick.of(EDITS), *(pick.integer(0, NUMBER) for _ in range(3))] for _ in range(pick.integer(0, 3))]
+        accesses = [
+            [pick.integer(0, 3000), pick.of(["read", "write"]), pick.integer(0, 0xFFF), pick.integer(0, 2**32 - 1)]
+            for _ in range(pick.integer(0, 4))
+        ]
+        reset = pick.integer(0, 20_000) if pick.flip() else None
+        return {**network_case(pick, self._designs), "edits": edits, "accesses": accesses, "reset": reset}
+
+    def run(self, case: Case) -> tuple[str, str]:
+        """How the device took it; a fault is an access without an answer, a wrong result, or no recovery."""
+        given = compiled(case)
+        if given is None:
+            return "unfit", ""
+        made, program, images, expected = given
+        try:
+            made.board.stall()
+            found, transfers = made.recorded(program, images)
+            if not np.array_equal(found, expected):
+                return "wrong", f"{case['design']}: outputs must equal golden before the attack, and don't"
+            word, what = attack(made, program, transfers, case, expected)
+            if not what and not np.array_equal(made.outputs(program, images), expected):
+                return "not recovered", f"{case['design']}: outputs must equal golden after a reset, and don't"
+        except ProtocolError as error:
+            hardware.cache_clear()  # the model has ended
+            return "protocol", f"{case['design']}: the streams' protocol must be kept, got: {error}"
+        except (SimulationTimeout, DeviceError) as error:
+            hardware.cache_clear()  # it may never answer again
+            return "no answer", f"{case['design']}: the device must answer, got: {str(error).splitlines()[0]}"
+        return word, what
+
+
+def attack(
+    made: Hardware, program: Program, transfers: Sequence[np.ndarray], case: Case, expected: np.ndarray
+) -> tuple[str, str]:
+    """Send a damaged stream to a device, and look at what comes."""
+    names = {error.name for error in made.manifest.errors}
+    edits = [edit for edit in case["edits"] if edit[0] not in ORDER or "BAD_ORDER" in names]
+    headers = [edit for edit in edits if edit[0] == "flip_header"]
+    edits = [edit for edit in edits if edit not in headers[1:]]  # two flips of one bit are no error to the check
+    packets = edited(packets_of(made.manifest, program, transfers), edits)
+    made.accelerator.close()
+    made.accelerator.reset()
+    made.board.timeout_cycles = QUIET_CYCLES
+    simulation = made.simulation
+    try:
+        simulation.stall(**case["stalls"], seed=case["seed"])
+        simulation.open_sink()
+        for packet in packets:
+            simulation.send(packet.words.ravel(), packet.lasts)
+        accessed(made, case)
+        for _ in range(MOST_STEPS):
+            if simulation.step(STEP_CYCLES, watch=True) == "idle":
+                break
+        words, lasts = simulation.received()
+        code = made.accelerator.registers.read("ERROR_CODE")
+    finally:
+        simulation.stall()
+        made.board.timeout_cycles = STUCK_CYCLES
+    blind = UNSEEN | ({"flip_load"} if "BAD_PROGRAM" not in names else set())
+    due = len(expected) * program.result_words
+    ends = np.flatnonzero(lasts)
+    whole = len(ends) and (ends[0] + 1) * made.manifest.stream_words == due
+    if code:
+        return f"error {code}", ""
+    if not whole:
+        return "incomplete", ""
+    if np.array_equal(program.unpack_results(words[:due]), expected):
+        return "right", ""
+    if any(edit[0] in blind for edit in edits):
+        return "other data", ""
+    return "wrong", f"{case['design']}: a wrong result must have an error code, got ERROR_CODE 0"
+
+
+def accessed(made: Hardware, case: Case) -> None:
+    """Accesses to registers and the reset of a case, after so many cycles each. SimulationTimeout without an answer."""
+    simulation, control = made.simulation, made.manifest.register("CONTROL")
+    for gap, kind, address, value in case["accesses"]:
+        simulation.step(gap)
+        if kind == "read":
+            simulation.try_read(address)
+        else:
+            simulation.try_write(address, value)
+    if case["reset"] is not None:
+        simulation.step(case["reset"])
+        simulation.write_register(control.offset, control.field("SOFT_RESET").at(1) | control.field("START").at(1))
+
+
+def campaign() -> DeviceCampaign:
+    """The campaign."""
+    return DeviceCampaign()

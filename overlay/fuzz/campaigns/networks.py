@@ -1,0 +1,123 @@
+"""Campaign networks: random networks on random designs must equal golden, bit for bit.
+
+A case is a network, a design with room for it (designs.py), the choices with which it is compiled, a seed for weights
+and images, and pauses on both streams. Models are compiled once a process and design; cases follow each other on them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bitloom.driver.errors import DeviceError
+from bitloom.golden.kernels import packed
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.fuzz.campaign import Case
+from bitloom.overlay.fuzz.designs import CHAINS, SINGLE, STREAMED
+from bitloom.overlay.fuzz.hardware import Hardware, hardware
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, way
+from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
+
+BATCH = 10
+"""Cases that a process does at a time."""
+DESIGNS = {**SINGLE, **CHAINS, **STREAMED}
+"""The designs by name."""
+FRAMES = 3
+TRIES = 20
+"""Networks at most that are picked before one has a way through the design."""
+
+
+def network_case(pick: Pick, names: Sequence[str]) -> Case:
+    """A network that has a way through one of the named designs; whether its tables fit, the compiler says."""
+    name = pick.of(names)
+    design = DESIGNS[name]
+    for _ in range(TRIES):
+        network = _network(pick, design)
+        mapping = way(pick, design, sum(isinstance(layer, Weighted) for layer in network.layers))
+        if mapping is not None:
+            break
+    orders = ["raster"] if "raster" in name else ["pull", "raster"]
+    plain = len(design.npus) == 1 and design.npus[0].accumulators == 1
+    return {
+        "design": name,
+        "network": network.to_dict(),
+        "mapping": mapping,
+        "map_order": pick.of(orders),
+        "dataflow": "output_stationary" if plain else pick.of(["output_stationary", "auto"]),
+        "chunk": pick.of([1, 2, 5, 1000]),
+        "seed": pick.integer(0, 2**32 - 1),
+        "stalls": {"source": pick.of([0.0, 0.4]), "sink": pick.of([0.0, 0.4])},
+    }
+
+
+def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | None:
+    """Hardware, program, images and their outputs by golden; None where the compiler refuses the network."""
+    design, network, seed = DESIGNS[case["design"]], Network.from_dict(case["network"]), case["seed"]
+    made, npu = hardware(design), design.npus[0]
+    integer = npu.engine == "integer"
+    model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
+    choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
+    try:
+        program = compile_model(model, made.manifest, choices, chunk=case["chunk"])
+    except ValueError:
+        return None
+    images = random_images(network, FRAMES, seed)
+    return made, program, images, packed.forward(model, images)
+
+
+class NetworkCampaign:
+    """Random networks, foldings, topologies, engines and choices.
+
+    Parameters
+    ----------
+    designs
+        Names of the designs that are picked from.
+    """
+
+    def __init__(self, designs: Sequence[str] = tuple(DESIGNS)):
+        self._designs = designs
+
+    def case(self, pick: Pick) -> Case:
+        """A network on a design."""
+        return network_case(pick, self._designs)
+
+    def run(self, case: Case) -> tuple[str, str]:
+        """Whether it is "unfit", which the compiler says, or "exact"; what is neither is a fault."""
+        given = compiled(case)
+        if given is None:
+            return "unfit", ""
+        made, program, images, expected = given
+        made.board.stall(**case["stalls"], seed=case["seed"])
+        try:
+            found = made.outputs(program, images)
+        except ProtocolError as error:
+            hardware.cache_clear()  # the model has ended
+            return "protocol", f"{case['design']}: the streams' protocol must be kept, got: {error}"
+        except (SimulationTimeout, DeviceError) as error:
+            return "stuck", f"{case['design']}: {FRAMES} frames must be computed, got: {str(error).splitlines()[0]}"
+        wrong = int((found != expected).sum())
+        return ("wrong", f"{case['design']}: outputs must equal golden, got {wrong} others") if wrong else ("exact", "")
+
+
+def _network(pick: Pick, design: Design) -> Network:
+    """A network for the engine of a design; for several NPUs two of three are deep."""
+    npu = design.npus[0]
+    several = len(design.npus) > 1
+    if several and pick.integer(0, 2):
+        around = design.closed or "loop" in npu.outlets
+        return deep_network(pick, npu.engine, 6 if around else len(design.npus))
+    if npu.engine == "integer":
+        return integer_network(pick, npu.feature_bits, npu.weight_bits)
+    return binary_network(pick, npu.planes or 8)
+
+
+def campaign() -> NetworkCampaign:
+    """The campaign."""
+    return NetworkCampaign()

@@ -1,0 +1,123 @@
+"""Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
+
+from dataclasses import replace
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
+
+ROOMY = Npu(
+    acc_bits=24, layers=4, tuple_words=8192, pool_words=8192, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
+    pool_olds=2048, kernel_rows=1 << 18, threshold_rows=2048, map_words=8192,
+)  # fmt: skip
+ROOMY_INTEGER = replace(
+    ROOMY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
+    pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
+)  # fmt: skip
+SINGLE = {
+    "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1),)),
+    "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2),)),
+    "k8_g8_planes": Design(name="k8_g8_planes", npus=(replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=8),)),
+    "k64_g64": Design(
+        name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
+    ),
+    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(replace(ROOMY, kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
+    "int_one_lane": Design(name="int_one_lane", npus=(replace(ROOMY_INTEGER, kfp=1, kgp=1, pfp=1),)),
+    "int_k3_g5": Design(name="int_k3_g5", npus=(replace(ROOMY_INTEGER, kfp=3, kgp=5, pfp=2, ol=2),)),
+    "int_k8_g8_w4_f5": Design(
+        name="int_k8_g8_w4_f5",
+        npus=(replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24),),
+    ),
+    "int_k16_g12": Design(
+        name="int_k16_g12", stream_bits=64,
+        npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
+    ),
+}  # fmt: skip
+RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
+SINGLE["raster"] = Design(name="raster", npus=(replace(ROOMY, kfp=5, kgp=6, pfp=3, ol=2, raster=True, **RASTER),))
+SINGLE["int_raster"] = Design(
+    name="int_raster", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, raster=True, **RASTER),)
+)
+"""One NPU. Tables of those called raster have no room for a layer of several taps: such layers run by counters."""
+
+BINARY = Npu(
+    kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=256, pool_words=256, taps=8192, olds=8192,
+    jumps=4096, pool_taps=2048, pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,
+)  # fmt: skip
+TIGHT = replace(BINARY, tuple_words=64, pool_words=16)
+"""Little room for maps, so that rings come to a stop."""
+INTEGER = replace(
+    BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=6, pfp=2,
+    pool_taps=1 << 14, pool_olds=1 << 14,
+)  # fmt: skip
+
+
+def looped(npus: tuple[Npu, ...]) -> tuple[Npu, ...]:
+    """NPUs of a ring, each of which may also compute several layers in turn."""
+    return tuple(replace(n, inlets=(*n.inlets, "loop"), outlets=("ring", "loop", "host")) for n in npus)
+
+
+def chain(npus: list[Npu]) -> tuple[Npu, ...]:
+    """A pipeline that results may leave after any NPU."""
+    last = len(npus) - 1
+    return tuple(
+        replace(n, inlets=("ring" if k else "host",), outlets=("ring", "host") if k < last else ("host",))
+        for k, n in enumerate(npus)
+    )
+
+
+CHAINS = {
+    "cascade": Design(
+        name="cascade",
+        npus=cascade([
+            replace(BINARY, kfp=5, kgp=7, pfp=3),
+            replace(BINARY, kfp=16, kgp=4, pfp=4, ol=4, buffer_words=2, accumulators=16),
+            replace(BINARY, kfp=3, kgp=8, ol=8, buffer_words=32),
+        ]),
+    ),
+    "ring_of_2": Design(
+        name="ring_of_2", spill_words=12,
+        npus=ring([replace(TIGHT, buffer_words=4), replace(TIGHT, kfp=6, kgp=5, pool=False, buffer_words=2)]),
+    ),
+    "ring_with_loops": Design(
+        name="ring_with_loops", spill_words=4, stream_bits=64,
+        npus=looped(ring([
+            replace(BINARY, kfp=20, planes=8, shift_bits=0, tuple_words=128, buffer_words=8),
+            replace(BINARY, kfp=4, kgp=9, ol=3, pfp=5, buffer_words=2),
+            replace(BINARY, pool=False, tuple_words=128, buffer_words=4),
+        ])),
+    ),
+    "ring_of_3": Design(
+        name="ring_of_3", spill_words=2,
+        npus=ring([
+            replace(TIGHT, pool=False, buffer_words=2), replace(TIGHT, kfp=5, buffer_words=4),
+            replace(TIGHT, kfp=9, buffer_words=2),
+        ]),
+    ),
+    "chain": Design(
+        name="chain", stream_bits=64,
+        npus=chain([
+            replace(BINARY, kfp=33, ol=8), replace(BINARY, kfp=17, pfp=5, buffer_words=2),
+            replace(BINARY, kfp=2, kgp=3, ol=1, pool=False), replace(BINARY, kfp=64, kgp=16, ol=16, pfp=16),
+        ]),
+    ),
+    "integer_cascade": Design(
+        name="integer_cascade", npus=cascade([INTEGER, replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)]),
+    ),
+    "integer_ring": Design(
+        name="integer_ring", spill_words=6,
+        npus=ring([
+            replace(INTEGER, kfp=8, tuple_words=64, pool_words=16, buffer_words=4),
+            replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, tuple_words=128, pool=False, buffer_words=2),
+        ]),
+    ),
+}  # fmt: skip
+"""Chains and rings of NPUs."""
+
+STREAMED = {
+    "streamed": Design(
+        name="streamed",
+        npus=(replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=512),),
+    )
+}
+"""Weights that come with every frame."""

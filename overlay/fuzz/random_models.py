@@ -1,0 +1,105 @@
+"""Random arrays for a network: whatever is drawn, hardware must equal golden."""
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.kernels import packed
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.overlay.build.images import random_images
+
+
+def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
+    """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them;
+    thresholds among the values that occur.
+
+    Parameters
+    ----------
+    network
+        Of integer layers, or of integer and binary ones.
+    seed
+        The same one gives the same model.
+    acc_bits
+        Of the engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
+    """
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    x = random_images(network, 4, seed + 1)
+    reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
+    for layer, source in network.chain("a random model"):
+        if isinstance(layer, Weighted):
+            low, high, step = layer.weight.low, layer.weight.high, layer.weight.step
+            low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
+            values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
+            arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
+            reach = layer.accumulator_range(source)
+        elif isinstance(layer, Threshold):
+            arrays[layer.name] = _thresholds(x, layer, rng)
+            if layer is network.layers[-1]:
+                arrays[layer.name]["direction"][:] = 1  # after a max pool the last layer can't be a complement
+        elif isinstance(layer, Requantise):
+            room = 1 << min(acc_bits, SUM_BITS) - 1
+            bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
+            rows = [_requantisation(sums, layer, bounds, rng) for sums in x.reshape(-1, source.channels).T]
+            arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
+        one = Network(name=layer.name, input=source, layers=(layer,))
+        x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+    return Model(network, arrays)
+
+
+def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays for values (N, H, W, C): thresholds that they are equal to, or next to, and some far out of reach."""
+    values = x.reshape(-1, x.shape[-1])
+    threshold = rng.permuted(values, axis=0)[rng.integers(0, len(values), layer.levels)].T + rng.integers(-1, 2)
+    far = rng.random(threshold.shape) < 0.05
+    threshold[far] = rng.choice([-(2**31) + 1, 2**31 - 1], far.sum())
+    return {"threshold": threshold, "direction": rng.choice([-1, 1], len(threshold))}
+
+
+def _requantisation(
+    sums: np.ndarray, layer: Requantise, bounds: tuple[int, int], rng: np.random.Generator
+) -> tuple[int, int, int]:
+    """(bias, multiplier, shift) of a channel whose sums are (samples,).
+
+    In half of all channels values use the encoding's range; in the others most saturate, or many are exact halves, or
+    bias, multiplier or shift is as large as it may be. The bias keeps within ``bounds``.
+    """
+    middle, spread = int(sums.mean()), max(1, int(np.abs(sums - sums.mean()).mean()))
+    bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
+    scale = (layer.high + 0.5) / spread * rng.uniform(0.2, 0.8)
+    largest = (1 << MULTIPLIER_BITS) - 1
+    case = rng.integers(0, 12)
+    if case < 6:
+        return bias, *scale_to_multiplier(scale)
+    return [
+        (bias, *scale_to_multiplier(min(scale * 20, largest))),
+        (bias, 1, max(1, int(spread / max(1, layer.high)).bit_length())),
+        (bounds[rng.integers(0, 2)], largest, int(rng.integers(16, MAX_SHIFT + 1))),
+        (bounds[rng.integers(0, 2)], *scale_to_multiplier(layer.high / max(abs(b) for b in bounds))),
+        (bias, largest, 0),
+        (0, 1, int(rng.choice([0, MAX_SHIFT]))),
+    ][case - 6]
+
+
+def random_model(network: Network, seed: int) -> Model:
+    """Random weights, and thresholds among and around the sums that occur, with some far out of reach."""
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    spread, final = 1, [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
+    for layer, source in network.chain("a random model"):
+        shapes = layer.array_shapes(source)
+        if "weight" in shapes:
+            values = [-1, 1] if layer.weight == BIPOLAR else [-1, 0, 1]
+            arrays[layer.name] = {"weight": rng.choice(values, shapes["weight"]).astype(np.int8)}
+            spread = max(1, int(layer.fan_in(source) ** 0.5 * source.encoding.high))
+        elif "threshold" in shapes:
+            threshold = np.rint(rng.normal(0, spread, shapes["threshold"])).astype(np.int64)
+            far = rng.random(shapes["threshold"]) < 0.05
+            threshold[far] = rng.choice([-(2**31) + 1, 2**31 - 1], far.sum())
+            direction = rng.choice([-1, 1], shapes["direction"])
+            if final and layer is network.layers[-1]:
+                direction[:] = 1  # after a max pool the last layer can't be a complement
+            arrays[layer.name] = {"threshold": threshold, "direction": direction}
+    return Model(network, arrays)

@@ -1,0 +1,257 @@
+"""Random networks: of one engine, of several in turn, deep ones for rings, and a way through a design's NPUs.
+
+A ``Pick`` makes the choices: one of its own for a campaign, Hypothesis for a test, which then finds a smaller example.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.design.design import Design
+
+from .pick import Pick
+
+MAX_CHANNELS = 70
+MAX_MACS = 400_000
+"""Products a frame at most, from the second layer on: keeps simulation quick."""
+MAX_WEIGHTS = 12_000
+"""Weights of a layer at most: keeps kernel memories small."""
+MAX_POOL_TAPS = 4_000
+"""Taps of all windows of a pool wider than 3."""
+
+
+def spans(pick: Pick, size: int, largest: int) -> tuple[int, int, int, int]:
+    """One direction of a window that fits ``size``: kernel 1..largest, stride 1..3, padding before and after 0..2."""
+    kernel, stride = pick.integer(1, largest), pick.integer(1, 3)
+    before, after = (pick.integer(0, min(kernel - 1, 2)) for _ in range(2))
+    if kernel > size + before + after:
+        return size, stride, 0, 0
+    return kernel, stride, before, after
+
+
+def windows(pick: Pick, source: Map, largest: int) -> Window:
+    """A window that fits the map; the two directions have nothing to do with each other."""
+    (kh, sy, top, bottom), (kw, sx, left, right) = (
+        spans(pick, source.height, largest),
+        spans(pick, source.width, largest),
+    )
+    return Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
+
+
+def maps(pick: Pick, encoding: Encoding) -> Map:
+    """An input map."""
+    height, width, channels = pick.integer(1, 9), pick.integer(1, 9), pick.integer(1, MAX_CHANNELS)
+    return Map(height=height, width=width, channels=channels, encoding=encoding)
+
+
+def binary_network(pick: Pick, input_bits: int = 8) -> Network:
+    """1 to 4 weighted layers, thresholds, max pools; the last may be raw. Inputs of at most ``input_bits`` planes."""
+    kind = pick.of(["bipolar", "signed", "unsigned"])
+    if kind == "bipolar":
+        encoding = bipolar(pick.integer(1, 3))
+    else:
+        bits = pick.integer(2, input_bits) if kind == "signed" else pick.integer(1, input_bits - 1)
+        encoding = signed(bits) if kind == "signed" else unsigned(bits)
+    source = maps(pick, encoding)
+    at, macs = source, 0
+    layers: list[Layer] = []
+    count = pick.integer(1, 4)
+    for i in range(count):
+        dense = pick.integer(0, 3) == 0
+        channels = pick.integer(1, MAX_CHANNELS)
+        is_last = i == count - 1
+        raw = is_last and pick.flip()
+        plain = at.encoding.kind == "bipolar" and (at.channels * at.encoding.bits % 2 == 0 or not raw)
+        weight = pick.of([BIPOLAR, BIPOLAR, TERNARY]) if plain else BIPOLAR
+        window = Window(kernel=(at.height, at.width)) if dense else windows(pick, at, 5)
+        channels = min(channels, max(1, MAX_WEIGHTS // (window.taps * at.channels)))
+        if dense:
+            layer: Weighted = Dense(name=f"layer_{i}", out_channels=channels, weight=weight)
+        else:
+            shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+            layer = Conv(name=f"layer_{i}", out_channels=channels, weight=weight, **shape)
+        out = layer.output(at)
+        macs += out.size * layer.fan_in(at)
+        if macs > MAX_MACS and layers:
+            break
+        layers.append(layer)
+        at = out
+        if raw:
+            break
+        levels = pick.of([1, 1, 1, 2, 3])
+        tail: list[Layer] = [Threshold(name=f"act_{i}", levels=levels)]
+        pooled = pick.integer(0, 2) == 0
+        if pooled:
+            w = windows(pick, at, 3)
+            tail.insert(
+                pick.integer(0, 1), MaxPool(name=f"pool_{i}", kernel=w.kernel, stride=w.stride, padding=w.padding)
+            )
+        for t in tail:
+            at = t.output(at)
+        layers += tail
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def weighted(pick: Pick, at: Map, name: str, weight: Encoding) -> Weighted:
+    """A dense layer (one of four) or a convolution."""
+    dense = pick.integer(0, 3) == 0
+    window = Window(kernel=(at.height, at.width)) if dense else windows(pick, at, 5)
+    channels = min(pick.integer(1, MAX_CHANNELS), max(1, MAX_WEIGHTS // (window.taps * at.channels)))
+    if dense:
+        return Dense(name=name, out_channels=channels, weight=weight)
+    shape = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+    return Conv(name=name, out_channels=channels, weight=weight, **shape)
+
+
+STORED = ("signed", "signed", "unsigned")
+"""Kinds of the values that a requantisation gives; what is named twice is picked twice as often."""
+
+
+def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")) -> Encoding:
+    """Values that fit ``bits`` bits in two's complement."""
+    kind = pick.of(kinds)
+    if kind == "ternary":
+        return TERNARY
+    return signed(pick.integer(2, bits)) if kind == "signed" else unsigned(pick.integer(1, bits - 1))
+
+
+def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
+    """A pool of one of these kinds, of at most 9 x 9 taps, that fits the map."""
+    w = windows(pick, at, 9)
+    if int(np.prod(w.output_size(at.height, at.width))) * w.taps > MAX_POOL_TAPS:
+        w = windows(pick, at, 3)
+    return pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
+
+
+def integer_network(pick: Pick, feature_bits: int = 8, weight_bits: int = 8) -> Network:
+    """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps."""
+    source = maps(pick, encodings(pick, feature_bits))
+    at, macs = source, 0
+    layers: list[Layer] = []
+    count = pick.integer(1, 4)
+    for i in range(count):
+        layer = weighted(pick, at, f"layer_{i}", encodings(pick, weight_bits))
+        out = layer.output(at)
+        macs += out.size * layer.fan_in(at)
+        if macs > MAX_MACS and layers:
+            break
+        layers.append(layer)
+        if i == count - 1 and pick.flip():
+            break
+        encoding = encodings(pick, feature_bits, STORED)
+        layers.append(Requantise(name=f"act_{i}", encoding=encoding, relu=pick.flip()))
+        at = layers[-1].output(out)
+        kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
+        if kind:
+            layers.append(pools(pick, at, f"pool_{i}", (kind,)))
+            at = layers[-1].output(at)
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | None = None) -> Network:
+    """A weighted layer for the engine of each of ``kinds``; the last may be raw.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    kinds
+        Of each layer, "binary" or "integer" of 8 bits.
+    poolable
+        Which of the layers may have a pool behind them; by default all.
+    """
+    binary = kinds[0] == "binary"
+    source = maps(pick, pick.of([BIPOLAR, bipolar(2), signed(8)]) if binary else encodings(pick, 8))
+    at, macs = source, 0
+    layers: list[Layer] = []
+    for i, kind in enumerate(kinds):
+        is_last = i == len(kinds) - 1
+        raw = is_last and pick.flip()
+        if kind == "integer":
+            weight = encodings(pick, 8) if pick.flip() else BIPOLAR
+        else:
+            plain = at.encoding.kind == "bipolar" and (at.channels * at.encoding.bits % 2 == 0 or not raw)
+            weight = pick.of([BIPOLAR, BIPOLAR, TERNARY]) if plain else BIPOLAR
+        layer = weighted(pick, at, f"layer_{i}", weight)
+        if macs + layer.output(at).size * layer.fan_in(at) > MAX_MACS and layers:
+            layer = Dense(name=f"layer_{i}", out_channels=pick.integer(1, 3), weight=weight)
+        out = layer.output(at)
+        macs += out.size * layer.fan_in(at)
+        layers.append(layer)
+        if raw:
+            break
+        pooled, tail = (poolable is None or poolable[i]) and pick.flip(), list[Layer]()
+        if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
+            encoding = encodings(pick, 8, STORED)
+            tail.append(Requantise(name=f"act_{i}", encoding=encoding, relu=pick.flip()))
+            if pooled:
+                tail.append(pools(pick, tail[0].output(out), f"pool_{i}", (MaxPool, AvgPool)))
+        else:
+            tail.append(Threshold(name=f"act_{i}", levels=pick.of([1, 1, 1, 2, 3])))
+            if pooled:
+                tail.insert(pick.integer(0, 1), pools(pick, out, f"pool_{i}", (MaxPool,)))
+        at = out
+        for part in tail:
+            at = part.output(at)
+        layers += tail
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def deep_network(pick: Pick, kind: str, most: int) -> Network:
+    """3 layers to ``most``, with tall maps of one size: much goes round a ring, several times, and windows reach over
+    little of it.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    kind
+        Engine of all layers, "binary" or "integer".
+    most
+        Weighted layers at most, >= 3.
+    """
+    integer = kind == "integer"
+    encoding: Encoding = signed(8) if integer else pick.of([BIPOLAR, BIPOLAR, signed(4)])
+    weight: Encoding = signed(8) if integer else BIPOLAR
+    height, width, channels = pick.of([8, 20, 30, 40]), pick.integer(3, 8), pick.integer(1, 8)
+    source = Map(height=height, width=width, channels=channels, encoding=encoding)
+    layers: list[Layer] = []
+    count = pick.integer(3, most)
+    for i in range(count):
+        channels, size = pick.integer(1, 8), pick.of([1, 1, 3])
+        last = i == count - 1
+        if last and pick.flip():
+            layers.append(Dense(name=f"layer_{i}", out_channels=channels, weight=weight))
+        else:
+            padding = (size // 2,) * 4
+            kernel = (size, size)
+            layers.append(Conv(name=f"layer_{i}", out_channels=channels, kernel=kernel, padding=padding, weight=weight))
+        if last and pick.flip():
+            break
+        layers.append(Requantise(name=f"act_{i}", encoding=signed(8)) if integer else Threshold(name=f"act_{i}"))
+    return Network(name="random", input=source, layers=tuple(layers))
+
+
+def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
+    """An NPU for each layer, each reached from the one before; None where the last NPU has no way on."""
+    npus = design.npus
+    found = [0]
+    while len(found) < layers:
+        here = found[-1]
+        ways = [here] if "loop" in npus[here].outlets else []
+        after = (here + 1) % len(npus)
+        if "ring" in npus[here].outlets and "ring" in npus[after].inlets:
+            ways.append(after)
+        if not ways:
+            return None
+        found.append(pick.of(ways))
+    return found if "host" in npus[found[-1]].outlets else None

@@ -1,0 +1,84 @@
+"""The campaigns themselves: a hundredth in the default tier, on models that other tests compile too."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bitloom.overlay.fuzz.campaign import replay
+from bitloom.overlay.fuzz.campaigns import device, files, networks
+from bitloom.overlay.fuzz.pick import SeededPick
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
+QUICK = ("k3_g5", "ring_of_2")
+
+
+def attack(name, campaign, cases, seed=0):
+    """How so many cases end; none may find anything."""
+    ends = Counter()
+    for number in range(cases):
+        case = campaign.case(SeededPick(name, seed, number))
+        word, what = campaign.run(case)
+        assert not what, (number, what, case)
+        ends[word] += 1
+    print(ends)
+    return ends
+
+
+def test_files():
+    """Many more are in test_files.py."""
+    ends = attack("files", files.campaign(), 40)
+    assert ends["refused"] >= 10
+
+
+@pytest.mark.slow
+def test_many_files():
+    assert attack("files", files.campaign(), 2000)["refused"] >= 500
+
+
+def test_networks():
+    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "k8_g8_planes", "int_k3_g5", "ring_of_2")), 20)
+    assert ends["exact"] >= 15
+
+
+@pytest.mark.slow
+def test_many_networks():
+    assert attack("networks", networks.campaign(), 2000)["exact"] >= 1500
+
+
+def test_device():
+    ends = attack("device", device.DeviceCampaign(QUICK), 100)
+    assert min(ends["right"], ends["incomplete"]) > 0
+    assert sum(count for word, count in ends.items() if word.startswith("error")) >= 20
+
+
+@pytest.mark.slow
+def test_device_at_length():
+    assert attack("device", device.campaign(), 10_000)["right"] >= 1000
+
+
+def requests(cases):
+    """How many calls so many cases of the server have, which must all be answered."""
+    pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+    from bitloom.overlay.fuzz.campaigns import server
+
+    try:
+        assert attack("server", server.campaign(), cases) == {"answered": cases}
+    finally:
+        server.running().stop()
+        server.running.cache_clear()
+    return sum(len(server.campaign().case(SeededPick("server", 0, n))["calls"]) for n in range(cases))
+
+
+def test_server():
+    assert requests(10) >= 50
+
+
+@pytest.mark.slow
+def test_server_at_length():
+    assert requests(850) >= 5000
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_cases_that_were_found_once(path):
+    assert replay(path)[1] == ""

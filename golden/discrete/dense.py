@@ -110,8 +110,10 @@ class DenseTrainer:
         self.spec, self.generator = spec, generator
         weight = random_signs((spec.outputs, inputs), *key)
         converter = spec.tensors.weights
-        if converter is None:
-            weight *= sqrt(6 / inputs)  # He: keeps the variance of sums after ReLU
+        if converter is None or (spec.tensors.master and not converter.draws and converter.table.bits > 1):
+            # He: keeps the variance of sums after ReLU. Where the nearest of several magnitudes is taken, most weights
+            # then begin with the smallest and grow as they learn; where only signs are taken, the zone is as good.
+            weight *= sqrt(6 / inputs)
         else:
             weight *= converter.zone  # spread over the whole zone (C18)
             if not spec.tensors.master:
@@ -187,7 +189,8 @@ class DenseTrainer:
     def update(self, slopes: dict[str, Array], rule: UpdateRule, share: float = 1.0) -> None:
         """Move each parameter by its derivative; ``share`` is that of the rule's rate (C17, C18)."""
         for name, slope in slopes.items():
-            change, self.memory[name] = rule.change(slope, self.memory[name], share)
+            of_norm = name in ("gamma", "beta")
+            change, self.memory[name] = rule.change(slope, self.memory[name], share, of_norm=of_norm)
             self.params[name] = self.params[name] - change
         converter = self.spec.tensors.weights
         if converter is not None:

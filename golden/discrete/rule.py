@@ -27,21 +27,29 @@ class UpdateRule:
         > 0.
     mu : float
         0 to 1, 1 excluded; 0 is plain gradient descent.
+    norm_rate : float, optional
+        Rate of gamma and beta, > 0; by default as of all parameters. Discrete weights need a large rate to change
+        codes at all, which makes gamma grow, and the loss small, before the weights have learned.
     """
 
     name: str = "source"
     rate: float = 0.1
     mu: float = 0.0
+    norm_rate: float | None = None
 
     def __post_init__(self) -> None:
         if self.name not in RULES:
             raise ValueError(f"update rule: name must be one of {', '.join(RULES)}, got {self.name!r}")
-        if not 0 < self.rate < float("inf"):
-            raise ValueError(f"update rule: rate must be > 0 and finite, got {self.rate!r}")
+        for name in ("rate", "norm_rate"):
+            value = getattr(self, name)
+            if (value is not None or name == "rate") and not 0 < value < float("inf"):
+                raise ValueError(f"update rule: {name} must be > 0 and finite, got {value!r}")
         if not 0 <= self.mu < 1:
             raise ValueError(f"update rule: mu must be >= 0 and < 1, got {self.mu!r}")
 
-    def change(self, gradient: Array, memory: Array, share: float = 1.0) -> tuple[Array, Array]:
+    def change(
+        self, gradient: Array, memory: Array, share: float = 1.0, *, of_norm: bool = False
+    ) -> tuple[Array, Array]:
         """What to subtract from a parameter, and what to remember.
 
         Parameters
@@ -52,10 +60,13 @@ class UpdateRule:
             What the call before gave; zeros at first.
         share : float
             Of the rate, for rates that fall during training.
+        of_norm : bool
+            Whether the parameter is gamma or beta.
 
         Returns
         -------
         (...) and (...) float64
         """
         moved = gradient + self.mu * memory
-        return self.rate * share * moved, moved if self.name == "velocity" else gradient
+        rate = self.norm_rate if of_norm and self.norm_rate is not None else self.rate
+        return rate * share * moved, moved if self.name == "velocity" else gradient

@@ -57,17 +57,23 @@ def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
     return Tensors(weights=Converter(table=TABLES[bits], rounding=rounding), master=master)
 
 
-_NEAREST = UpdateRule("velocity", rate=0.5, mu=0.9)
-_STOCHASTIC = UpdateRule("velocity", rate=2.0, mu=0.9)
+_NEAREST = {
+    1: UpdateRule("velocity", rate=1.0, mu=0.9, norm_rate=0.05),
+    2: UpdateRule("velocity", rate=0.1, mu=0.9),
+    3: UpdateRule("velocity", rate=0.1, mu=0.9),
+}
+"""By bits: masters of 1 bit start spread over the zone and need a larger rate."""
+
+_STOCHASTIC = UpdateRule("velocity", rate=3.0, mu=0.9)
 _BINARY_RULE = UpdateRule("velocity", rate=2.0, mu=0.9)
-_CODES = UpdateRule("velocity", rate=1.0, mu=0.99)
+_CODES = UpdateRule("velocity", rate=0.5, mu=0.98, norm_rate=0.05)
 _BINARY = replace(_weights(1, "nearest"), inputs=Converter(table=ONE_BIT))
 
 SETTINGS = {
     "float": Setting(about="floating point", rule=UpdateRule("velocity", rate=0.1, mu=0.9)),
     **{
         f"nearest-{bits}": Setting(
-            about=f"{bits}-bit weights, continuous master, nearest", rest=_weights(bits, "nearest"), rule=_NEAREST
+            about=f"{bits}-bit weights, continuous master, nearest", rest=_weights(bits, "nearest"), rule=_NEAREST[bits]
         )
         for bits in TABLES
     },
@@ -111,7 +117,7 @@ SETTINGS = {
     "source-nearest": Setting(
         about="source's rule: 1-bit weights, continuous master, nearest",
         rest=_weights(1, "nearest"),
-        rule=UpdateRule("source", rate=3.0, mu=0.5),
+        rule=UpdateRule("source", rate=5.0, mu=0.5, norm_rate=0.5),
     ),
     "source-codes": Setting(
         about="source's rule: 1-bit weights, codes only, stochastic",

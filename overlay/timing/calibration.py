@@ -82,7 +82,7 @@ CORES = (
     PublishedCore(*PICO, "kintex7-3", 1000 / 2.2, PICO_README, TWO_CYCLES),
 )
 
-WORST_ERROR = 0.08
+WORST_ERROR = 0.06
 """No core of CORES is further off than this; tests/overlay/timing/test_calibration.py keeps it."""
 ROUNDS, STEPS, PATHS = 4, 3000, 40
 

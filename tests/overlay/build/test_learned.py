@@ -1,10 +1,9 @@
-"""A perceptron that learned with golden.discrete runs on hardware: on that of the demo, and on its own."""
+"""A perceptron that learned with golden.discrete runs on hardware."""
 
 from pathlib import Path
 
 import pytest
 
-from bitloom.golden import zoo as networks
 from bitloom.golden.discrete.data import DATA
 from bitloom.golden.discrete.export import to_model
 from bitloom.golden.discrete.learn import LearnPlan, learn
@@ -12,6 +11,7 @@ from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import run
@@ -25,10 +25,10 @@ def learned(plan: LearnPlan) -> tuple[Model, float]:
     return to_model("learned", done.mlp, preset, digits.IMAGE, data.half), done.curve[-1].test_accuracy
 
 
-def test_a_small_one_runs_bit_exact_on_the_demos_hardware(tmp_path: Path) -> None:
-    """The design is that of digits-cnn; a network that learned later is nothing but another program for it."""
+def test_a_small_one_runs_bit_exact(tmp_path: Path) -> None:
     model, accuracy = learned(LearnPlan(hidden=(48,), epochs=6))
-    made = builds.build(tmp_path / "build", size_memories("digits", [networks.load("digits-cnn")], DIGITS), [model])
+    folding = Npu(kfp=16, kgp=8, pfp=8, ol=2, planes=6)
+    made = builds.build(tmp_path / "build", size_memories("learned", [model], folding), [model])
     data = digits.load_digits()
     done = run(made, model, data.test_images)
     assert done.bit_exact_frames == done.frames == 360

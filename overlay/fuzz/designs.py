@@ -117,7 +117,7 @@ CHAINS = {
 STREAMED = {
     "streamed": Design(
         name="streamed",
-        npus=(replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=512),),
+        npus=(replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),),
     )
 }
 """Weights that come with every frame."""

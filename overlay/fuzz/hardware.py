@@ -1,7 +1,7 @@
 """A design on a virtual board, on which case after case runs: a process compiles its model once."""
 
 import tempfile
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ class Hardware:
         self.board.timeout_cycles = STUCK_CYCLES
         self.accelerator = Accelerator(str(bit), device=self.board, timeout=SECONDS)
         self.manifest = self.accelerator.manifest
+
+    @cached_property
+    def users(self) -> tuple[Accelerator, Accelerator]:
+        """Two drivers of the device: ``accelerator``, and another one, which resets the device when it is made."""
+        return self.accelerator, Accelerator(self.accelerator.overlay, timeout=SECONDS)
 
     @property
     def simulation(self) -> Simulation:

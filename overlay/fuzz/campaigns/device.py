@@ -1,8 +1,8 @@
-"""Campaign device: damaged streams, resets at any cycle and accesses to any register, on a running device.
+"""Campaign device: damaged streams, resets at any cycle, accesses to any register and two users, on a running device.
 
 A case is a network on a design, as campaign networks makes it, and what is done to the words that the driver sent for
 it. Whatever that is: every register access is answered; where the device reports no error and gives as many words as
-were due, they are right; and after a reset the next frames are.
+were due, they are right; nobody gets results of another user's program; and after a reset the next frames are right.
 
 Data of a frame may be any, so nobody can see that they were changed: after such damage only the last is asked for.
 """
@@ -37,6 +37,8 @@ EDITS = ("flip_header", "flip_load", "flip_any", "cut", "insert", "last", *ORDER
 """Kinds of damage to a stream."""
 UNSEEN = {"flip_any"}
 """Damage that may be to the data of a frame."""
+USES = ("load", "predict", "predict", "reset")
+"""What a user does; what is named twice is picked twice as often."""
 NUMBER = 1 << 20
 """A choice that is made here and taken modulo whatever there is to choose from."""
 
@@ -126,14 +128,17 @@ class DeviceCampaign:
         self._designs = designs
 
     def case(self, pick: Pick) -> Case:
-        """A network, and up to three edits of its stream, four accesses of registers and a reset."""
+        """A network, and up to three edits of its stream, four accesses of registers and a reset, or two users."""
         edits = [[pick.of(EDITS), *(pick.integer(0, NUMBER) for _ in range(3))] for _ in range(pick.integer(0, 3))]
         accesses = [
             [pick.integer(0, 3000), pick.of(["read", "write"]), pick.integer(0, 0xFFF), pick.integer(0, 2**32 - 1)]
             for _ in range(pick.integer(0, 4))
         ]
         reset = pick.integer(0, 20_000) if pick.flip() else None
-        return {**network_case(pick, self._designs), "edits": edits, "accesses": accesses, "reset": reset}
+        count = 0 if pick.integer(0, 4) else pick.integer(2, 8)
+        users = [[pick.integer(0, 1), pick.of(USES)] for _ in range(count)]
+        attacks = {"edits": edits, "accesses": accesses, "reset": reset, "users": users}
+        return {**network_case(pick, self._designs), **attacks}
 
     def run(self, case: Case) -> tuple[str, str]:
         """How the device took it; a fault is an access without an answer, a wrong result, or no recovery."""
@@ -146,7 +151,10 @@ class DeviceCampaign:
             found, transfers = made.recorded(program, images)
             if not np.array_equal(found, expected):
                 return "wrong", f"{case['design']}: outputs must equal golden before the attack, and don't"
-            word, what = attack(made, program, transfers, case, expected)
+            if case.get("users"):
+                word, what = shared(made, (given, compiled({**case, "seed": case["seed"] ^ 1})), case)
+            else:
+                word, what = attack(made, program, transfers, case, expected)
             if not what and not np.array_equal(made.outputs(program, images), expected):
                 return "not recovered", f"{case['design']}: outputs must equal golden after a reset, and don't"
         except ProtocolError as error:
@@ -198,6 +206,27 @@ def attack(
     if any(edit[0] in blind for edit in edits):
         return "other data", ""
     return "wrong", f"{case['design']}: a wrong result must have an error code, got ERROR_CODE 0"
+
+
+def shared(made: Hardware, programs: Sequence[Any], case: Case) -> tuple[str, str]:
+    """Let two users, each with a program of its own, use a device in turn; what ``compiled`` gives is theirs."""
+    if None in programs:
+        return "unfit", ""
+    refused = 0
+    for user in made.users:
+        user.close()  # forgets the program of the case before
+    for who, use in case["users"]:
+        user, (_, program, images, expected) = made.users[who], programs[who]
+        try:
+            if use == "load":
+                user.load(program)
+            elif use == "reset":
+                user.reset()
+            elif not np.array_equal(user.predict(images, len(images)), expected):
+                return "wrong", f"{case['design']}: a user must get results of its own program or an error, got others"
+        except DeviceError:
+            refused += 1
+    return ("refused" if refused else "shared"), ""
 
 
 def accessed(made: Hardware, case: Case) -> None:

@@ -151,7 +151,7 @@ def errors() -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the errors, and with --fit what a new fit gives, also for each core when it is left out of the fit."""
+    """Print the errors, and with --fit what a new fitting gives, also for each core when it is left out of the fit."""
     for name, error in errors().items():
         print(f"{name:32} {error:+.1%}")
     if "--fit" not in sys.argv[1:]:

@@ -13,10 +13,14 @@ from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.overlay.explore.plot import check_plot
 from bitloom.overlay.study.learning import LearningRow, compare
 from bitloom.overlay.study.learning_plot import plot_curves
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.machine_timeline import plot_timeline
 
 from .options import FILE, out_option
 from .show import bar, dump, grid, json_option, one_line_errors
 
+HIDDEN = "256,256"
+"""Neurons of the hidden layers where nothing is said."""
 EPOCHS = {"digits": 40, "mnist": 20}
 """By data, enough for a curve that has become flat."""
 
@@ -28,9 +32,13 @@ EPOCHS = {"digits": 40, "mnist": 20}
 @click.option("--all-settings", is_flag=True, help="All settings.")
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Runs of each setting, with seeds 0, 1, ...")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 40, mnist 20]")
-@click.option("--hidden", default="256,256", help="Neurons of each hidden layer.")
+@click.option("--hidden", default=HIDDEN, help="Neurons of each hidden layer.")
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg.")
 @click.option("--save", type=FILE, help="Write what setting hardware learned with seed 0 as a model file, .npz.")
+@click.option("--machine", type=click.Choice(["interpreter", "verilator"]),
+              help="Learn on the training machine: its interpreter, or its hardware in Verilator.")  # fmt: skip
+@click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine.")
+@click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg.")
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
 @json_option
 @one_line_errors
@@ -43,6 +51,9 @@ def learn_command(
     hidden: str,
     picture: Path | None,
     save: Path | None,
+    machine: str | None,
+    slaves: str,
+    timeline: Path | None,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -50,7 +61,15 @@ def learn_command(
 
     DATA is digits, scikit-learn's, or mnist: MNIST's 10,000 test images, 8,000 of them to learn from, where
     BITLOOM_DATA names their folder. Accuracy is that with the nearest codes of the weights.
+
+    With --machine a perceptron with continuous weights learns in words, sample by sample; hidden layers are 32 then,
+    unless --hidden says something else.
     """
+    if machine is not None:
+        _on_machine(data, _machine_plan(machine, slaves, hidden, epochs), timeline, out, as_json)
+        return
+    if timeline is not None:
+        raise ValueError("learn: --timeline needs --machine")
     if picture is not None:
         check_plot(picture)
     names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings))
@@ -88,6 +107,33 @@ def _save(path: Path, images: LearnData, plan: LearnPlan, folder: Path) -> None:
     preset = mlp.preset(images.real(images.train))
     path.parent.mkdir(parents=True, exist_ok=True)
     file.save(to_model(f"{images.name}-learned", mlp, preset, SOURCES[images.name], images.half), path)
+
+
+def _machine_plan(machine: str, slaves: str, hidden: str, epochs: int | None) -> MachinePlan:
+    """What is trained on the machine; without --hidden a smaller perceptron than in floating point."""
+    sizes = (32,) if hidden == HIDDEN else _sizes(hidden)
+    return MachinePlan(hidden=sizes, epochs=epochs or 5, slaves=int(slaves), hardware=machine == "verilator")
+
+
+def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, as_json: bool) -> None:
+    """Learn on the training machine, and show accuracy and cycles of each epoch."""
+    if timeline is not None:
+        check_plot(timeline)
+    images = DATA[data]()
+    name = "verilator" if plan.hardware else "interpreter"
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint = out / f"{data}-{name}-{plan.slaves}-{'-'.join(map(str, plan.hidden))}.npz"
+    with bar(f"learning {data} on the machine", "epochs") as update:
+        learned = learn_on_machine(plan, images, checkpoint, update)
+    if timeline is not None:
+        plot_timeline(timeline, f"a sample of {data}, {plan.slaves} slaves", work_of_a_sample(plan, images))
+    if as_json:
+        dump({"data": data, "accuracy": learned.curve, "cycles": learned.cycles, "ideal": learned.ideal})
+        return
+    rows = [[str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
+            for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)]  # fmt: skip
+    title = f"{data} on the training machine, {plan.slaves} slaves"
+    grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

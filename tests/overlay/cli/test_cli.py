@@ -164,6 +164,34 @@ def test_learn(tmp_path: Path) -> None:
     assert "2-bit weights, codes only, stochastic" in again.stdout
 
 
+def test_learn_on_the_machine(tmp_path: Path) -> None:
+    small = ["--hidden", "16", "--slaves", "1", "--out", str(tmp_path / "learn")]
+    picture = tmp_path / "timeline.svg"
+    result = call("learn", "digits", "--machine", "interpreter", "--epochs", "1", *small, "--json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert 0.2 < report["accuracy"][0] < 1
+    assert report["cycles"][0] > report["ideal"] == 2 * 64 * 16 + 3 * 16 * 10
+    again = call("learn", "digits", "--machine", "interpreter", "--epochs", "1", *small, "--timeline", str(picture))
+    assert again.exit_code == 0, again.output  # what is there is shown
+    assert f"{100 * report['accuracy'][0]:.2f}" in again.stdout
+    assert "own arithmetic" in picture.read_text()
+    refused = call("learn", "digits", "--timeline", str(picture))
+    assert (refused.exit_code, refused.stderr) == (1, "bitloom: learn: --timeline needs --machine\n")
+
+
+@pytest.mark.slow
+def test_learn_on_the_machine_in_verilator(tmp_path: Path) -> None:
+    """The same weights, so the same accuracy."""
+    found = []
+    for machine in ("interpreter", "verilator"):
+        result = call("learn", "digits", "--machine", machine, "--epochs", "2", "--hidden", "4", "--slaves", "2",
+                      "--out", str(tmp_path), "--json")  # fmt: skip
+        assert result.exit_code == 0, result.output
+        found.append(json.loads(result.stdout)["accuracy"])
+    assert found[0] == found[1]
+
+
 def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     model = tmp_path / "learned.npz"
     result = call(

@@ -190,16 +190,18 @@ def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_le
 
 
 def _loop(k: _Controller, f: dict[str, Signal], jump: Signal) -> Signal:
-    """Wire: the loop's body runs again. One counter for each number."""
+    """Register: the loop's body runs again. One counter for each number."""
     b = k.b
     counters = [b.reg(f"loop_{n}", ADDRESS_BITS) for n in range(isa.COUNTERS)]
     start = b.m.io_variable["start"]
     runs_before: Signal = counters[0]
     for n, counter in enumerate(counters[1:], 1):
         runs_before = choose(eq(f["a"], n), counter, runs_before, ADDRESS_BITS)
-    runs = b.wire("runs", ADDRESS_BITS, add(b.wire("runs_before", ADDRESS_BITS, runs_before), 1, ADDRESS_BITS))
+    # registers cut the path from the instruction: it has been at hand for some cycles when it is its turn
+    runs, again = b.reg("runs", ADDRESS_BITS, init=None), b.reg("again", init=None)
     always = eq(f["rows"], isa.ALWAYS)
-    again = b.wire("again", 1, any_of(always, runs < f["rows"]))
+    before = b.wire("runs_before", ADDRESS_BITS, runs_before)
+    b.on(None, (runs, add(before, 1, ADDRESS_BITS)), (again, any_of(always, runs < f["rows"])))
     counted = choose(all_of(again, ~always), runs, 0, ADDRESS_BITS)
     for n, counter in enumerate(counters):
         b.on(all_of(jump, eq(f["a"], n)), (counter, counted))

@@ -62,14 +62,10 @@ def test_every_file_of_rules_is_used() -> None:
 
 
 def test_the_page_has_every_proof() -> None:
-    """The table, but for its last column, which holds measured seconds."""
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    listed = [line for line in rows if line.count("|") == len(HEAD) + 1]
-    assert [re.sub(r"[^|]*\|$", "|", line) for line in listed] == [
-        re.sub(r"[^|]*\|$", "|", line) for line in [f"| {' | '.join(HEAD)} |", *(row(proof, "") for proof in PROOFS)]
-    ]
-    seconds = [line.split("|")[-2].strip() for line in listed[1:]]
-    assert all(re.fullmatch(r"\d+", cell) for cell in seconds)
+    assert [line for line in rows if line.count("|") == len(HEAD) + 1] == [
+        f"| {' | '.join(HEAD)} |", *(row(proof) for proof in PROOFS)
+    ]  # fmt: skip
 
 
 def test_the_page_names_every_rule_and_every_module() -> None:

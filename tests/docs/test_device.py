@@ -10,7 +10,7 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.headers import ERRORS, MAGIC, kinds
+from bitloom.hls_gen.design.headers import MAGIC, errors, kinds
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import register_map
@@ -80,10 +80,14 @@ def test_fields():
 
 
 def test_error_codes():
-    told = {int(code): (name, rule) for code, name, rule in rows(section("Packets")) if name.isupper()}
-    assert {code: name for code, (name, _) in told.items()} == {error.code: error.name for error in ERRORS}
-    for error in ERRORS:
-        assert told[error.code][1].startswith(error.rule), error.name
+    """Each by code, name and rule; where the rule is another one with streamed weights, that too."""
+    told = [(int(code), name, rule) for code, name, rule in rows(section("Packets")) if name.isupper()]
+    plain, streamed = errors(DESIGNS["one NPU"]), errors(DESIGNS["streamed weights"])
+    rules = [
+        one.rule if one == other else f"{one.rule} (with `stream_weights`: {other.rule})"
+        for one, other in zip(plain, streamed, strict=True)
+    ]
+    assert told == [(error.code, error.name, rule) for error, rule in zip(plain, rules, strict=True)]
 
 
 def test_packets():

@@ -1,5 +1,6 @@
 """Networks with as few as one product a sum, on foldings with as few as one lane: every combination of KFP 1, 2, 3 and
-8, KGP 1 to 3 and fan-ins of 1 to 4 and 8 is built for its network alone, simulated, and bit-exact, with both engines.
+8, KGP 1 to 3 and fan-ins of 1 to 4 and 8 is built for its network alone, silent in lint, simulated, and bit-exact, with
+both engines.
 
 KFP is below the fan-in, equal to it and above it, a divisor and none. Memories and accumulators get the least sizes
 that there are, so that shifts of bit planes that the network has no use for are wider than the accumulator.
@@ -19,8 +20,10 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
+from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_images, random_model
 
 KFPS, KGPS, FAN_INS = (1, 2, 3, 8), (1, 2, 3), (1, 2, 3, 4, 8)
@@ -55,6 +58,7 @@ def network(engine: str, fan_in: int) -> Model:
 def check(folder: Path, engine: str, kfp: int, kgp: int, fan_in: int) -> None:
     model = network(engine, fan_in)
     design = size_memories("small", [model], folding(engine, kfp, kgp))
+    assert lint(generate(design).text) == []
     made = builds.build(folder, design, [model])
     images = random_images(model, FRAMES, np.random.default_rng(0))
     assert run(made, model, images).bit_exact_frames == FRAMES

@@ -73,7 +73,7 @@ def test_a_board_without_the_bitstream(monkeypatch):
     boards(monkeypatch, BOARD)
     bitstream("a_123", "other")
     Path("b_456.manifest.json").write_text(json.dumps({"name": "digits-cnn"}))  # its .bit is missing
-    monkeypatch.setattr(builds, "build", lambda folder, *_, **__: SimpleNamespace(bit=folder / "made.bit"))
+    monkeypatch.setattr(builds, "build", lambda folder, *_, **__: SimpleNamespace(bit=folder / "made.bit", kept=()))
     place = find("digits-cnn", "here")
     assert (place.bit, place.virtual) == (str(Path("here/digits-cnn/made.bit")), True)
 
@@ -81,7 +81,8 @@ def test_a_board_without_the_bitstream(monkeypatch):
 def test_the_design_is_built_as_the_reference_says(monkeypatch):
     """Map order, dataflow and mapping must be those for which the design's memories are large enough."""
     made = []
-    monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or SimpleNamespace(bit="made.bit"))
+    fake = SimpleNamespace(bit="made.bit", kept=())
+    monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or fake)
     find("cnv-w1a1-max", "here")
     ((folder, design, models), options), reference = made[0], REFERENCE_DESIGNS["cnv-w1a1-max"]
     assert (folder, design.name, [m.network.name for m in models]) == (
@@ -95,7 +96,7 @@ def test_no_warning_without_a_board(monkeypatch, recwarn):
     monkeypatch.delattr(Device, "_devices")
     monkeypatch.setattr(type(Device), "_subclasses", {})
     monkeypatch.delenv("XILINX_XRT", raising=False)
-    monkeypatch.setattr(builds, "build", lambda *_, **__: SimpleNamespace(bit="made.bit"))
+    monkeypatch.setattr(builds, "build", lambda *_, **__: SimpleNamespace(bit="made.bit", kept=()))
     assert find("digits-cnn").virtual
     assert [str(warning.message) for warning in recwarn] == []
 

@@ -31,20 +31,27 @@ class LoadPort:
         The same on the bus, 0 where no memory outside the loader has more than one bank.
     row_bits : int
         Width of a row's number.
+    data_bits : int
+        Width of a bank on the bus: a stream word, or less where every memory outside the loader is narrower.
     """
 
     bank_bits: int
     bus_bank_bits: int
     row_bits: int
+    data_bits: int
 
     @classmethod
     def of(cls, design: Design) -> "LoadPort":
         """Wide enough for every memory of the design; the network rows stay in the loader."""
         memories = [m for npu in design.npus for m in npu.memories()]
-        banks = [(m.name, -(-m.width // design.stream_bits)) for m in memories]
-        outside = max(n for name, n in banks if name != "network")
-        bus_bank_bits = bits_for(outside - 1) if outside > 1 else 0
-        return cls(bits_for(max(n for _, n in banks) - 1), bus_bank_bits, max(bits_for(m.depth - 1) for m in memories))
+        widest, outside = max(m.width for m in memories), max(m.width for m in memories if m.name != "network")
+        banks, bus_banks = (-(-width // design.stream_bits) for width in (widest, outside))
+        return cls(
+            bank_bits=bits_for(banks - 1),
+            bus_bank_bits=bits_for(bus_banks - 1) if bus_banks > 1 else 0,
+            row_bits=max(bits_for(m.depth - 1) for m in memories),
+            data_bits=min(design.stream_bits, outside),
+        )
 
 
 @dataclass(frozen=True)
@@ -179,7 +186,7 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
         ("memory", MEMORY_BITS, target.memory),
         *([("bank", port.bus_bank_bits, cursor.bank)] if port.bus_bank_bits else []),
         ("row", port.row_bits, cursor.row),
-        ("data", c.design.stream_bits, c.data),
+        ("data", port.data_bits, bits(c.data, 0, port.data_bits)),
     ):
         b.on(None, (b.output_reg(f"load_{name}", w, init=None), value))
     return LoadedWord(taken, row_ends)

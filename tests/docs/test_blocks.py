@@ -13,12 +13,18 @@ from .run_page import run
 NOT_RUN: dict[str, list[str]] = {
     "README.md": ["makes an environment of its own; tests/overlay/build/test_demo.py runs the demo"],
     "docs/how-to/board.md": ["needs Vivado", *["needs a board"] * 2, "needs Vivado", *["needs a board"] * 3],
+    "docs/how-to/clock.md": [
+        "minutes of synthesis, place and route; tests/overlay/timing runs it",
+        "minutes of synthesis; tests/overlay/timing/test_timing.py holds it in the slow tier",
+    ],
+    "docs/how-to/fuzz.md": ["needs a case that was found"],
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",
         "needs the server above",
     ],
     "docs/reference/cli.md": [
-        "minutes of synthesis; tests/overlay/area and tests/overlay/study run them",
+        "minutes of synthesis; tests/overlay/area, timing and study run them",
+        "minutes; tests/overlay/fuzz runs them",
         "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
     "docs/start/install.md": [

@@ -78,8 +78,8 @@ def test_whoever_means_it_may(monkeypatch):
 
 
 def test_memories_that_are_too_large_are_refused():
-    npu = Npu(kernel_rows=1 << 40)
-    bits = sum(memory.depth * memory.width for memory in npu.memories()) + 8 * (256 + 256 + 2 * 16)
+    npu = Npu(kfp=32, kgp=32, kernel_rows=1 << 23)
+    bits = sum(memory.depth * memory.width for memory in npu.memories()) + npu.word_bits * (256 + 256 + 2 * 16)
     rule = f"d: memories: bits of all memories must be <= 4,294,967,296 {WAY_OUT.format('MEMORY_BITS')}"
     with value_error(f"{rule}, got {bits:,}"):
         generate(Design(name="d", npus=(npu,)))

@@ -53,7 +53,7 @@ class Array(Agent):
     """Ends a pass of a window where there is room; its sums come DELAY cycles later and hold until the next."""
 
     def __init__(self, bench: Bench, passes: list[tuple[list[int], int]], stall: float, seed: int):
-        self.bench, self.layers, self.stall, self.random = bench, passes, stall, random.Random(seed)
+        self.bench, self.passes, self.stall, self.random = bench, passes, stall, random.Random(seed)
         self.npu_bits = bench.widths["result_offset"]
         self.taken: list[int] = []
         self.room: list[int] = []
@@ -70,14 +70,14 @@ class Array(Agent):
         arrived = self._line.pop(0)
         self.bench["result_valid"] = int(arrived is not None)
         if arrived is not None:
-            sums, offset = self.layers[arrived]
+            sums, offset = self.passes[arrived]
             mask = (1 << self.npu_bits) - 1
             self.bench["results"] = sum((s & mask) << k * self.npu_bits for k, s in enumerate(sums))
             self.bench["result_offset"] = offset & mask
 
     @property
     def done(self) -> bool:
-        return len(self.taken) == len(self.layers)
+        return len(self.taken) == len(self.passes)
 
 
 @dataclass
@@ -131,7 +131,7 @@ class Case:
                 sums[1:2] = (limit[part][1:2] + offset) >> layer.double
                 sums = np.clip(sums, -quarter, quarter)
                 values[part] = (sums << layer.double) - offset
-            self.layers.append((sums.tolist(), offset))
+            self.passes.append((sums.tolist(), offset))
             self.steps.append(-(-min(npu.kgp, layer.kernels - group) // npu.ol) * layer.levels)
         for k, step in enumerate(steps):
             tuple_last = k == len(steps) - 1
@@ -182,7 +182,7 @@ def start(built, layers: str, frames: int, stall_in: float, stall_out: float) ->
     return (
         bench,
         made,
-        Array(bench, made.layers, stall_in, 1),
+        Array(bench, made.passes, stall_in, 1),
         Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
         Sink(bench, "features_", names, len(made.bits), stall_out, seed=3),
     )
@@ -291,7 +291,7 @@ def test_the_side_of_a_map(way, stall_in, stall_out):
     names = ["data", "last"] + ["side"] * (not npu.pool)
     bits = Sink(bench, "features_", names, len(made.bits), stall_out, seed=3)
     sums = [Sink(bench, "raw_", ["data", "last"], len(made.raw), stall_out, seed=2)] * raw
-    run(bench, Array(bench, made.layers, stall_in, 1), bits, *sums)
+    run(bench, Array(bench, made.passes, stall_in, 1), bits, *sums)
     assert len(sides) == len(made.bits)
     assert bits.words == [word + (() if npu.pool else end) for word, end in zip(made.bits, sides)]
     if sums:

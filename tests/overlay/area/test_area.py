@@ -3,6 +3,7 @@
 import importlib.util
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,10 +243,12 @@ def tiny_build(tmp_path: Path) -> builds.Build:
 
 def test_a_build_has_both(tiny_build: builds.Build):
     """In synthesis/ only what differs from rtl/; nothing of an older build stays."""
-    stale = tiny_build.folder / "synthesis" / "popcount_3.v"
-    stale.write_text("of an older build")
-    made = builds.build(tiny_build.folder, tiny_build.design, [networks.load("digits-cnn")])
-    assert [path.name for path in (made.folder / "synthesis").iterdir()] == ["popcount_planes_8_6_7_plain.v"]
+    model, names = networks.load("digits-cnn"), ["popcount_planes_8_6_7_plain.v"]
+    wider = size_memories("digits", [model], replace(TINY, kfp=16))
+    builds.build(tiny_build.folder, wider, [model])
+    assert [path.name for path in (tiny_build.folder / "synthesis").iterdir()] != names
+    made = builds.build(tiny_build.folder, tiny_build.design, [model])
+    assert [path.name for path in (made.folder / "synthesis").iterdir()] == names
     whole = generate(made.design, target="synthesis", checked=False).modules
     name = "popcount_planes_8_6_7_plain"
     assert (made.folder / "synthesis" / f"{name}.v").read_text() == whole[name]

@@ -89,7 +89,7 @@ def test_a_folder_with_other_files_is_left_alone(model: Model, made: builds.Buil
 
 def test_a_broken_build_is_told(tmp_path: Path) -> None:
     (tmp_path / "build.json").write_text(json.dumps({"format": "tar"}))
-    with value_error(f"{tmp_path / 'build.json'}: format must be bitloom-build version 1, got tar None"):
+    with value_error(f"{tmp_path / 'build.json'}: build: format must be bitloom-build, got 'tar'"):
         builds.load(tmp_path)
 
 

@@ -180,6 +180,7 @@ OPEN = replace(HOST, inlets=("host", "ring"))
      "d: NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"),
     ((replace(HOST, stream_weights=True), END), {}, "d: stream_weights needs a design of one NPU, got 2"),
     ((HOST, replace(END, stream_weights=True)), {}, "d: stream_weights needs a design of one NPU, got 2"),
+    ((Npu(kernel_rows=(1 << 23) + 1),), {}, "d: kernels must have <= 8388608 rows, got 8388609"),
     ((Npu(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
     ((OPEN, MIDDLE), {}, "d: an NPU must have outlet host, got none"),
     ((Npu(),), {"spill_words": 64},

@@ -1,5 +1,7 @@
 """The manifest of loop.v."""
 
+from bitloom.hls_gen.design.manifest import VLNV
+
 IDENT, VERSION, DIGEST_0, CONTROL, STATUS = 0x000, 0x004, 0x008, 0x020, 0x024
 IRQ_ENABLE, IRQ_STATUS, CYCLES, WORDS_IN, WORDS_OUT, ADDEND, FAULT = 0x040, 0x044, 0x050, 0x058, 0x05C, 0x100, 0x104
 
@@ -35,7 +37,7 @@ def loop_manifest(stream_bits=32):
         "stream_bits": stream_bits,
         "npus": [],
         "registers": REGISTERS,
-        "vlnv": "bitloom:bitloom:npu:0.1",
+        "vlnv": VLNV,
         "top": "bitloom_top",
         "spill_words": 0, "verilog": "bitloom_top.v",
     }

@@ -13,6 +13,7 @@ import pytest
 
 pynq = pytest.importorskip("pynq")
 
+from bitloom.hls_gen.design.manifest import VLNV  # noqa: E402
 from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate, dma  # noqa: E402
 from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
@@ -94,7 +95,7 @@ def test_an_overlay_needs_only_the_path_of_its_bit(arch, board):
     assert overlay.is_loaded()
     assert device.arch == {"zynq": "armv7l", "zynqmp": "aarch64"}[arch]
     assert {"axi_dma_0", "axi_intc_0", "bitloom_0"} <= set(overlay.ip_dict)
-    assert overlay.ip_dict["bitloom_0"]["type"] == "bitloom:bitloom:npu:0.1"
+    assert overlay.ip_dict["bitloom_0"]["type"] == VLNV
     assert overlay.ip_dict["bitloom_0"]["parameters"]["DIGEST"] == loop_manifest()["digest"]
     assert overlay.ip_dict["axi_dma_0"]["parameters"]["c_include_sg"] == "0"
     assert pynq.Clocks.fclk0_mhz == pytest.approx(100, abs=0.01)

@@ -90,7 +90,7 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
     converters need. cache: what is loaded or stored, 1 words, 2 codes, 3 gradients.
     """
     codes, ranks = machine.code_bits, 1 << machine.code_bits
-    made = {}
+    made: dict[str, int] = {}
     for name in ("left", "right", "w", "d"):
         made |= {f"{name}_coded": 1, f"{name}_entries": ranks * ENTRY_BITS, f"{name}_mask": codes}
     for name in ("w", "d"):

@@ -54,10 +54,16 @@ def multipliers(block, tmp_path) -> int:
     return sum(counts)
 
 
+SIZES = {"slaves": 1, "weight_words": 16, "column_words": 4, "code_bits": 2, "form": WordFormat(12, 7)}
+
+
+def test_the_converter_needs_no_multiplier(tmp_path):
+    assert multipliers(converter(Library(32), MachineParameters(**SIZES)), tmp_path) == 0
+
+
+@pytest.mark.slow
 def test_discrete_operands_need_no_multiplier(tmp_path):
     """A slave whose products all have a discrete operand; the same slave for continuous ones has a DSP block."""
-    sizes = {"slaves": 1, "weight_words": 16, "column_words": 4, "code_bits": 2, "form": WordFormat(12, 7)}
-    without = slave(Library(32), MachineParameters(multiplier=False, **sizes))
+    without = slave(Library(32), MachineParameters(multiplier=False, **SIZES))
     assert multipliers(without, tmp_path) == 0
-    assert multipliers(converter(Library(32), MachineParameters(**sizes)), tmp_path) == 0
-    assert multipliers(slave(Library(32), MachineParameters(**sizes)), tmp_path) >= 2
+    assert multipliers(slave(Library(32), MachineParameters(**SIZES)), tmp_path) >= 2

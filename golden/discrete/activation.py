@@ -26,7 +26,7 @@ def activate(name: str, x: Array, one: float = 1) -> tuple[Array, Array]:
     ----------
     name : str
         One of `ACTIVATIONS`.
-    x : (...) float64, or words
+    x : (...) real numbers, or words
     one : float
         What stands for 1: 1, or a format's word of it.
 
@@ -37,7 +37,7 @@ def activate(name: str, x: Array, one: float = 1) -> tuple[Array, Array]:
         0 or ``one``.
     """
     if name == "relu":
-        return np.maximum(x, 0), (x > 0) * one
+        return np.maximum(x, 0), np.multiply(x > 0, one, dtype=x.dtype)
     if name == "hard_tanh":
-        return np.clip(x, -one, one), (np.abs(x) <= one) * one
+        return np.clip(x, -one, one), np.multiply(np.abs(x) <= one, one, dtype=x.dtype)
     return x, np.full_like(x, one)

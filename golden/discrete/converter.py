@@ -70,7 +70,7 @@ class Converter:
 
         Parameters
         ----------
-        x : (...) float64
+        x : (...) float64 or float32
         generator : Draws, optional
             Needed for stochastic rounding: one number for each element, in C order. Nearest rounding takes none.
 
@@ -87,8 +87,8 @@ class Converter:
         return np.asarray(self._order[self._indices(x, generator)])
 
     def values(self, x: Array, generator: Draws | None = None) -> Array:
-        """The values of `codes`, (...) float64."""
-        return np.asarray(self._rising[self._indices(x, generator)])
+        """The values of `codes`, (...) of the type of ``x``."""
+        return np.asarray(self._rising.astype(x.dtype)[self._indices(x, generator)])
 
     def _indices(self, x: Array, generator: Draws | None) -> Array:
         """Places of the codes in the table, by rising value."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from bitloom.golden import zoo
 from bitloom.golden.encoding import Array, unsigned
 from bitloom.golden.layer import Map
@@ -11,6 +13,8 @@ from bitloom.golden.zoo.digits import IMAGE, load_digits
 from bitloom.golden.zoo.mnist import SIDE, load_mnist
 
 MNIST_TRAIN = 8_000
+HELD_OUT = 2_000_000
+"""What the random streams of held-out images are for; others have smaller numbers in this place."""
 
 
 class LearnData(NamedTuple):
@@ -29,6 +33,20 @@ class LearnData(NamedTuple):
     def real(self, images: Array) -> Array:
         """Grey values as real numbers from -1 to 1."""
         return images / self.half - 1
+
+    def held_out(self, seed: int) -> "LearnData":
+        """The training images split anew: four fifths at random to learn from, one fifth to test with.
+
+        Whatever is chosen by an accuracy is chosen by this one, so that the test images take no part in it.
+        """
+        order = random_order(len(self.train), seed, HELD_OUT)
+        rest, learned = np.split(order, [len(order) // 5])
+        return self._replace(
+            train=self.train[learned],
+            train_labels=self.train_labels[learned],
+            test=self.train[rest],
+            test_labels=self.train_labels[rest],
+        )
 
 
 def digits() -> LearnData:

@@ -15,6 +15,7 @@ from .data import LearnData
 from .mlp import MlpTrainer
 from .setting import Setting
 
+PRECISION = "float32"
 ORDER = 1_000_000
 """What the random streams of the images' order are for; those of weights have the layer's number here."""
 
@@ -33,18 +34,27 @@ class LearnPlan:
         Of all that is random, >= 0.
     criterion : str
         Name of the loss.
+    rate_times : float
+        What the rates of the setting are multiplied by, > 0.
+    held_out : bool
+        Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
+        images, so that a rate can be chosen without them.
     """
 
     hidden: tuple[int, ...] = (256, 256)
     epochs: int = 30
     seed: int = 0
     criterion: str = "cross_entropy"
+    rate_times: float = 1.0
+    held_out: bool = False
 
     def __post_init__(self) -> None:
         for name, low in (("epochs", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < low:
                 raise ValueError(f"learning: {name} must be an integer >= {low}, got {value!r}")
+        if not 0 < self.rate_times < float("inf"):
+            raise ValueError(f"learning: rate_times must be > 0 and finite, got {self.rate_times!r}")
         if not self.hidden or min(self.hidden) < 1:
             raise ValueError(f"learning: hidden layers must be one or more, of 1 neuron or more, got {self.hidden}")
 
@@ -55,7 +65,8 @@ class CurvePoint(NamedTuple):
     loss: float
     """Mean over the epoch's images, while it learned."""
     test_accuracy: float
-    """Share of the test images that are right, 0 to 1, with weights as for use."""
+    """Share of the test images that are right, 0 to 1: with nearest codes, and mean and variance of all training
+    images."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +114,13 @@ def learn(
     ValueError
         If there are fewer images than a batch has, or if the checkpoint is of another run.
     """
+    if plan.held_out:
+        data = data.held_out(plan.seed)
     if len(data.train) < setting.batch:
         raise ValueError(f"learning: images must be at least a batch, {setting.batch}, got {len(data.train)}")
     specs = setting.specs(plan.hidden, int(data.train_labels.max()) + 1)
-    mlp, curve = MlpTrainer(data.train.shape[1], specs, plan.seed), []
+    mlp, curve = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION), []
+    images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))
     store = None
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [asdict(setting), asdict(plan)], data.train, data.train_labels)
@@ -114,8 +128,9 @@ def learn(
             curve = [CurvePoint(*point) for point in saved.pop("curve").tolist()]
             mlp.restore(saved)
     while len(curve) < plan.epochs:
-        mean_loss = _epoch(mlp, setting, plan, data, len(curve))
-        curve.append(CurvePoint(mean_loss, accuracy(mlp, data)))
+        mean_loss = _epoch(mlp, setting, plan, (images, data.train_labels), len(curve))
+        found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
+        curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
         if store:
             store.write({**mlp.arrays(), "curve": np.array(curve)})
         if progress:
@@ -123,20 +138,14 @@ def learn(
     return Learned(mlp, curve)
 
 
-def accuracy(mlp: MlpTrainer, data: LearnData) -> float:
-    """Share of the test images that are right, 0 to 1, with nearest codes and the moments of all training images."""
-    preset = mlp.preset(data.real(data.train))
-    return float((mlp.outputs(data.real(data.test), preset).argmax(axis=1) == data.test_labels).mean())
-
-
-def _epoch(mlp: MlpTrainer, setting: Setting, plan: LearnPlan, data: LearnData, epoch: int) -> float:
-    """Go once through the images, in whole batches; the mean loss."""
-    batches = len(data.train) // setting.batch
-    order: Array = random_order(len(data.train), plan.seed, ORDER, epoch)[: batches * setting.batch]
+def _epoch(mlp: MlpTrainer, setting: Setting, plan: LearnPlan, data: tuple[Array, Array], epoch: int) -> float:
+    """Go once through the images and their labels, in whole batches; the mean loss."""
+    images, labels = data
+    batches = len(images) // setting.batch
+    order: Array = random_order(len(images), plan.seed, ORDER, epoch)[: batches * setting.batch]
     losses = []
     for number, chosen in enumerate(order.reshape(batches, setting.batch)):
         done = (epoch * batches + number) / (plan.epochs * batches)
-        share = 1 - done * done * (3 - 2 * done)
-        x, labels = data.real(data.train[chosen]), data.train_labels[chosen]
-        losses.append(mlp.learn(x, labels, plan.criterion, setting.rule, share)[0].mean())
+        share = plan.rate_times * (1 - done * done * (3 - 2 * done))
+        losses.append(mlp.learn(images[chosen], labels[chosen], plan.criterion, setting.rule, share)[0].mean())
     return float(np.mean(losses))

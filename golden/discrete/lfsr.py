@@ -49,7 +49,7 @@ class Lfsr:
         n - lag, and those n - 2 lag, n - 4 lag, ... Many numbers at a time follow from those before.
         """
         known = 2 + min(count, LAGS[0])
-        numbers = np.empty(2 + count, np.int64)
+        numbers = np.empty(2 + count, np.uint16)
         numbers[:2] = self.state >> DRAW_BITS, self.state % (1 << DRAW_BITS)
         for n in range(2, known):
             number = 0
@@ -66,7 +66,7 @@ class Lfsr:
             numbers[known:end] = new
             known = end
         self.state = int(numbers[-2]) << DRAW_BITS | int(numbers[-1])
-        return numbers[2:]
+        return numbers[2:].astype(np.int64)
 
 
 def open_interval(draws: Array) -> Array:

@@ -1,6 +1,7 @@
 """The command learn: perceptrons that learn on discrete data."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -30,11 +31,15 @@ EPOCHS = {"digits": 40, "mnist": 20}
 @click.option("--setting", "settings", type=click.Choice(list(SETTINGS)), multiple=True, default=["codes-1"],
               help="What is discrete, and the update rule; may be given several times.")  # fmt: skip
 @click.option("--all-settings", is_flag=True, help="All settings.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Runs of each setting, with seeds 0, 1, ...")
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Runs of each setting, each with a seed of its own.")
+@click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 40, mnist 20]")
+@click.option("--held-out", is_flag=True,
+              help="Hold out a fifth of the training images and test with it, not with the test images.")  # fmt: skip
+@click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting.")
 @click.option("--hidden", default=HIDDEN, help="Neurons of each hidden layer.")
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg.")
-@click.option("--save", type=FILE, help="Write what setting hardware learned with seed 0 as a model file, .npz.")
+@click.option("--save", type=FILE, help="Write what setting hardware learned with its first seed, .npz.")
 @click.option("--machine", type=click.Choice(["interpreter", "verilator"]),
               help="Learn on the training machine: its interpreter, or its hardware in Verilator.")  # fmt: skip
 @click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine.")
@@ -47,7 +52,10 @@ def learn_command(
     settings: tuple[str, ...],
     all_settings: bool,
     seeds: int,
+    first_seed: int,
     epochs: int | None,
+    held_out: bool,
+    rate_times: float,
     hidden: str,
     picture: Path | None,
     save: Path | None,
@@ -75,12 +83,16 @@ def learn_command(
     names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings))
     if save is not None and names != ["hardware"]:
         raise ValueError(f"learn: --save needs --setting hardware alone, got {', '.join(names)}")
-    sizes = _sizes(hidden)
-    plans = [LearnPlan(hidden=sizes, epochs=epochs or EPOCHS[data], seed=seed) for seed in range(seeds)]
+    if save is not None and held_out:
+        raise ValueError("learn: --save needs all training images, so not --held-out")
+    common = LearnPlan(
+        hidden=_sizes(hidden), epochs=epochs or EPOCHS[data], seed=first_seed, rate_times=rate_times, held_out=held_out
+    )
+    plans = [replace(common, seed=first_seed + number) for number in range(seeds)]
     images = DATA[data]()
     with bar(f"learning {data}", "epochs") as update:
         rows = compare(names, plans, images, out, update, keep=save is not None)
-    title = f"{data}: {len(images.train):,} images to learn from, {len(images.test):,} to test, {seeds} seeds"
+    title = f"{_about(images, common)}, {seeds} seeds"
     if picture is not None:
         plot_curves(picture, title, rows)
     if save is not None:
@@ -89,6 +101,13 @@ def learn_command(
         dump({"data": data, "seeds": seeds, "epochs": plans[0].epochs, "settings": [row.to_dict() for row in rows]})
         return
     _show(title, rows)
+
+
+def _about(images: LearnData, plan: LearnPlan) -> str:
+    """Which images are learned from and tested with, in words."""
+    used = images.held_out(plan.seed) if plan.held_out else images
+    tested = "held out" if plan.held_out else "to test"
+    return f"{images.name}: {len(used.train):,} images to learn from, {len(used.test):,} {tested}"
 
 
 def _show(title: str, rows: Sequence[LearningRow]) -> None:

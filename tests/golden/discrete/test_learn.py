@@ -59,6 +59,35 @@ def test_a_checkpoint_of_another_run_is_refused(small, tmp_path):
         learn(SETTINGS["float"], replace(PLAN, seed=2), small, checkpoint=path)
 
 
+def test_held_out_images_are_a_fifth_of_the_training_images():
+    """Each training image is on one side, no test image on any, and another seed splits in another way."""
+    rows = np.arange(60).reshape(30, 2)
+    data = LearnData("rows", rows, np.arange(30), -rows - 1, np.arange(30), 8.0)
+    splits = [data.held_out(seed) for seed in (0, 1)]
+    for split in splits:
+        assert (len(split.train), len(split.test)) == (24, 6)
+        assert sorted([*split.train_labels.tolist(), *split.test_labels.tolist()]) == list(range(30))
+        np.testing.assert_array_equal(split.train, rows[split.train_labels])
+        np.testing.assert_array_equal(split.test, rows[split.test_labels])
+    assert set(splits[0].test_labels) != set(splits[1].test_labels)
+
+
+def test_with_held_out_images_no_test_image_is_looked_at(small):
+    plan = replace(PLAN, held_out=True)
+    blank = small._replace(test=small.test[:0], test_labels=small.test_labels[:0])
+    curve = learn(SETTINGS["float"], plan, small).curve
+    assert curve == learn(SETTINGS["float"], plan, blank).curve
+    assert curve == learn(SETTINGS["float"], PLAN, small.held_out(PLAN.seed)).curve
+
+
+def test_rates_can_be_multiplied(small):
+    setting = SETTINGS["codes-2"]
+    rule = replace(setting.rule, rate=setting.rule.rate / 2, norm_rate=setting.rule.norm_rate / 2)
+    halved = learn(setting, replace(PLAN, rate_times=0.5), small).curve
+    assert halved == learn(replace(setting, rule=rule), PLAN, small).curve
+    assert halved != learn(setting, PLAN, small).curve
+
+
 def test_digits_are_rows_of_grey_values():
     data = DATA["digits"]()
     assert data.train.shape == (1437, 64)
@@ -91,6 +120,8 @@ def test_where_mnist_is_absent(tmp_path, monkeypatch):
         ({"epochs": 0}, "learning: epochs must be an integer >= 1, got 0"),
         ({"seed": -1}, "learning: seed must be an integer >= 0, got -1"),
         ({"hidden": ()}, "learning: hidden layers must be one or more, of 1 neuron or more, got ()"),
+        ({"rate_times": 0}, "learning: rate_times must be > 0 and finite, got 0"),
+        ({"rate_times": float("nan")}, "learning: rate_times must be > 0 and finite, got nan"),
         ({"hidden": (3, 0)}, "learning: hidden layers must be one or more, of 1 neuron or more, got (3, 0)"),
     ],
 )

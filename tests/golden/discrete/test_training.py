@@ -185,6 +185,7 @@ def test_the_same_seed_gives_the_same_training():
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
         (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
         (lambda: UpdateRule(norm_rate=-1.0), "update rule: norm_rate must be > 0 and finite, got -1.0"),
+        (lambda: MlpTrainer(2, [], 0, "float16"), "training: precision must be one of float64, float32, got 'float16'"),
         (lambda: UpdateRule(mu=1), "update rule: mu must be >= 0 and < 1, got 1"),
     ],
 )  # fmt: skip

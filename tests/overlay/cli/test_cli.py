@@ -164,6 +164,18 @@ def test_learn(tmp_path: Path) -> None:
     assert "2-bit weights, codes only, stochastic" in again.stdout
 
 
+def test_learn_with_held_out_images(tmp_path: Path) -> None:
+    """The seeds counted on from the first, and the images that are told."""
+    out = ["--epochs", "1", "--hidden", "8", "--out", str(tmp_path), "--seeds", "2", "--first-seed", "4"]
+    result = call("learn", "digits", "--setting", "float", *out, "--held-out", "--rate-times", "0.5")
+    assert result.exit_code == 0, result.output
+    assert "digits: 1,150 images to learn from, 287 held out, 2 seeds" in result.stdout
+    for seed in (4, 5):
+        run = json.loads((tmp_path / f"digits-float-{seed}.json").read_text())["run"]
+        assert run["plan"] == {"hidden": [8], "epochs": 1, "seed": seed, "criterion": "cross_entropy",
+                               "rate_times": 0.5, "held_out": True}  # fmt: skip
+
+
 def test_learn_on_the_machine(tmp_path: Path) -> None:
     small = ["--hidden", "16", "--slaves", "1", "--out", str(tmp_path / "learn")]
     picture = tmp_path / "timeline.svg"
@@ -210,6 +222,9 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     [
         (["--timeline", "x.svg"], "learn: --timeline needs --machine"),
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
+        (["--save", "x.npz", "--setting", "hardware", "--held-out"],
+         "learn: --save needs all training images, so not --held-out"),
+        (["--rate-times", "0"], "learning: rate_times must be > 0 and finite, got 0.0"),
         (["--hidden", "8,x"], "learn: --hidden must be numbers with commas between, got '8,x'"),
         (["--hidden", "0"], "learning: hidden layers must be one or more, of 1 neuron or more, got (0,)"),
         (["--plot", "x.gif"], "--plot: file name must end with .png or .svg, got x.gif"),

@@ -66,7 +66,18 @@ def bit_serial_dot(x: Array, weights: Array, bits: int) -> Array:
     Returns
     -------
     (...) int64
+
+    Raises
+    ------
+    ValueError
+        If ``bits`` is out of range, x has more bits, or a weight is neither 0 nor 1.
     """
+    if not 1 <= bits <= 62:
+        raise ValueError(f"bit-serial dot: bits must be 1..62, got {bits!r}")
+    for name, values, low, high in (("x", x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1), ("weights", weights, 0, 1)):
+        wrong = values[(values < low) | (values > high)]
+        if wrong.size:
+            raise ValueError(f"bit-serial dot: {name} must be {low}..{high}, got {wrong.flat[0]}")
     total = np.asarray(weights.sum(axis=-1), np.int64)
     for k in range(bits):
         count = ((x >> k & 1) ^ weights).sum(axis=-1)

@@ -113,7 +113,8 @@ class FixedTrainer:
     Raises
     ------
     ValueError
-        If a layer is normalised, lacks a bias or has discrete derivatives, or if layers don't fit each other.
+        If a layer is normalised, lacks a bias or has discrete derivatives, if layers don't fit each other, or if there
+        are not as many weights as layers.
     """
 
     def __init__(
@@ -121,12 +122,16 @@ class FixedTrainer:
     ) -> None:
         self.form, self.rule, self.generator = form, rule, generator
         self.layers: list[FixedDense] = []
+        if not specs or len(weights) != len(specs):
+            raise ValueError(f"layers: must be one or more, each with weights, got {len(specs)} and {len(weights)}")
+        inputs = weights[0].shape[-1]
         for number, (spec, weight) in enumerate(zip(specs, weights)):
             if spec.norm or not spec.bias or spec.tensors.derivatives is not None:
                 raise ValueError(f"layer {number}: words know layers with a bias and continuous derivatives alone")
-            if weight.shape[0] != spec.outputs or (number and weight.shape[1] != specs[number - 1].outputs):
+            if weight.shape != (spec.outputs, inputs):
                 raise ValueError(f"layer {number}: weights must be (outputs, inputs) of the layer, got {weight.shape}")
             self.layers.append(self._first(spec, form.words(weight)))
+            inputs = spec.outputs
 
     def _first(self, spec: DenseSpec, words: Array) -> FixedDense:
         """A layer before its first sample."""

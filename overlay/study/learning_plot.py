@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bitloom.golden.atomic import write_bytes
-from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.overlay.explore.plot import check_plot
 
 from .learning import LearningRow
@@ -47,7 +46,8 @@ def plot_curves(path: Path, title: str, rows: Sequence[LearningRow]) -> None:
 
 
 def draw_curves(axes: "Axes", title: str, rows: Sequence[LearningRow]) -> None:
-    """Draw the curves on axes of matplotlib: the mean over seeds of the share of wrong test images.
+    """Draw the curves on axes of matplotlib: the mean over seeds of the share of wrong test images,
+    and in the legend the accuracy at the end.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def draw_curves(axes: "Axes", title: str, rows: Sequence[LearningRow]) -> None:
     for number, row in enumerate(rows):
         wrong = 100 * (1 - np.array(row.curves).mean(axis=0))
         style = ("-", "--", ":")[number // 10 % 3]
-        axes.plot(np.arange(1, len(wrong) + 1), wrong, style, label=f"{SETTINGS[row.setting].about}: {row.mean:.2%}")
+        axes.plot(np.arange(1, len(wrong) + 1), wrong, style, label=f"{row.setting}: {row.mean:.2%}")
     axes.set_yticks([1, 2, 5, 10, 20, 50], labels=["1", "2", "5", "10", "20", "50"])
     axes.minorticks_off()
     axes.grid(True, alpha=0.3)
-    axes.legend(fontsize="small", loc="upper right")
+    axes.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))  # beside the curves, which it would hide

@@ -100,6 +100,22 @@ def test_bit_serial_dot_is_the_sum_of_products(bits):
     assert bit_serial_dot(x, weights, bits).tolist() == (x * (1 - 2 * weights)).sum(axis=1).tolist()
 
 
+@pytest.mark.parametrize(
+    ("x", "weights", "bits", "message"),
+    [
+        ([1, 2], [0, 2], 8, "weights must be 0..1, got 2"),
+        ([1, 2], [0, -1], 8, "weights must be 0..1, got -1"),
+        ([127, 128], [0, 1], 8, "x must be -128..127, got 128"),
+        ([-2, 0], [0, 1], 1, "x must be -1..0, got -2"),
+        ([0, 0], [0, 1], 0, "bits must be 1..62, got 0"),
+        ([0, 0], [0, 1], 63, "bits must be 1..62, got 63"),
+    ],
+)
+def test_wrong_bits(x, weights, bits, message):
+    with value_error(f"bit-serial dot: {message}"):
+        bit_serial_dot(np.array(x), np.array(weights), bits)
+
+
 def test_what_a_format_cannot_hold():
     narrow = WordFormat(8, 2)
     word = Continuous(np.array([1]))

@@ -2,6 +2,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.lfsr import Lfsr
@@ -20,7 +22,7 @@ def points(table: CodeTable, zone: int) -> np.ndarray:
     return np.concatenate([values, (values[1:] + values[:-1]) / 2, np.arange(-3 * 256, 3 * 256 + 1, 7) / 256])
 
 
-def chances(table: CodeTable, y: float, pair: str) -> dict[float, Fraction]:
+def chances(table: CodeTable, y: float | Fraction, pair: str) -> dict[float, Fraction]:
     """Probability of each value, by the text of C6 in fractions."""
     exact, values = Fraction(y), [Fraction(v) for v in table.values]
     if pair == "bracket":
@@ -58,6 +60,31 @@ def test_stochastic_compares_z_with_the_chance_of_the_first(table, pair):
         (first, chance), *second = chances(table, max(-2.0, min(2.0, value)), pair).items()
         z = Fraction(2 * draw + 1, 2**17)
         assert table.values[code] == (first if not second or z < chance else second[0][0])
+
+
+MAGNITUDES = st.builds(lambda sign, k: sign * 2.0**-k, st.sampled_from([1, -1]), st.integers(-1, 31))
+
+
+@given(st.data(), st.sampled_from([2, 4, 8]), st.sampled_from(["bracket", "nearest"]), st.integers(1, 2**32 - 1))
+def test_any_table_and_word_is_converted_exactly(data, size, pair, state):
+    """Tables with magnitudes from 2 to 2^-31, in any order, against fractions: neither the nearest code nor the chance
+    of a code is rounded."""
+    table = CodeTable(tuple(data.draw(st.lists(MAGNITUDES, min_size=size, max_size=size, unique=True))))
+    zone = data.draw(st.sampled_from([zone for zone in (1, 2) if zone >= table.span]))
+    form = WordFormat(32, data.draw(st.integers(0, 30)))
+    near = form.words(np.array(data.draw(st.lists(st.sampled_from(table.values), max_size=4)), np.float64)).tolist()
+    some = data.draw(st.lists(st.integers(-form.largest, form.largest), min_size=1, max_size=5))
+    words = np.array([*some, *near, *(word + step for word in near for step in (-1, 1))])
+    draws = Lfsr(state).draw(len(words)).tolist()
+    chosen = Converter(table=table, zone=zone, rounding="stochastic", pair=pair).word_codes(form, words, Lfsr(state))
+    nearest = Converter(table=table, zone=zone).word_codes(form, words)
+    for word, draw, by_chance, closest in zip(words.tolist(), draws, chosen.tolist(), nearest.tolist()):
+        y = max(Fraction(-zone), min(Fraction(zone), Fraction(word, form.one)))
+        assert table.values[closest] == min(table.values, key=lambda v: (abs(Fraction(v) - y), -v))
+        (first, chance), *second = chances(table, y, pair).items()
+        assert table.values[by_chance] == (
+            first if not second or Fraction(2 * draw + 1, 2**17) < chance else second[0][0]
+        )
 
 
 @pytest.mark.parametrize("pair", ["bracket", "nearest"])

@@ -213,6 +213,12 @@ def test_wrong_layers(change, message):
         FixedTrainer(FORM, layers, weights(), FixedRule(rate_places=3), Lfsr(1))
 
 
+def test_layers_without_weights():
+    for layers, start in ((3, 2), (2, 3), (0, 0)):
+        with value_error(f"layers: must be one or more, each with weights, got {layers} and {start}"):
+            FixedTrainer(FORM, specs(Tensors(), "relu")[:layers], weights()[:start], FixedRule(rate_places=3), Lfsr(1))
+
+
 def test_wrong_rules():
     with value_error("update rule: rate_places must be 0..31, got -1"):
         FixedRule(rate_places=-1)

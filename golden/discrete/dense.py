@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.training.checkpoint import check_range
 from bitloom.golden.training.reproducible import random_signs
 
 from .activation import ACTIVATIONS, activate
@@ -196,6 +197,16 @@ class DenseTrainer:
         if converter is not None:
             weight = np.clip(self.params["weight"], -converter.zone, converter.zone)
             self.params["weight"] = weight if self.spec.tensors.master else self._converted(converter, weight)
+
+    def check_weights(self, name: str, weight: Array) -> None:
+        """Refuse saved weights that `update` can't make: ValueError unless in the zone or values of codes."""
+        converter = self.spec.tensors.weights
+        if converter is None:
+            return
+        check_range(name, weight, -converter.zone, converter.zone)
+        if not self.spec.tensors.master and not np.isin(weight, converter.table.real).all():
+            values = ", ".join(f"{value:g}" for value in converter.table.values)
+            raise ValueError(f"state: {name} must be values of codes, {values}, got others")
 
     def _converted(self, converter: Converter | None, x: Array, nearest: bool = False) -> Array:
         """The values of a matrix's codes, a draw an element where they are by chance; without a converter itself."""

@@ -1,6 +1,6 @@
 """A perceptron learns from images with a setting; its curve is kept, and an interrupted run goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.training.checkpoint import Checkpoint
+from bitloom.golden.training.checkpoint import LARGEST, Checkpoint, check_range
 from bitloom.golden.training.reproducible import random_order
 
 from .data import LearnData
@@ -18,6 +18,8 @@ from .setting import Setting
 PRECISION = "float32"
 ORDER = 1_000_000
 """What the random streams of the images' order are for; those of weights have the layer's number here."""
+CURVE = "curve"
+"""Name of the curve in a checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +114,9 @@ def learn(
     Raises
     ------
     ValueError
-        If there are fewer images than a batch has, or if the checkpoint is of another run.
+        If there are fewer images than a batch has.
+    CheckpointError
+        If the file is no checkpoint of this run.
     """
     if plan.held_out:
         data = data.held_out(plan.seed)
@@ -125,17 +129,50 @@ def learn(
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [asdict(setting), asdict(plan)], data.train, data.train_labels)
         if saved := store.read():
-            curve = [CurvePoint(*point) for point in saved.pop("curve").tolist()]
-            mlp.restore(saved)
+            with store.checking():
+                curve = [CurvePoint(*point) for point in saved_curve(saved, plan.epochs, (LARGEST, 1))]
+                mlp.restore({name: value for name, value in saved.items() if name != CURVE})
     while len(curve) < plan.epochs:
         mean_loss = _epoch(mlp, setting, plan, (images, data.train_labels), len(curve))
         found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
         curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
         if store:
-            store.write({**mlp.arrays(), "curve": np.array(curve)})
+            store.write({**mlp.arrays(), CURVE: np.array(curve)})
         if progress:
             progress(len(curve), plan.epochs)
     return Learned(mlp, curve)
+
+
+def saved_curve(saved: Mapping[str, Array], epochs: int, most: tuple[float, float]) -> list[list[float]]:
+    """The curve of a checkpoint.
+
+    Parameters
+    ----------
+    saved : mapping of str to array
+        What `Checkpoint.read` gave.
+    epochs : int
+        Of the run.
+    most : tuple of float
+        Largest first and second number of a point; the smallest is 0.
+
+    Returns
+    -------
+    list of list of float
+        The two numbers of each epoch that is done.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or another.
+    """
+    curve = saved.get(CURVE, np.zeros(0))
+    if curve.dtype != np.float64 or curve.ndim != 2 or curve.shape[1] != len(most) or not 1 <= len(curve) <= epochs:
+        got = f"{curve.dtype} of shape {curve.shape}" if CURVE in saved else "none"
+        raise ValueError(f"state: {CURVE} must be float64 of shape (1..{epochs}, {len(most)}), got {got}")
+    for column, high in zip(curve.T, most):
+        check_range(CURVE, column, 0, high)
+    points: list[list[float]] = curve.tolist()
+    return points
 
 
 def _epoch(mlp: MlpTrainer, setting: Setting, plan: LearnPlan, data: tuple[Array, Array], epoch: int) -> float:

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.training.checkpoint import check_range, check_saved
 
 from .dense import DenseSpec, DenseTrainer
-from .lfsr import Lfsr
+from .lfsr import STATE_BITS, Lfsr
 from .loss import loss
 from .norm import Moments
 from .rule import UpdateRule
@@ -94,14 +95,24 @@ class MlpTrainer:
 
     def arrays(self) -> dict[str, Array]:
         """All that training goes on from."""
-        out = {"generator": np.array(self.generator.state)}
+        out = {"generator": np.array(self.generator.state, np.int64)}
         for number, layer in enumerate(self.layers):
             for name, value in layer.params.items():
                 out[f"{number}.{name}"], out[f"{number}.{name}.memory"] = value, layer.memory[name]
         return out
 
     def restore(self, arrays: dict[str, Array]) -> None:
-        """Take what `arrays` gave."""
+        """Take what `arrays` gave.
+
+        Raises
+        ------
+        ValueError
+            If it is no state of these layers: other names, shapes or dtypes, or numbers that learning can't make.
+        """
+        check_saved(self.arrays(), arrays)
+        check_range("generator", arrays["generator"], 1, (1 << STATE_BITS) - 1)
+        for number, layer in enumerate(self.layers):
+            layer.check_weights(f"{number}.weight", arrays[f"{number}.weight"])
         self.generator.state = int(arrays["generator"])
         for number, layer in enumerate(self.layers):
             for name in layer.params:

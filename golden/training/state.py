@@ -7,6 +7,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .blocks import Params, TrainingBlock
+from .checkpoint import LARGEST, check_range, check_saved
 
 START = 1
 """What the random streams of a training's beginning are for; streams are named by (seed, purpose, number)."""
@@ -46,26 +47,27 @@ class State:
 
     def arrays(self) -> dict[str, Array]:
         """The whole state as arrays, for a checkpoint."""
-        out = {"epoch": np.array(self.epoch), "power": np.array(self.power)}
+        out = {"epoch": np.array(self.epoch, np.int64), "power": np.array(self.power)}
         for (layer, key), moments in self.moments.items():
             for what, value in zip(("value", "first", "second"), (self.params[layer][key], *moments)):
                 out[f"{layer}.{key}.{what}"] = value
         return out
 
-    def restore(self, arrays: Mapping[str, Array]) -> None:
+    def restore(self, arrays: Mapping[str, Array], epochs: int) -> None:
         """Take the state from what `arrays` gave; an empty mapping changes nothing.
 
-        ValueError if it is another state's: other names, shapes or dtypes.
+        ValueError if it is no state after 1 to ``epochs`` epochs: other names, shapes or dtypes, or numbers that
+        `update` can't make.
         """
         if not arrays:
             return
-        for name, own in self.arrays().items():
-            given = arrays.get(name)
-            if given is None or (given.shape, given.dtype) != (own.shape, own.dtype):
-                got = "none" if given is None else f"{given.dtype} of shape {given.shape}"
-                raise ValueError(f"state: {name} must be {own.dtype} of shape {own.shape}, got {got}")
-        if arrays["epoch"] < 1:
-            raise ValueError(f"state: epoch must be >= 1, got {arrays['epoch']}")
+        check_saved(self.arrays(), arrays)
+        check_range("epoch", arrays["epoch"], 1, epochs)
+        check_range("power", arrays["power"], 0, 0.999)
+        for layer, key in self.moments:
+            check_range(f"{layer}.{key}.second", arrays[f"{layer}.{key}.second"], 0, LARGEST)
+            if key == "weight":
+                check_range(f"{layer}.{key}.value", arrays[f"{layer}.{key}.value"], -1, 1)
         self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
         for layer, key in self.moments:
             value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))

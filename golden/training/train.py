@@ -20,7 +20,6 @@ from bitloom.golden.layers.batch_norm import BatchNorm, fold
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.reading.file import naming
 
 from .blocks import EPSILON, Params, TrainingBlock, block, signs, statistics
 from .checkpoint import Checkpoint
@@ -190,8 +189,8 @@ def fit(
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [network.to_dict(), asdict(recipe)], images, labels)
         saved = store.read()
-        with naming(checkpoint):
-            state.restore(saved)
+        with store.checking():
+            state.restore(saved, recipe.epochs)
     x, scale = _flat(images), 1 / sqrt(last.fan_in(*network.sources(last)))
     while state.epoch < recipe.epochs:
         loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)

@@ -8,6 +8,7 @@ Case ``n`` of a seed is always the same one. So a campaign can be stopped and re
 """
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,9 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from bitloom.golden import atomic
+from bitloom.golden.names import shown
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import read_json
 from bitloom.overlay.explore.workers import Workers
 
 from .pick import Pick, SeededPick
@@ -30,6 +34,8 @@ STATE_FORMAT, CASE_FORMAT = "bitloom-campaign", "bitloom-case"
 VERSION = 1
 LONGEST_CASE = 16 << 20
 """Bytes of a case's file at most."""
+
+_CASE_FILE = re.compile(rf"(?:{'|'.join(CAMPAIGNS)})-[0-9]{{1,18}}\.json", re.ASCII)
 
 Case = dict[str, Any]
 """All that a case needs, as JSON data."""
@@ -153,20 +159,28 @@ def read_case(path: Path | str) -> tuple[str, Case]:
 
     Raises
     ------
+    OSError
+        If there is no file.
     ValueError
         If the file holds no case.
     """
     path = Path(path)
-    try:
-        if path.stat().st_size > LONGEST_CASE:
-            raise ValueError(f"at most {LONGEST_CASE} bytes, got {path.stat().st_size}")
-        data = json.loads(path.read_text(encoding="utf-8"))
-        given = data["format"], data["version"]
-        if given != (CASE_FORMAT, VERSION) or data["campaign"] not in CAMPAIGNS or not isinstance(data["case"], dict):
-            raise ValueError(f"{CASE_FORMAT} version {VERSION} of {', '.join(CAMPAIGNS)}, got {given[0]} {given[1]}")
-        return data["campaign"], data["case"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: must be the file of a case: {error}") from None
+    size = path.stat().st_size
+    if size > LONGEST_CASE:
+        raise ValueError(f"{path}: must be a case of at most {LONGEST_CASE:,} bytes, got {size:,}")
+    data = _object(path, "a case", CASE_FORMAT)
+    if data.get("campaign") not in CAMPAIGNS or not isinstance(data.get("case"), dict):
+        got = f"one of {shown(data.get('campaign'))}"
+        raise ValueError(f"{path}: must be a case of a campaign, {', '.join(CAMPAIGNS)}, with its data, got {got}")
+    return data["campaign"], data["case"]
+
+
+def _object(path: Path, what: str, form: str) -> dict[str, Any]:
+    """The JSON object in a file of ours; ValueError where its format or version is another."""
+    data = read_json(path, what)
+    if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (form, VERSION):
+        raise ValueError(f"{path}: must be {what}, format {form!r}, version {VERSION}, got {shown(data)}")
+    return data
 
 
 def run_campaign(
@@ -235,15 +249,26 @@ def until(cases: int | None, minutes: float | None) -> Callable[[int], bool]:
 
 
 def read_progress(out: Path, name: str) -> CampaignState:
-    """How far the campaign in ``out`` is; ValueError where that is none of ``name``."""
+    """How far the campaign in ``out`` is; ValueError where that is none of ``name``, OSError where there is none."""
     path = out / STATE
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if (data["format"], data["version"], data["campaign"]) != (STATE_FORMAT, VERSION, name):
-            raise ValueError(f"that of {data['campaign']}")
-        return CampaignState(name, int(data["seed"]), int(data["cases"]), Counter(data["ends"]), list(data["found"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path}: must be the state of a campaign {name}, got: {error}") from None
+    data = _object(path, "the state of a campaign", STATE_FORMAT)
+    if data.get("campaign") != name:
+        raise ValueError(f"{path}: must be the state of campaign {name}, got that of {shown(data.get('campaign'))}")
+    with naming(path):
+        seed, cases = (_count(data.get(key), key) for key in ("seed", "cases"))
+        ends, found = data.get("ends"), data.get("found")
+        if not isinstance(ends, dict) or sum(_count(n, f"ends {shown(word)}") for word, n in ends.items()) != cases:
+            raise ValueError(f"ends must be a count for each word, {cases:,} in all, got {shown(ends)}")
+        if not isinstance(found, list) or not all(_CASE_FILE.fullmatch(str(file)) for file in found):
+            raise ValueError(f"found must be a list of files of cases, got {shown(found)}")
+    return CampaignState(name, seed, cases, Counter(ends), found)
+
+
+def _count(value: object, what: str) -> int:
+    """The value, if it is an integer >= 0; else ValueError."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{what} must be an integer >= 0, got {shown(value)}")
+    return value
 
 
 def _new(name: str, out: Path, seed: int) -> CampaignState:

@@ -11,6 +11,9 @@ import numpy as np
 
 from bitloom.golden import file, zoo
 from bitloom.golden.atomic import write_scratch
+from bitloom.golden.discrete.data import LearnData
+from bitloom.golden.discrete.learn import LearnPlan, learn
+from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
@@ -28,10 +31,13 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.fuzz.campaign import read_progress, run_campaign, until
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show import vcd
 from bitloom.overlay.show.report.measure import Measured
+from bitloom.overlay.study.learning import compare, read_result
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
 from bitloom.overlay.virtual.board.board import hwh_arch
 from bitloom.overlay.virtual.simulation_overlay import (
     SUFFIXES,
@@ -138,6 +144,33 @@ def _train(path: Path) -> object:
     return train(network, images, np.arange(16) % 2, Recipe(epochs=1, batch=8), checkpoint=path)
 
 
+PLAN = LearnPlan(hidden=(4,), epochs=1)
+"""Of the perceptrons below, which have learned already where their file is there and whole."""
+MACHINE_PLAN = MachinePlan(hidden=(4,), epochs=1, slaves=2)
+
+
+def _learn_data() -> LearnData:
+    """Images of six grey values, of two classes."""
+    images = np.arange(6 * 80).reshape(80, 6) % 17
+    labels = np.arange(80) % 2
+    return LearnData("tiny", images[:64], labels[:64], images[64:], labels[64:], 8.0)
+
+
+def _learn(path: Path) -> object:
+    """A perceptron of codes learns for an epoch."""
+    return learn(SETTINGS["codes-2"], PLAN, _learn_data(), checkpoint=path)
+
+
+def _learn_on_machine(path: Path) -> object:
+    """A perceptron learns for an epoch on the training machine."""
+    return learn_on_machine(MACHINE_PLAN, _learn_data(), path)
+
+
+def _write_result(folder: Path) -> None:
+    compare(["float"], [PLAN], _learn_data(), folder)
+    (folder / "tiny-float-0.json").rename(folder / "result.json")
+
+
 _ALL = (
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
@@ -152,6 +185,13 @@ _ALL = (
              lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
              lambda path: read_images(path, _model().network)),
     FileKind("checkpoint", "checkpoint.npz", lambda folder: _train(folder / "checkpoint.npz"), _train),
+    FileKind("learning checkpoint", "learning.npz", lambda folder: _learn(folder / "learning.npz"), _learn),
+    FileKind("machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"),
+             _learn_on_machine),
+    FileKind("learning result", "result.json", _write_result, read_result),
+    FileKind("campaign", "campaign.json",
+             lambda folder: run_campaign("files", folder, until(0, None), seed=0),
+             lambda path: read_progress(path.parent, "files")),
     FileKind("weights", "lfc.npz", lambda folder: _lfc(folder / "lfc.npz"),
              lambda path: bnn_pynq.trained(bnn_pynq.lfc(), path)),
     FileKind("overlay", "design.bit", _write_overlay, read_simulation_overlay),

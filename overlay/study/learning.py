@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ from bitloom.golden import atomic
 from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
+from bitloom.golden.names import shown
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import read_json
+from bitloom.golden.training.checkpoint import LARGEST, CheckpointError
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,9 @@ def _run(
     """One run, from its file if that is of the same setting, plan and data."""
     facts = {"setting": asdict(SETTINGS[name]), "plan": asdict(plan), "images": [len(data.train), len(data.test)]}
     facts = json.loads(json.dumps(facts))  # tuples become lists, as in the file
-    if path.exists() and (found := _read(path)).get("run") == facts:
-        return found
+    with suppress(OSError, ValueError):  # what can't be read is made again
+        if (found := read_result(path))["run"] == facts and len(found["loss"]) == plan.epochs:
+            return found
     learned = _learn_on(name, plan, data, path.with_suffix(".npz"), progress)
     result = {
         "run": facts,
@@ -119,20 +125,39 @@ def _run(
 def _learn_on(
     name: str, plan: LearnPlan, data: LearnData, checkpoint: Path, progress: Callable[[int, int], Any]
 ) -> Any:
-    """Learn from the checkpoint on; one of another run is dropped."""
+    """Learn from the checkpoint on; one of another run, or a damaged one, is dropped."""
     try:
         return learn(SETTINGS[name], plan, data, progress=progress, checkpoint=checkpoint)
-    except ValueError:
-        if not checkpoint.exists():
-            raise
+    except CheckpointError:
         checkpoint.unlink()
         return learn(SETTINGS[name], plan, data, progress=progress, checkpoint=checkpoint)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """A result's file; empty if it can't be read."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a result's file.
+
+    Returns
+    -------
+    dict
+        ``run``, what was learned as JSON knows it; ``accuracy`` and ``loss``, lists of numbers >= 0, one an epoch.
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If it is another file. One line that begins with the path.
+    """
+    found = read_json(path, "a result of learning")
+    with naming(path):
+        if not isinstance(found, dict) or set(found) != {"run", "accuracy", "loss"}:
+            raise ValueError(f"a result of learning must be an object with run, accuracy and loss, got {shown(found)}")
+        lengths = set()
+        for key, most in (("accuracy", 1.0), ("loss", LARGEST)):
+            numbers = found[key]
+            if not isinstance(numbers, list) or not all(isinstance(x, float) and 0 <= x <= most for x in numbers):
+                raise ValueError(f"{key} must be a list of numbers, 0..{most:.12g}, got {shown(numbers)}")
+            lengths.add(len(numbers))
+        if len(lengths) > 1 or 0 in lengths:
+            raise ValueError(f"accuracy and loss must have a number an epoch, got {sorted(lengths)}")
+    return found

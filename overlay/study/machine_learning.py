@@ -4,7 +4,7 @@ Weights and biases go in before an epoch and come out after it, so that a run ca
 gradients dw' begin each epoch at 0, which matters only with momentum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
@@ -14,18 +14,24 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.discrete.data import LearnData
+from bitloom.golden.discrete.learn import CURVE, saved_curve
 from bitloom.golden.discrete.machine.instruction import JUMP
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import DenseLayer, Training
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
-from bitloom.golden.training.checkpoint import Checkpoint
+from bitloom.golden.discrete.word import WordFormat
+from bitloom.golden.encoding import Array
+from bitloom.golden.reading.archive import listed
+from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
 from bitloom.golden.training.reproducible import random_order
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 ORDER = 2_000_000
 """What the random streams of the images' order are for."""
+WORDS = "words"
+"""Name of the parameters in a checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +138,11 @@ def learn_on_machine(
         Written after each epoch; an interrupted run goes on from it.
     progress : callable, optional
         Called with epochs done and epochs in all.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is no checkpoint of this run.
     """
     training = plan.training(data.train.shape[1], int(data.train_labels.max()) + 1)
     machine = plan.machine(training)
@@ -141,9 +152,9 @@ def learn_on_machine(
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [asdict(plan)], data.train, data.train_labels)
         if saved := store.read():
-            curve = [tuple(row) for row in saved["curve"].tolist()]
-            words = saved["words"]
-            states = read_weights(training, form, words)
+            with store.checking():
+                curve = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
+                states = _saved_states(training, form, saved)
     program = ProgramWriter(machine, training).program(len(data.train))
     x, targets = form.words(data.real(data.train)), form.words(np.eye(training.layers[-1].outputs)[data.train_labels])
     with ExitStack() as open_machines:
@@ -159,11 +170,22 @@ def learn_on_machine(
             states = read_weights(training, form, words)
             curve.append((share_right(plan, states, data), runner.cycles / len(x)))
             if store:
-                store.write({"curve": np.array(curve), "words": words})
+                store.write({CURVE: np.array(curve), WORDS: words})
             if progress:
                 progress(len(curve), plan.epochs)
     ideal = training.multiplications / plan.slaves
     return MachineLearned([right for right, _ in curve], [cycles for _, cycles in curve], ideal, states)
+
+
+def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Array]) -> list[LayerState]:
+    """Weights and biases of a checkpoint; ValueError if it has none, or others."""
+    if more := [name for name in saved if name not in (CURVE, WORDS)]:
+        raise ValueError(f"state: names must be those of the run, got also {listed(more)}")
+    words = saved.get(WORDS, np.zeros(0))
+    if words.dtype != np.uint32 or words.ndim != 1:
+        got = f"{words.dtype} of shape {words.shape}" if WORDS in saved else "none"
+        raise ValueError(f"state: {WORDS} must be uint32 in one row, got {got}")
+    return read_weights(training, form, words)
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:

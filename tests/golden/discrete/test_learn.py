@@ -88,6 +88,42 @@ def test_rates_can_be_multiplied(small):
     assert halved != learn(setting, PLAN, small).curve
 
 
+@pytest.mark.parametrize(
+    ("setting", "name", "value", "rule"),
+    [
+        ("float", "generator", None, "generator must be int64 of shape (), got none"),
+        ("float", "generator", np.array(0), "generator must be 1..4294967295, got 0"),
+        ("float", "generator", np.array(1 << 32), "generator must be 1..4294967295, got 4294967296"),
+        ("float", "1.weight", np.zeros((12, 8)),
+         "1.weight must be float32 of shape (8, 12), got float64 of shape (12, 8)"),
+        ("float", "1.gamma.memory", np.zeros(8, np.int8),
+         "1.gamma.memory must be float32 of shape (8,), got int8 of shape (8,)"),
+        ("float", "1.gamma", np.full(8, 2.0**100, "f4"),
+         "1.gamma must be -1e+18..1e+18, got 1.26765060023e+30"),
+        ("float", "7.weight", np.zeros(1), "names must be those of the run, got also 7.weight"),
+        ("nearest-2", "0.weight", np.full((12, 64), 1.25, "f4"), "0.weight must be -1..1, got 1.25"),
+        ("codes-2", "0.weight", np.full((12, 64), 0.5, "f4"),
+         "0.weight must be values of codes, -1, -0.125, 0.125, 1, got others"),
+        ("float", "curve", None, "curve must be float64 of shape (1..3, 2), got none"),
+        ("float", "curve", np.zeros((0, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (0, 2)"),
+        ("float", "curve", np.zeros((4, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (4, 2)"),
+        ("float", "curve", np.zeros((1, 3)), "curve must be float64 of shape (1..3, 2), got float64 of shape (1, 3)"),
+        ("float", "curve", np.zeros(2), "curve must be float64 of shape (1..3, 2), got float64 of shape (2,)"),
+        ("float", "curve", np.array([[1.0, 1.5]]), "curve must be 0..1, got 1.5"),
+        ("float", "curve", np.array([[-1.0, 0.5]]), "curve must be 0..1e+18, got -1"),
+    ],
+)  # fmt: skip
+def test_checkpoints_of_a_stranger(small, tmp_path, setting, name, value, rule):
+    """All have the run's digest, which everybody can compute."""
+    path = tmp_path / "run.npz"
+    learn(SETTINGS[setting], PLAN, small, checkpoint=path)
+    with np.load(path) as saved:
+        arrays = {**saved, name: value}
+    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
+    with value_error(f"{path}: must be a checkpoint of training, got: state: {rule}; delete it to start anew"):
+        learn(SETTINGS[setting], PLAN, small, checkpoint=path)
+
+
 def test_digits_are_rows_of_grey_values():
     data = DATA["digits"]()
     assert data.train.shape == (1437, 64)

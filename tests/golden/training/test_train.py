@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -313,6 +314,39 @@ def test_foreign_checkpoints_are_refused(tmp_path):
         train(TOY, *data, Recipe(epochs=4, batch=16, seed=1), checkpoint=path)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ValueError, match=r"toy.npz: must be a checkpoint of training, got: .*; delete"):
+        toy_run(checkpoint=path)
+
+
+def forged(path: Path, **changed: np.ndarray | None) -> None:
+    """Change arrays of a checkpoint, add them, or take away those that are None; the run's digest stays right."""
+    with np.load(path) as saved:
+        arrays = {**saved, **changed}
+    np.savez(path, **{name: value for name, value in arrays.items() if value is not None})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("dense_4.weight.value", None, "must be float64 of shape (3, 1, 1, 16), got none"),
+        ("dense_4.weight.value", np.zeros(3), "must be float64 of shape (3, 1, 1, 16), got float64 of shape (3,)"),
+        ("power", np.zeros(2, "f4"), "must be float64 of shape (2,), got float32 of shape (2,)"),
+        ("dense_4.weight.value", np.full((3, 1, 1, 16), 1.5), "must be -1..1, got 1.5"),
+        ("dense_4.weight.second", np.full((3, 1, 1, 16), -1.0), "must be 0..1e+18, got -1"),
+        ("dense_4.weight.first", np.full((3, 1, 1, 16), -1e300), "must be -1e+18..1e+18, got -1e+300"),
+        ("power", np.array([0.9, 1.0]), "must be 0..0.999, got 1"),
+        ("epoch", np.array(0), "must be 1..4, got 0"),
+        ("epoch", np.array(5), "must be 1..4, got 5"),
+        ("more", np.array(5), "names must be those of the run, got also more"),
+    ],
+)
+def test_checkpoints_of_a_stranger(tmp_path, name, value, rule):
+    path = tmp_path / "toy.npz"
+    toy_run(checkpoint=path)
+    forged(path, **{name: value})
+    with value_error(
+        f"{path}: must be a checkpoint of training, got: state: {rule if name == 'more' else f'{name} {rule}'}; "
+        f"delete it to start anew"
+    ):
         toy_run(checkpoint=path)
 
 

@@ -1,7 +1,6 @@
 """Campaigns as such: seeds, folders, going on, cases in files, and the command; with a small campaign of the test's."""
 
 import json
-import re
 from types import SimpleNamespace
 
 import pytest
@@ -74,24 +73,64 @@ def test_folders_of_campaigns(dice, tmp_path):
     rule = "must hold no campaign when a new one begins, got one: --resume goes on with it"
     with value_error(f"{tmp_path}: {rule}"):
         run_campaign("device", tmp_path, until(10, None), seed=7)
-    with value_error(f"{tmp_path / 'campaign.json'}: must be the state of a campaign server, got: that of device"):
+    with value_error(f"{tmp_path / 'campaign.json'}: must be the state of campaign server, got that of 'device'"):
         run_campaign("server", tmp_path, until(10, None))
-    for text in ("", "[]", "{}", '{"format": 3}', "[" * 50_000):
-        (tmp_path / "campaign.json").write_text(text)
-        with pytest.raises(ValueError, match="must be the state of a campaign device, got: "):
-            read_progress(tmp_path, "device")
 
 
-@pytest.mark.parametrize("text", [
-    "", "{", "[]", "null", "{}", "[" * 50_000, "\udcff",
-    '{"format": "bitloom-case", "version": 1, "campaign": "none", "case": {}}',
-    '{"format": "bitloom-case", "version": 2, "campaign": "device", "case": {}}',
-    '{"format": "bitloom-case", "version": 1, "campaign": "device", "case": []}',
+@pytest.mark.parametrize(("text", "rule"), [
+    ("", "the state of a campaign must be JSON, got: Expecting value: line 1 column 1 (char 0)"),
+    ("[]", "must be the state of a campaign, format 'bitloom-campaign', version 1, got []"),
+    ('{"format": 3}', "must be the state of a campaign, format 'bitloom-campaign', version 1, got {'format': 3}"),
+    ("[" * 50_000, "the state of a campaign must be JSON, got: more than 64 lists and objects inside each other"),
 ])  # fmt: skip
-def test_files_that_hold_no_case(tmp_path, text):
+def test_files_that_hold_no_state(tmp_path, text, rule):
+    path = tmp_path / "campaign.json"
+    path.write_text(text)
+    with value_error(f"{path}: {rule}"):
+        read_progress(tmp_path, "device")
+
+
+@pytest.mark.parametrize(("key", "value", "rule"), [
+    ("seed", -1, "seed must be an integer >= 0, got -1"),
+    ("seed", "7", "seed must be an integer >= 0, got '7'"),
+    ("cases", 1.5, "cases must be an integer >= 0, got 1.5"),
+    ("cases", True, "cases must be an integer >= 0, got True"),
+    ("cases", 20, "ends must be a count for each word, 20 in all, got {'right': 10}"),
+    ("ends", ["right"], "ends must be a count for each word, 10 in all, got ['right']"),
+    ("ends", {"right": "10"}, "ends 'right' must be an integer >= 0, got '10'"),
+    ("found", "device-1.json", "found must be a list of files of cases, got 'device-1.json'"),
+    ("found", ["../device-1.json"], "found must be a list of files of cases, got ['../device-1.json']"),
+    ("found", [None], "found must be a list of files of cases, got [None]"),
+])  # fmt: skip
+def test_states_of_a_stranger(tmp_path, key, value, rule):
+    path = tmp_path / "campaign.json"
+    state = {"format": "bitloom-campaign", "version": 1, "campaign": "device", "seed": 7, "cases": 10,
+             "ends": {"right": 10}, "found": []}  # fmt: skip
+    path.write_text(json.dumps(state))
+    assert read_progress(tmp_path, "device").cases == 10
+    path.write_text(json.dumps(state | {key: value}))
+    with value_error(f"{path}: {rule}"):
+        read_progress(tmp_path, "device")
+
+
+FORM = "must be a case, format 'bitloom-case', version 1, got"
+CAMPAIGN = "must be a case of a campaign, files, device, networks, server, with its data, got one of"
+
+
+@pytest.mark.parametrize(("text", "rule"), [
+    ("", "a case must be JSON, got: Expecting value: line 1 column 1 (char 0)"),
+    ("[]", f"{FORM} []"),
+    ("null", f"{FORM} None"),
+    ("[" * 50_000, "a case must be JSON, got: more than 64 lists and objects inside each other"),
+    ('{"format": "bitloom-case", "version": 2}', f"{FORM} {{'format': 'bitloom-case', 'version': 2}}"),
+    ('{"format": "bitloom-case", "version": 1, "campaign": "none", "case": {}}', f"{CAMPAIGN} 'none'"),
+    ('{"format": "bitloom-case", "version": 1, "campaign": [], "case": {}}', f"{CAMPAIGN} []"),
+    ('{"format": "bitloom-case", "version": 1, "campaign": "device", "case": []}', f"{CAMPAIGN} 'device'"),
+])  # fmt: skip
+def test_files_that_hold_no_case(tmp_path, text, rule):
     path = tmp_path / "case.json"
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}: must be the file of a case: "):
+    path.write_text(text)
+    with value_error(f"{path}: {rule}"):
         read_case(path)
 
 
@@ -99,8 +138,7 @@ def test_a_case_that_is_too_large(tmp_path):
     path = tmp_path / "case.json"
     with path.open("wb") as file:
         file.truncate(campaigns.LONGEST_CASE + 1)
-    rule = f"at most {campaigns.LONGEST_CASE} bytes, got {campaigns.LONGEST_CASE + 1}"
-    with value_error(f"{path}: must be the file of a case: {rule}"):
+    with value_error(f"{path}: must be a case of at most 16,777,216 bytes, got 16,777,217"):
         read_case(path)
 
 

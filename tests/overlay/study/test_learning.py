@@ -1,10 +1,11 @@
 import json
+import re
 
 import pytest
 
 from bitloom.golden.discrete.data import DATA, LearnData
 from bitloom.golden.discrete.learn import LearnPlan
-from bitloom.overlay.study.learning import compare
+from bitloom.overlay.study.learning import compare, read_result
 from bitloom.overlay.study.learning_plot import plot_curves
 from tests.errors import value_error
 
@@ -48,6 +49,45 @@ def test_a_checkpoint_of_other_settings_is_dropped(small, tmp_path):
     rows = compare(["codes-1"], PLANS[:1], small, tmp_path / "b")
     assert rows[0].curves != first[0].curves
     assert rows[0].curves == compare(["codes-1"], PLANS[:1], small, tmp_path / "c")[0].curves
+
+
+def test_a_damaged_checkpoint_is_dropped(small, tmp_path):
+    first = compare(["float"], PLANS[:1], small, tmp_path, keep=True)
+    (tmp_path / "digits-float-0.json").unlink()
+    (tmp_path / "digits-float-0.npz").write_bytes(b"PK")
+    assert compare(["float"], PLANS[:1], small, tmp_path)[0].to_dict() == first[0].to_dict()
+
+
+def test_a_checkpoint_stays_where_the_run_itself_is_refused(small, tmp_path):
+    compare(["float"], PLANS[:1], small, tmp_path, keep=True)
+    (tmp_path / "digits-float-0.json").unlink()
+    few = small._replace(train=small.train[:63])
+    with value_error("learning: images must be at least a batch, 64, got 63"):
+        compare(["float"], PLANS[:1], few, tmp_path)
+    assert (tmp_path / "digits-float-0.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("run", None, "a result of learning must be an object with run, accuracy and loss, got "),
+        ("accuracy", None, "a result of learning must be an object with run, accuracy and loss, got "),
+        ("accuracy", [0.5, 1], "accuracy must be a list of numbers, 0..1, got [0.5, 1]"),
+        ("accuracy", "0.5", "accuracy must be a list of numbers, 0..1, got '0.5'"),
+        ("loss", [0.5, -1.0], "loss must be a list of numbers, 0..1e+18, got [0.5, -1.0]"),
+        ("loss", [0.5], "accuracy and loss must have a number an epoch, got [1, 2]"),
+    ],
+)
+def test_results_of_a_stranger_are_refused_and_made_again(small, tmp_path, key, value, rule):
+    rows = compare(["float"], PLANS[:1], small, tmp_path)
+    path = tmp_path / "digits-float-0.json"
+    data = json.loads(path.read_text())
+    changed = {**data, key: value}
+    path.write_text(json.dumps({k: v for k, v in changed.items() if v is not None}))
+    with pytest.raises(ValueError, match=rf"^{re.escape(f'{path}: {rule}')}.*\Z"):
+        read_result(path)
+    assert compare(["float"], PLANS[:1], small, tmp_path)[0].to_dict() == rows[0].to_dict()
+    assert json.loads(path.read_text()) == data == read_result(path)
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])

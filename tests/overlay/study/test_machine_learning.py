@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.data import LearnData
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
+from tests.errors import value_error
+
+PLAN = MachinePlan(hidden=(3,), epochs=3, slaves=2)
+PARAMETERS = 4 * 3 + 3 + 3 * 2 + 2
+
+
+@pytest.fixture(scope="module")
+def tiny() -> LearnData:
+    """Two classes of four grey values."""
+    images = np.random.default_rng(0).integers(0, 17, (24, 4))
+    labels = (images[:, 0] > 8).astype(np.int64)
+    return LearnData("tiny", images[:16], labels[:16], images[16:], labels[16:], 8.0)
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
+    whole, path = learn_on_machine(PLAN, tiny), tmp_path / "run.npz"
+
+    def interrupt(done: int, epochs: int) -> None:
+        assert epochs == 3
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn_on_machine(PLAN, tiny, path, interrupt)
+    seen: list[int] = []
+    again = learn_on_machine(PLAN, tiny, path, lambda done, _: seen.append(done))
+    assert seen == [3]
+    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    for got, expected in zip(again.states, whole.states):
+        np.testing.assert_array_equal(got.weights, expected.weights)
+        np.testing.assert_array_equal(got.biases, expected.biases)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("curve", None, "state: curve must be float64 of shape (1..3, 2), got none"),
+        ("curve", np.array([[1.5, 1.0]]), "state: curve must be 0..1, got 1.5"),
+        ("words", None, "state: words must be uint32 in one row, got none"),
+        ("words", np.zeros(PARAMETERS), "state: words must be uint32 in one row, got float64 of shape (23,)"),
+        ("words", np.zeros((1, 23), "u4"), "state: words must be uint32 in one row, got uint32 of shape (1, 23)"),
+        ("words", np.zeros(22, "u4"), "training: results must be 23 words, got 22"),
+        ("more", np.zeros(1), "state: names must be those of the run, got also more"),
+    ],
+)
+def test_checkpoints_of_a_stranger(tiny, tmp_path, name, value, rule):
+    path = tmp_path / "run.npz"
+    learn_on_machine(PLAN, tiny, path)
+    with np.load(path) as saved:
+        arrays = {**saved, name: value}
+    np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
+    with value_error(f"{path}: must be a checkpoint of training, got: {rule}; delete it to start anew"):
+        learn_on_machine(PLAN, tiny, path)

@@ -64,6 +64,9 @@ def test_dot_truncates_products_and_saturates_once():
     x = np.array([[100, 100, 100, 1], [1, 1, 1, 1]])
     assert form.dot(rows, x).tolist() == [[127 + 127 - 127 + 0, 43 - 43 + 43 - 0], [6 + 6 - 6 + 0, 0]]
     assert form.dot(rows, x[0]).tolist() == form.dot(rows, x)[0].tolist()
+    small = np.array([[7, 7, 7, 7], [-7, -7, -7, -7], [100, -60, 0, 0]])
+    assert form.dot(small, np.array([1, 1, 1, 1])).tolist() == [0, 0, 6 - 3]  # each product is truncated, not the sum
+    assert form.dot(small[2:], np.array([100, 16, 0, 0])).tolist() == [127 - 60]  # each is saturated, before the sum
     wide = np.full((1, 50), form.largest)
     assert form.dot(wide, wide[0]).tolist() == [form.largest]
     halves = np.where(np.arange(50) < 25, form.largest, -form.largest)

@@ -22,9 +22,9 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import packets, transfers
 from bitloom.hls_gen.design.program import Program
 
+from .accelerator_link import AcceleratorLink
 from .errors import DeviceError, DigestMismatch
 from .frames import Frames
-from .link import Link
 from .registers import Registers
 
 Array = NDArray[Any]
@@ -82,7 +82,7 @@ class Accelerator:
             manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))
         self.name, self.overlay, self.manifest = path.stem, overlay, manifest
         self.program: Program | None = None
-        self._link = Link(overlay, manifest, self.name, core, dma, timeout)
+        self._link = AcceleratorLink(overlay, manifest, self.name, core, dma, timeout)
 
     @property
     def registers(self) -> Registers:

@@ -42,6 +42,35 @@ class PacketError(DeviceError):
         self.code, self.name, self.rule, self.header = error.code, error.name, error.rule, header
 
 
+class MachineStopped(DeviceError):
+    """A training machine stopped because a rule was broken, by its program or by a packet.
+
+    Parameters
+    ----------
+    thing
+        What the message begins with.
+    error
+        Row of the manifest's table of rules.
+    place
+        Address of the instruction at fault.
+    shown
+        That instruction in words.
+
+    Attributes
+    ----------
+    code, name, rule
+        Of ``error``.
+    place
+        As above.
+    """
+
+    def __init__(self, thing: str, error: ErrorCode, place: int, shown: str) -> None:
+        super().__init__(
+            f"{thing}: {error.name}: the machine needs that {error.rule}, got instruction {place}: {shown}"
+        )
+        self.code, self.name, self.rule, self.place = error.code, error.name, error.rule, place
+
+
 class TransferError(DeviceError):
     """The DMA reported an error, or moved another number of bytes than was due."""
 

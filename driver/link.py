@@ -1,4 +1,7 @@
-"""The way to the core: finding it in an overlay, buffers, transfers that can't hang, reset.
+"""The way to a core: finding it in an overlay, buffers, transfers that can't hang, reset.
+
+Cores of inference engines and of training machines are reached in the same way; what differs between them is in
+accelerator_link.py and training_link.py.
 
 Reset, in this order: soft reset of the core (it gives nothing any more), reset of the DMA (nothing comes any more),
 soft reset again (whatever half packet came in between is forgotten), start of the DMA. Every other order lets a
@@ -20,42 +23,64 @@ from numpy.typing import NDArray
 from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
-from bitloom.hls_gen.design.packet_text import describe_header
-from bitloom.hls_gen.design.registers import IDENT, VERSION, VERSION_REGISTER
+from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
+from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
+from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .dma import StreamDma
-from .errors import DesignMismatch, DigestMismatch, PacketError, Timeout, TransferError
-from .owner import Owner
+from .errors import DesignMismatch, DeviceError, DigestMismatch, Timeout, TransferError
 from .registers import Counters, Registers
+from .watch import LOOKS, Watch
 
 Array = NDArray[Any]
-LOOKS = 8
-"""Looks at the counters within a time-out."""
 LOOK_AGAIN = 0.001
 """Seconds between looks while other coroutines run, where no interrupt comes or more is to be sent."""
 
 
 class Core(pynq.DefaultIP):  # type: ignore[misc]
-    """The accelerator's core in an overlay. ``Link`` drives it; ``read`` and ``write`` are pynq's."""
+    """A core of ours in an overlay, by which pynq knows it. Links drive it; ``read`` and ``write`` are pynq's."""
 
-    bindto = (VLNV,)
+    bindto = (VLNV, TRAINING_VLNV)
 
 
 class Link:
-    """One core and its DMA. Parameters as Accelerator; ``name`` is used in messages."""
+    """One core and its DMA, to be reset by `restart` before the first transfer.
+
+    Parameters
+    ----------
+    overlay, core, dma, timeout
+        As of Accelerator.
+    manifest
+        What the hardware must be.
+    name
+        What messages begin with.
+
+    Attributes
+    ----------
+    clean
+        False while a transfer runs and after one failed: ``restart`` before the next.
+    """
+
+    vlnv = ""
+    """VLNV of the cores that this kind of link drives."""
 
     def __init__(
-        self, overlay: Any, manifest: Manifest, name: str, core: str | None, dma: str | None, timeout: float
+        self,
+        overlay: Any,
+        manifest: Manifest | TrainingManifest,
+        name: str,
+        core: str | None,
+        dma: str | None,
+        timeout: float,
     ) -> None:
-        self.overlay, self.manifest, self.name, self.timeout = overlay, manifest, name, timeout
-        if manifest.vlnv not in Core.bindto:
-            raise DesignMismatch(f"{name}: the manifest's vlnv must be {Core.bindto[0]}, got {manifest.vlnv}")
+        self.overlay, self.name, self.timeout = overlay, name, timeout
+        if manifest.vlnv != self.vlnv:
+            raise DesignMismatch(f"{name}: the manifest's vlnv must be {self.vlnv}, got {manifest.vlnv}")
         core = self._find(core, manifest.vlnv, f"core {manifest.vlnv}")
         dma = self._find(dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
         self.core = self._driver(core)
         self.registers = Registers(self.core, manifest)
-        self._check_identity()
-        self.owner = Owner(overlay, self.registers, manifest, name)
+        self._check_identity(manifest)
         driver = self._driver(dma)
         if not isinstance(driver, DMA):
             raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
@@ -63,9 +88,23 @@ class Link:
         self._buffers: dict[str, Any] = {}
         self._parts: deque[tuple[Any, int, int]] = deque()
         self.clean = False
-        """False while a transfer runs and after one failed: ``restart`` before the next."""
-        self.restart()
         self.counters = Counters(self.registers)
+
+    # What differs between cores
+
+    def check_error(self) -> None:
+        """Raise what the core has to say if STATUS.ERROR is set."""
+        raise NotImplementedError
+
+    def taken(self) -> DeviceError | None:
+        """What is to be told where somebody else has taken the device; None where nobody has, or nobody can know."""
+        return None
+
+    def check_owner(self) -> None:
+        """Raise DeviceTaken where somebody else has taken the device."""
+
+    def begin(self) -> None:
+        """What the core needs after a reset."""
 
     # Finding
 
@@ -83,19 +122,20 @@ class Link:
     def _driver(self, name: str) -> Any:
         return reduce(getattr, name.split("/"), self.overlay)
 
-    def _check_identity(self) -> None:
+    def _check_identity(self, manifest: Manifest | TrainingManifest) -> None:
+        """Raise DesignMismatch unless the core that answers is the manifest's."""
         ident = self.registers.read("IDENT")
-        if ident != IDENT:
-            raise DesignMismatch(f"{self.name}: IDENT must be 0x{IDENT:08X}, got 0x{ident:08X}")
-        wanted, version = self.manifest.vlnv.split(":")[3], self.registers.read("VERSION")
+        if ident != manifest.ident:
+            raise DesignMismatch(f"{self.name}: IDENT must be 0x{manifest.ident:08X}, got 0x{ident:08X}")
+        wanted, version = manifest.vlnv.split(":")[3], self.registers.read("VERSION")
         found = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
         if found[: wanted.count(".") + 1] != wanted.split("."):
             raise DesignMismatch(f"{self.name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
         digest = self.registers.digest()
-        if digest != self.manifest.digest[:32]:
+        if digest != manifest.digest[:32]:
             raise DigestMismatch(
-                f"{self.name}: the hardware must have the manifest's digest {self.manifest.digest[:32]}, got {digest}",
-                self.manifest.digest[:32], digest,
+                f"{self.name}: the hardware must have the manifest's digest {manifest.digest[:32]}, got {digest}",
+                manifest.digest[:32], digest,
             )  # fmt: skip
 
     # Buffers
@@ -132,7 +172,7 @@ class Link:
         try:
             yield
         except BaseException as e:
-            taken = self.owner.taken()
+            taken = self.taken()
             with suppress(TransferError):  # the first error is the one to be told
                 if taken is None or self.dma.busy:
                     self.dma.reset()
@@ -207,7 +247,7 @@ class Link:
 
         Raises
         ------
-        PacketError
+        DeviceError
             The core reports an error.
         Timeout
             Nothing moves for ``timeout`` seconds.
@@ -230,30 +270,20 @@ class Link:
         if self.dma.received_bytes != 4 * words:
             got = self.dma.received_bytes
             raise TransferError(f"{self.name}: {what}: results must be {4 * words} bytes, got {got}")
-        self.owner.check()
-
-    def check_error(self) -> None:
-        """PacketError if STATUS.ERROR is set."""
-        if self.registers.field("STATUS", "ERROR"):
-            names = ("ERROR_HEADER", "ERROR_ADDRESS", "ERROR_LENGTH")
-            word0, address, length = (self.registers.read(name) for name in names)
-            error = self.manifest.error(self.registers.read("ERROR_CODE"))
-            shown = describe_header(self.manifest, word0, address, length)
-            raise PacketError(self.name, error, (word0, address, length), shown)
+        self.check_owner()
 
     # Reset
 
     def restart(self) -> None:
-        """Abort everything; the core is then as after power-up and waits for LOADs, with START set."""
+        """Abort everything; the core is then as after power-up, and waits for what comes first."""
         self.clean = False
-        self.owner.forget()
         self._soft_reset()
         self.dma.reset()
         self._soft_reset()
         if self.registers.field("STATUS", "ERROR"):
             self.give_up("ERROR must be 0 after a soft reset, got 1")
         self.dma.start()
-        self.registers.set("CONTROL", START=1)
+        self.begin()
         self.clean = True
 
     def _soft_reset(self) -> None:
@@ -268,23 +298,3 @@ class Link:
         """Raise Timeout with all registers."""
         dump = self.registers.dump()
         raise Timeout(f"{self.name}: {message}", dump, self.registers.state(dump))
-
-
-class Watch:
-    """Looks after a wait: ``look`` raises PacketError on an error, Timeout if nothing moved for the link's time-out."""
-
-    def __init__(self, link: Link, what: str, count: bool) -> None:
-        self._link, self._what, self._count = link, what, count
-        now = time.monotonic()
-        self._next, self._end = now + link.timeout / LOOKS, now + link.timeout
-
-    def look(self) -> None:
-        """To be called again and again; the counters are read only now and then."""
-        link, now = self._link, time.monotonic()
-        link.check_error()
-        if now > self._next:
-            self._next = now + link.timeout / LOOKS
-            if link.counters.update(self._count):
-                self._end = now + link.timeout
-        if now > self._end:
-            link.give_up(f"{self._what}, got no progress for {link.timeout} s")

@@ -7,7 +7,8 @@ from typing import Any
 
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, counter_names, shows_progress
+from bitloom.hls_gen.design.registers import DIGEST_REGISTERS, shows_progress
+from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 STATE = re.compile(r"NPU(\d+)_STATE")
 
@@ -15,7 +16,7 @@ STATE = re.compile(r"NPU(\d+)_STATE")
 class Registers:
     """Registers of one core. ``core`` has ``read(offset)`` and ``write(offset, value)``, as pynq's DefaultIP."""
 
-    def __init__(self, core: Any, manifest: Manifest) -> None:
+    def __init__(self, core: Any, manifest: Manifest | TrainingManifest) -> None:
         self._core, self.manifest = core, manifest
 
     def read(self, name: str) -> int:
@@ -84,7 +85,7 @@ class Counters:
 
     def __init__(self, registers: Registers) -> None:
         self._registers = registers
-        self._names = counter_names(registers.manifest.design)
+        self._names = registers.manifest.counters
         self.totals: dict[str, int] = {}
         """Register name in lower case -> total since ``clear``."""
         self._seen: dict[str, int] = {}

@@ -11,13 +11,14 @@ from typing import Any
 from bitloom.golden.reading.json_text import read_json
 
 from .design import STREAM_BITS, Design
-from .fields import Field, named
+from .fields import named
 from .gearbox import gear, geared
 from .headers import MAGIC, ErrorCode, errors, kinds
+from .manifest_parts import read_errors, read_registers
 from .memories import Memory
 from .npu import Npu
 from .reader import Reader
-from .registers import ACCESS, ADDRESS_BITS, VERSION, Register, register_map
+from .registers import IDENT, VERSION, Register, counter_names, register_map
 
 FORMAT = "bitloom-manifest"
 FORMAT_VERSION = 1
@@ -27,8 +28,6 @@ VLNV = f"bitloom:bitloom:npu:{VERSION['MAJOR']}.{VERSION['MINOR']}"
 """Vendor, library, name and version of the core, by which it is found in an overlay."""
 EARLIER_FIELDS = {"hold": "hold_tuples", "tail": "hold_words"}
 """Names of memories' fields in manifests of bitloom 0.1, and the present ones."""
-REGISTER_SPACE = 1 << ADDRESS_BITS
-"""Bytes of the AXI4-Lite address space."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,16 @@ class Manifest:
     def stream_bits(self) -> int:
         """Width of the stream between host and design."""
         return self.design.stream_bits
+
+    @property
+    def ident(self) -> int:
+        """Content of register IDENT."""
+        return IDENT
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """Names of the registers that count."""
+        return counter_names(self.design)
 
     @property
     def stream_words(self) -> int:
@@ -204,7 +213,7 @@ class Manifest:
             registers=registers,
             packet_magic=packet.number("magic", 0, 255),
             packet_kinds={kind: of_kinds.number(kind, 0, 15) for kind in kinds(design)},
-            errors=tuple(_error(code, entry, f"{name}: errors") for code, entry in top.table("errors").items()),
+            errors=read_errors(top),
             vlnv=vlnv,
             top=top.text("top"),
             verilog=top.text("verilog"),
@@ -255,45 +264,3 @@ def _present(part: Any) -> Any:
     """A field [name, lsb, width] by its present name."""
     named_so = isinstance(part, list) and len(part) == 3 and isinstance(part[0], str)
     return [EARLIER_FIELDS.get(part[0], part[0]), *part[1:]] if named_so else part
-
-
-def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]:
-    """Fields of a register; checked for overlap and for the register's width."""
-    out: list[Field] = []
-    used = 0
-    for i, entry in enumerate(entries):
-        item = Reader(entry, f"{reader.where}: fields[{i}]")
-        one = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
-        item.require(one.lsb + one.width <= width, f"lsb + width must be <= {width}", one.lsb + one.width)
-        item.require(used & one.at(-1) == 0, "fields must not overlap", one.name)
-        used |= one.at(-1)
-        out.append(one)
-    reader.unique("field names", [f.name for f in out])
-    return tuple(out)
-
-
-def read_registers(top: Reader) -> tuple[Register, ...]:
-    """The registers of a manifest; ValueError if one is wrong, or two have the same name or offset."""
-    registers = tuple(_register(r, f"{top.where}: registers[{i}]") for i, r in enumerate(top.entries("registers", 1)))
-    top.unique("registers: names", [r.name for r in registers])
-    top.unique("registers: offsets", [r.offset for r in registers])
-    return registers
-
-
-def _register(entry: Any, where: str) -> Register:
-    reader = Reader(entry, where)
-    name, offset = reader.text("name"), reader.number("offset", 0, REGISTER_SPACE - 4)
-    reader.require(offset % 4 == 0, "offset must be a multiple of 4", offset)
-    access = reader.text("access")
-    reader.require(access in ACCESS, f"access must be one of {', '.join(ACCESS)}", access)
-    fields = _fields(reader, reader.entries("fields") if "fields" in entry else [], 32)
-    return Register(name, offset, access, str(entry.get("description", "")), fields)
-
-
-def _error(code: str, entry: Any, where: str) -> ErrorCode:
-    reader = Reader({"code": code}, where)
-    number = code.isascii() and code.isdigit() and len(code) < 10
-    reader.require(number and int(code) > 0, "codes must be integers >= 1", code)
-    ok = isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) and text for text in entry)
-    reader.require(ok, f"{code} must be [name, rule]", entry)
-    return ErrorCode(int(code), entry[0], entry[1])

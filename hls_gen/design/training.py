@@ -109,10 +109,10 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
 def array_drain(machine: MachineParameters) -> dict[int, int]:
     """Cycles from the last beat of each kind until all that it does is done."""
     levels = tree_levels(machine)
-    results = levels + RESULT_AT + machine.slaves + levels + 4
+    results = 2 * levels + RESULT_AT + 5
     return {
         SCATTER: levels + 3,
-        FORWARD: results,
+        FORWARD: results + machine.slaves - 1,  # slaves give their sums one after the other
         BACKWARD: results,
         UPDATE: levels + CODE_AT + 3,
         LOAD: levels + 3,
@@ -137,37 +137,13 @@ def output_margin(machine: MachineParameters) -> int:
     """Words on their way to the output FIFO when it says that it has no room."""
     return store_latency(machine) + 4
 
-# Packets and registers
+
+
+# Packets
 
 PROGRAM, RUN = 4, 5
 """Kinds of packets: instructions for the cache; a run of the program, with the words that IO takes."""
+STREAM_BITS = 32
+"""Width of the streams."""
 TOP = "training_top"
 """Name of the top module."""
-IDENT = 0x424C5431
-"""Content of register IDENT: "BLT1" in ASCII, by which the driver knows the machine."""
-VERSION = (0, 1, 0)
-"""Content of register VERSION: major, minor and patch number of the interface."""
-REGISTERS = {
-    "IDENT": (0x000, "RO", f'0x{IDENT:08X}, "BLT1"'),
-    "VERSION": (0x004, "RO", "major << 16, minor << 8, patch"),
-    "DIGEST_0": (0x008, "RO", "bytes 0..3 of the digest"),
-    "DIGEST_1": (0x00C, "RO", "bytes 4..7"),
-    "DIGEST_2": (0x010, "RO", "bytes 8..11"),
-    "DIGEST_3": (0x014, "RO", "bytes 12..15"),
-    "GEOMETRY": (0x018, "RO", "7..0 slaves, 15..8 bits of a word, 23..16 its fraction, 31..24 bits of a code"),
-    "SCRATCH": (0x01C, "RW", "gives back what was written: to try the bus"),
-    "CONTROL": (0x020, "RW", "1 SOFT_RESET, 2 CLEAR_COUNTERS: write 1, clears itself"),
-    "STATUS": (0x024, "RO", "0 IDLE: no packet has begun; 1 ERROR: a fault stopped the machine"),
-    "ERROR_CODE": (0x028, "RO", "the rule that was broken, 0 for none"),
-    "ERROR_PLACE": (0x02C, "RO", "address of the instruction at fault"),
-    "IRQ_ENABLE": (0x040, "RW", "0 RESULT, 1 ERROR, 2 END: enabled interrupts"),
-    "IRQ_STATUS": (0x044, "RW1C", "0 RESULT: a word with tlast has left; 1 ERROR; 2 END: a program has ended"),
-    "CYCLES": (0x050, "RO", "cycles in which a program runs, since CLEAR_COUNTERS"),
-    "RUNS": (0x054, "RO", "programs that have ended"),
-    "WORDS_IN": (0x058, "RO", "stream words taken"),
-    "WORDS_OUT": (0x05C, "RO", "stream words given"),
-    "ARRAY": (0x060, "RO", "cycles with a beat for the slaves"),
-    "VECTOR": (0x064, "RO", "results of the master's own arithmetic"),
-}
-"""Name -> byte offset, access and content of each register; offsets are those of the inference engine where both have
-it (docs/reference/device.md)."""

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.area.synthesis import PATHS, area
+from bitloom.overlay.area.synthesis import PATHS, Area, area
 
 from .design_of import design_of
 from .old_names import Command
@@ -42,6 +42,11 @@ def area_command(
     if as_json:
         dump(made.to_dict())
         return
+    show_area(made, paths)
+
+
+def show_area(made: Area, paths: int) -> None:
+    """Print the area of each module, and so many of the longest paths."""
     rows = []
     for block in made.blocks:
         if block.each.bram36 or block.each.dsp or block.each.lut * block.instances >= SHARE * made.total.lut:

@@ -12,6 +12,7 @@ from .demo import demo_command
 from .explore import explore_command
 from .fuzz import fuzz_command
 from .learn import learn_command
+from .machine import machine_command
 from .map_orders import map_orders_command
 from .old_names import Commands
 from .report import report_command
@@ -31,6 +32,7 @@ COMMANDS = (
     explore_command,
     fuzz_command,
     learn_command,
+    machine_command,
     map_orders_command,
     report_command,
     serve_command,

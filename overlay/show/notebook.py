@@ -8,6 +8,7 @@ A board needs nothing but the driver, golden and pynq for it.
 """
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import pynq
 from pynq.pl_server.device import Device
 
+from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.reader import Reader
 
@@ -74,24 +76,62 @@ def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:
     ImportError
         If the design would have to be simulated, and the packages for that are missing.
     """
+
+    def build() -> Path:
+        from bitloom.overlay.build import build as builds
+        from bitloom.overlay.build.reference_designs import reference_design
+
+        chosen = reference_design(design)
+        models = chosen.models()
+        made = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
+        for file in made.kept:
+            print(f"{made.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
+        return made.bit
+
+    return _found(design, build)
+
+
+def find_machine(name: str, machine: MachineParameters, folder: Path | str = FOLDER) -> NotebookTarget:
+    """Find a training machine's bitstream, as ``find`` does; else generate ``machine`` for the virtual board.
+
+    Parameters
+    ----------
+    name
+        Name of the build.
+    machine
+        What is generated where there is no bitstream of that name.
+    folder
+        For builds.
+
+    Raises
+    ------
+    ImportError
+        As of ``find``.
+    """
+
+    def build() -> Path:
+        from bitloom.overlay.build.training import build_training_machine
+
+        return build_training_machine(Path(folder) / name, name, machine).bit
+
+    return _found(name, build)
+
+
+def _found(design: str, build: Callable[[], Path]) -> NotebookTarget:
+    """The board with that design's bitstream, or the virtual board with what ``build`` makes."""
     board = _board()
     bit = board and _bitstream(design, board)
     if bit:
         Device.active_device = board
         return NotebookTarget(design, bit, board.name)
     try:
-        from bitloom.overlay.build import build as builds
-        from bitloom.overlay.build.reference_designs import reference_design
         from bitloom.overlay.virtual.board import activate
+
+        made = build()
     except ImportError as e:
         raise ImportError(f"{design}: needs its bitstream and a board, or to simulate it: pip install "
                           f"'bitloom[hls,sim]' ({e})") from e  # fmt: skip
-    chosen = reference_design(design)
-    models = chosen.models()
-    made = builds.build(Path(folder) / design, chosen.design(design, models), models, choices=chosen.choices)
-    for file in made.kept:
-        print(f"{made.folder}: {file.path} is kept, as {file.now}: a build has a file of this name, or had one")
-    return NotebookTarget(design, str(made.bit), activate())
+    return NotebookTarget(design, str(made), activate())
 
 
 def _board() -> "Device | None":

@@ -23,7 +23,7 @@ from bitloom.golden.atomic import write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.design.design import STREAM_BITS
-from bitloom.hls_gen.design.manifest import read_registers
+from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.hwh import hwh_text

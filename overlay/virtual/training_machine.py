@@ -8,20 +8,20 @@ from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
 from bitloom.golden.discrete.machine.instruction import Instruction
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.encoding import Array
-from bitloom.hls_gen.design.training import REGISTERS, TOP
+from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
+from bitloom.hls_gen.design.training_registers import training_register
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 
 from .sim import Simulation
 
-ERROR, END = 2, 4
-"""Bits of IRQ_STATUS."""
-SOFT_RESET, CLEAR_COUNTERS = 2, 4
-"""Bits of CONTROL."""
-
-
 OUTPUT_CYCLES = 2000
 """Cycles after a program's end in which its last words leave, also where the sink often stalls."""
+
+
+def _bit(register: str, field: str) -> int:
+    """What a register holds where one of its bits is 1."""
+    return training_register(register).field(field).at(1)
 
 
 class SimulatedMachine:
@@ -46,7 +46,7 @@ class SimulatedMachine:
         text = "\n".join(training_verilog(machine).values())
         self.machine, self.program, self.cycles = machine, list(program), 0
         self.simulation = Simulation.build(text, top=TOP, trace=trace)
-        self.write("IRQ_ENABLE", ERROR | END)
+        self.write("IRQ_ENABLE", _bit("IRQ_ENABLE", "ERROR") | _bit("IRQ_ENABLE", "END"))
         self.load(program)
 
     def __enter__(self) -> "SimulatedMachine":
@@ -67,19 +67,19 @@ class SimulatedMachine:
     def reset(self) -> None:
         """Make the machine forget a fault, and whatever is under way, and load the program again."""
         self.simulation.clear_source()
-        self.write("CONTROL", SOFT_RESET)
+        self.write("CONTROL", _bit("CONTROL", "SOFT_RESET"))
         self.simulation.run(max_cycles=20)
         self.simulation.received()
         self.write("IRQ_STATUS", self.read("IRQ_STATUS"))
         self.load(self.program)
 
     def read(self, name: str) -> int:
-        """The value of a register of `REGISTERS`."""
-        return int(self.simulation.read_register(REGISTERS[name][0]))
+        """The value of a register."""
+        return int(self.simulation.read_register(training_register(name).offset))
 
     def write(self, name: str, value: int) -> None:
-        """Write a register of `REGISTERS`."""
-        self.simulation.write_register(REGISTERS[name][0], value)
+        """Write a register."""
+        self.simulation.write_register(training_register(name).offset, value)
 
     def run(self, data: Array | Iterable[int] = ()) -> list[Array]:
         """Run the program to END, as `Interpreter.run`.
@@ -99,12 +99,12 @@ class SimulatedMachine:
         MachineFault
             A rule was broken; the machine is reset, and the program loaded again.
         """
-        self.write("CONTROL", CLEAR_COUNTERS)
+        self.write("CONTROL", _bit("CONTROL", "CLEAR_COUNTERS"))
         self.simulation.send(run_packet(np.asarray(data, np.int64)), last=True)
         self.simulation.run(interrupt=True)
         status = self.read("IRQ_STATUS")
         self.write("IRQ_STATUS", status)
-        if status & ERROR:
+        if status & _bit("IRQ_STATUS", "ERROR"):
             raise self._fault()
         self.cycles = self.read("CYCLES")
         # The program ends when its last words are in the output FIFO.

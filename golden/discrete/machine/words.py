@@ -71,13 +71,18 @@ def sample_words(training: Training, form: WordFormat, inputs: Array, targets: A
     return words
 
 
-def read_weights(training: Training, form: WordFormat, words: Array) -> list[LayerState]:
-    """Weights and biases from the words that the program gives at its end; ValueError if they are too few or many."""
-    place, states = 0, []
-    expected = sum(
+def result_words(training: Training) -> int:
+    """How many words the program gives at its end."""
+    return sum(
         (layer.continuous + (layer.weights.table != 0)) * layer.inputs * layer.outputs + layer.outputs
         for layer in training.layers
     )
+
+
+def read_weights(training: Training, form: WordFormat, words: Array) -> list[LayerState]:
+    """Weights and biases from the words that the program gives at its end; ValueError if they are too few or many."""
+    place, states = 0, []
+    expected = result_words(training)
     if len(words) != expected:
         raise ValueError(f"training: results must be {expected} words, got {len(words)}")
     for layer in training.layers:

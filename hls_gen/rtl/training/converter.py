@@ -136,8 +136,9 @@ def converter(library: Library, machine: MachineParameters) -> Block:
         count = choose(bits(reached, k, 1), const(k + 1, codes), count, codes)
     rank_now = b.wire("rank_now", codes, count)
     b.on(None, (rank, rank_now))
+    ends = _around(b, machine, table, rank_now)
     plains = delayed(b, plain, "plain", 2, form.bits)
-    above = _rises(b, machine, table, (rank, plains[2], draws[3]))
+    above = _rises(b, machine, ends, all_of(table.chance, ~eq(rank, table.mask)), (plains[2], draws[3]))
     b.comment("Code of the rank, or of the one above.")
     ranks = delayed(b, rank, "rank", 3, codes)
     final = b.wire("final_rank", codes, add(ranks[3], above, codes))
@@ -146,16 +147,25 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     return b
 
 
+def _around(b: Block, machine: MachineParameters, table: ConversionPorts, rank: Signal) -> dict[str, Signal]:
+    """Registers: entries of a rank (low) and of the one above (high); chosen beside the rank, since the shift by an
+    entry's places is a long way of its own."""
+    entries = parts(table.ranked, 1 << machine.code_bits)
+    after = b.wire("after", machine.code_bits, add(rank, 1, machine.code_bits))
+    ends = {}
+    for name, index in (("low", rank), ("high", after)):
+        ends[name] = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
+        b.on(None, (ends[name], select(b, f"{name}_found", index, entries)))
+    return ends
+
+
 def _rises(
-    b: Block, machine: MachineParameters, table: ConversionPorts, value: tuple[Signal, Signal, Signal]
+    b: Block, machine: MachineParameters, ends: dict[str, Signal], may_rise: Signal, value: tuple[Signal, Signal]
 ) -> Signal:
-    """Register, three stages after (rank, word in two's complement, draw): take the rank above."""
+    """Register, three stages after (word in two's complement, draw): take the rank above."""
     b.comment("By chance: is the word above low by more than z times the distance to high?")
-    form, codes = machine.form, machine.code_bits
-    rank, plain, draw = value
-    entries = parts(table.ranked, 1 << codes)
-    after = b.wire("after", codes, add(rank, 1, codes))
-    ends = {"low": select(b, "low_entry", rank, entries), "high": select(b, "high_entry", after, entries)}
+    form = machine.form
+    plain, draw = value
     z_bits = DRAW_BITS + 1 + form.fraction + 2  # an odd number of 17 bits times 2.0, and room for a sign
     odd = b.localparam("ODD", 2 * form.one, form.fraction + 2)  # a draw stands for the middle of its part
     scaled = {}
@@ -168,7 +178,7 @@ def _rises(
     low, plain_late = b.reg("low", form.bits, init=None), b.reg("plain_low", form.bits, init=None)
     b.on(None, (low, constant(b, machine, "low_value", ends["low"])), (plain_late, plain))
     may = b.reg("may_rise", init=None)
-    b.on(None, (may, all_of(table.chance, ~eq(rank, table.mask))))
+    b.on(None, (may, may_rise))
     return _compared(b, scaled, (plain_late, low), may)
 
 

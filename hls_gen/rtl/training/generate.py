@@ -8,8 +8,14 @@ import veriloggen
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .top import top
+
+
+def training_manifest(name: str, machine: MachineParameters) -> TrainingManifest:
+    """The manifest of a build of that name; its digest is that of `training_verilog`'s text."""
+    return TrainingManifest(name, machine, _digest(machine))
 
 
 @lru_cache(maxsize=8)
@@ -28,11 +34,19 @@ def training_verilog(machine: MachineParameters, *, checked: bool = True) -> dic
         Module name -> text, the top module first. Its DIGEST registers show the SHA-256 of the text in which they
         are 0.
     """
-    veriloggen.reset()
-    blank = "\n".join(top(machine, "0" * 64).modules().values())
-    digest = hashlib.sha256(blank.encode()).hexdigest()
-    veriloggen.reset()
-    made = top(machine, digest).modules()
+    made = _modules(machine, _digest(machine))
     if checked:
         check("\n".join(made.values()), TOP)
     return made
+
+
+@lru_cache(maxsize=8)
+def _digest(machine: MachineParameters) -> str:
+    """SHA-256 of the text in which the digest is 0."""
+    return hashlib.sha256("\n".join(_modules(machine, "0" * 64).values()).encode()).hexdigest()
+
+
+def _modules(machine: MachineParameters, digest: str) -> dict[str, str]:
+    """Module name -> text, the top module first."""
+    veriloggen.reset()
+    return top(machine, digest).modules()

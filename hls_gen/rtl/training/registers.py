@@ -1,4 +1,4 @@
-"""AXI4-Lite registers of the training machine (hls_gen/design/training.py has the map).
+"""AXI4-Lite registers of the training machine (hls_gen/design/training_registers.py has the map).
 
     s_axi --> registers --> soft reset, interrupt
                  ^-- status, faults, counters
@@ -7,20 +7,18 @@
 from veriloggen import Cat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.design import training as facts
-from bitloom.hls_gen.design.registers import ADDRESS_BITS
+from bitloom.hls_gen.design.registers import ADDRESS_BITS, DIGEST_REGISTERS, VERSION_REGISTER
+from bitloom.hls_gen.design.training_registers import IDENT, REGISTERS, VERSION, training_register
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.axi_lite import DATA_BITS, AxiLite, axi_lite
 
 COUNTED = {"CYCLES": "running", "RUNS": "finished", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given",
-           "ARRAY": "beat", "VECTOR": "vector_result"}  # fmt: skip
+           "ARRAY_BEATS": "beat", "VECTOR_BEATS": "vector_result"}  # fmt: skip
 """Register -> input that it counts."""
-IRQS = 3
+IRQS = len(training_register("IRQ_ENABLE").fields)
 """Interrupts."""
-SOFT_RESET, CLEAR = 1, 2
-"""Bits of CONTROL."""
 
 
 def registers(library: Library, machine: MachineParameters, digest: str) -> Block:
@@ -47,8 +45,7 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
 
     # # #
 
-    address = {name: b.localparam(f"{name}_ADDRESS", offset, ADDRESS_BITS, base=16)
-               for name, (offset, _, _) in facts.REGISTERS.items()}  # fmt: skip
+    address = {r.name: b.localparam(f"{r.name}_ADDRESS", r.offset, ADDRESS_BITS, base=16) for r in REGISTERS}
 
     wrong = b.wire("faulted", 1, nonzero(fault))
     soft_reset, clear, shown = _control(b, bus, address, (left, wrong, counted["RUNS"]))
@@ -59,11 +56,13 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
         b.on(clear, (counter, 0))
         shown[name] = counter
     form = machine.form
-    geometry = machine.slaves | form.bits << 8 | form.fraction << 16 | machine.code_bits << 24
-    version = sum(part << shift for part, shift in zip(facts.VERSION, (16, 8, 0)))
-    shown |= {"IDENT": b.localparam("IDENT", facts.IDENT, 32, base=16), "GEOMETRY": const(geometry, 32)}
+    sizes = {"SLAVES": machine.slaves, "WORD_BITS": form.bits, "FRACTION": form.fraction,
+             "CODE_BITS": machine.code_bits}  # fmt: skip
+    geometry = sum(field.at(sizes[field.name]) for field in training_register("GEOMETRY").fields)
+    version = sum(field.at(VERSION[field.name]) for field in VERSION_REGISTER.fields)
+    shown |= {"IDENT": b.localparam("IDENT", IDENT, 32, base=16), "GEOMETRY": const(geometry, 32)}
     shown |= {"VERSION": const(version, 32)}
-    for k in range(4):
+    for k in range(DIGEST_REGISTERS):
         shown[f"DIGEST_{k}"] = b.localparam(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16), 32, base=16)
     shown |= {"STATUS": Cat(wrong, idle), "ERROR_CODE": fault, "ERROR_PLACE": place, "CONTROL": soft_reset}
     b.comment("Reads.")
@@ -88,8 +87,8 @@ def _control(
     control = write("CONTROL")
     soft_reset = b.output_reg("soft_reset")
     clear = b.reg("clear")
-    for register, bit in ((soft_reset, SOFT_RESET), (clear, CLEAR)):
-        b.on(None, (register, all_of(control, bus.write_data[bit])))
+    for register, field in ((soft_reset, "SOFT_RESET"), (clear, "CLEAR_COUNTERS")):
+        b.on(None, (register, all_of(control, bus.write_data[training_register("CONTROL").field(field).lsb])))
     scratch = b.reg("scratch", DATA_BITS)
     b.on(write("SCRATCH"), (scratch, bus.write_data))
     enable, pending = b.reg("irq_enable", IRQS), b.reg("irq_pending", IRQS)

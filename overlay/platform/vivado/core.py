@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
 from bitloom.hls_gen.rtl.shell.top import AXI
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign
 
+ABOUT = {
+    TOP: "Accelerator for low-bit neural networks",
+    TRAINING_TOP: "Machine that trains perceptrons on discrete data",
+}
+"""What a core with that top module is, for people."""
 STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))
 """Signals of a stream and their widths; None is the stream's width."""
 
@@ -100,17 +106,18 @@ class IpCore:
     space_bytes: int = DEVICE_BYTES
 
     @classmethod
-    def of(cls, design: BlockDesign, files: Sequence[str]) -> "IpCore":
-        """The device in a block design, with the Verilog in ``files``."""
+    def of(cls, design: BlockDesign, files: Sequence[str], top: str = TOP) -> "IpCore":
+        """The device in a block design, with the Verilog in ``files`` and that top module."""
         return cls(
             vlnv=design.vlnv,
             display_name=f"bitloom: {design.name}",
-            description=f"Accelerator for low-bit neural networks, digest {design.digest}",
+            description=f"{ABOUT[top]}, digest {design.digest}",
             ports=_ports(design.stream_bits),
             interfaces=_interfaces(),
             parameters=design.device_parameters,
             registers=design.registers,
             files=files,
+            top=top,
         )
 
 

@@ -46,7 +46,7 @@ def source_files(
         If the block design has no board.
     """
     verilog = {f"src/{name}.v": text for name, text in modules.items()}
-    core = IpCore.of(design, list(verilog))
+    core = IpCore.of(design, list(verilog), manifest["top"])
     written = {
         **verilog,
         "design.tcl": design_tcl(design, list(programs)),

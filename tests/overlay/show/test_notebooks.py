@@ -18,9 +18,11 @@ from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import reference_design
+from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.cli.group import bitloom
 from tests.overlay.build.test_real_networks import FIGURES
 from tests.paths import ROOT
@@ -36,7 +38,8 @@ SECONDS = 900
 
 AS_ON_A_BOARD = """\
 import sys
-absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.reference_designs"]
+absent = ["bitloom.hls_gen.rtl", "bitloom.overlay.build.build", "bitloom.overlay.build.reference_designs",
+          "bitloom.overlay.build.training"]
 sys.modules |= dict.fromkeys([*absent, "veriloggen", "sklearn", "click"])
 from pynq.pl_server.device import Device
 from bitloom.overlay.virtual.board import VirtualDevice
@@ -62,7 +65,10 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
         shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
         made = nbformat.read(folder / f"{name}.ipynb", as_version=4)
         if board is not None:
-            bitstream(board, tmp_path / "build", folder)
+            if board == "training":
+                machine_bitstream(folder)
+            else:
+                bitstream(board, tmp_path / "build", folder)
             made.cells.insert(0, new_code_cell(AS_ON_A_BOARD))
         wanted = ", ".join(f"{key!r}: {expression}" for key, expression in expressions.items())
         made.cells.append(new_code_cell(f"import json\nprint(json.dumps({{{wanted}}}, default=lambda v: v.item()))"))
@@ -81,6 +87,11 @@ def bitstream(design: str, build: Path, folder: Path) -> None:
     made = builds.build(build, chosen.design(design, models), models, choices=chosen.choices)
     for path in build.glob(f"{made.bit.stem}.*"):
         shutil.copy(path, folder)
+
+
+def machine_bitstream(folder: Path) -> None:
+    """Put a bitstream of a training machine into ``folder``, for simulation."""
+    build_training_machine(folder, "training", MachineParameters(slaves=2))
 
 
 def _picture(cell: nbformat.NotebookNode) -> bool:
@@ -262,3 +273,30 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
     assert found["steady"] == steady
     assert found["counters"]["cycles"] == latency + 19 * steady
     assert found["pictures"] == ["look", "all", "cycles"]
+
+
+@pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
+def test_training_machine(board: str | None, notebook: Notebook):
+    found = notebook(
+        "6_training_machine",
+        board,
+        virtual="place.virtual",
+        curves="curves",
+        exact="exact",
+        cycles="cycles",
+        refusal="refusal",
+        again="[int(word) for word in again]",
+    )
+    assert found["virtual"] == (board is None)
+    assert found["exact"] == {"words": True, "codes of 2 bits": True}
+    for curve in found["curves"].values():
+        assert curve[0] < 0.2
+        assert curve[-1] > 0.8
+    ideal = 2 * 128 * 10 / 2  # forward and dw, by two slaves
+    assert all(ideal < cycles < 2 * ideal for cycles in found["cycles"].values())
+    assert found["refusal"] == (
+        "BAD_ADDRESS: the machine needs that rows and columns are 1 or more, and all addresses are in their caches, "
+        "got instruction 0: IO LOAD_NEURONS rows=5000"
+    )
+    assert found["again"] == [1, 2, 3]
+    assert found["pictures"] == ["curve"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bitloom.hls_gen.design import manifest
+from bitloom.hls_gen.design import registers
 from bitloom.overlay.platform import block_design
 
 from .packager import ports_of
@@ -125,4 +125,4 @@ def test_every_file_is_there(sources):
 
 def test_access_covers_what_a_manifest_may_say():
     assert block_design.ACCESS == ACCESS
-    assert set(ACCESS) == set(manifest.ACCESS)
+    assert set(ACCESS) == set(registers.ACCESS)

@@ -1,0 +1,58 @@
+"""What manifests of inference engines and of training machines have in common: registers and error codes, read."""
+
+from typing import Any
+
+from .fields import Field
+from .headers import ErrorCode
+from .reader import Reader
+from .registers import ACCESS, ADDRESS_BITS, Register
+
+REGISTER_SPACE = 1 << ADDRESS_BITS
+"""Bytes of the AXI4-Lite address space."""
+
+
+def _fields(reader: Reader, entries: list[Any], width: int) -> tuple[Field, ...]:
+    """Fields of a register; checked for overlap and for the register's width."""
+    out: list[Field] = []
+    used = 0
+    for i, entry in enumerate(entries):
+        item = Reader(entry, f"{reader.where}: fields[{i}]")
+        one = Field(item.text("name"), item.number("lsb"), item.number("width", 1), str(entry.get("description", "")))
+        item.require(one.lsb + one.width <= width, f"lsb + width must be <= {width}", one.lsb + one.width)
+        item.require(used & one.at(-1) == 0, "fields must not overlap", one.name)
+        used |= one.at(-1)
+        out.append(one)
+    reader.unique("field names", [f.name for f in out])
+    return tuple(out)
+
+
+def read_registers(top: Reader) -> tuple[Register, ...]:
+    """The registers of a manifest; ValueError if one is wrong, or two have the same name or offset."""
+    registers = tuple(_register(r, f"{top.where}: registers[{i}]") for i, r in enumerate(top.entries("registers", 1)))
+    top.unique("registers: names", [r.name for r in registers])
+    top.unique("registers: offsets", [r.offset for r in registers])
+    return registers
+
+
+def _register(entry: Any, where: str) -> Register:
+    reader = Reader(entry, where)
+    name, offset = reader.text("name"), reader.number("offset", 0, REGISTER_SPACE - 4)
+    reader.require(offset % 4 == 0, "offset must be a multiple of 4", offset)
+    access = reader.text("access")
+    reader.require(access in ACCESS, f"access must be one of {', '.join(ACCESS)}", access)
+    fields = _fields(reader, reader.entries("fields") if "fields" in entry else [], 32)
+    return Register(name, offset, access, str(entry.get("description", "")), fields)
+
+
+def read_errors(top: Reader) -> tuple[ErrorCode, ...]:
+    """The error codes of a manifest; ValueError if one is wrong."""
+    return tuple(_error(code, entry, f"{top.where}: errors") for code, entry in top.table("errors").items())
+
+
+def _error(code: str, entry: Any, where: str) -> ErrorCode:
+    reader = Reader({"code": code}, where)
+    number = code.isascii() and code.isdigit() and len(code) < 10
+    reader.require(number and int(code) > 0, "codes must be integers >= 1", code)
+    ok = isinstance(entry, list) and len(entry) == 2 and all(isinstance(text, str) and text for text in entry)
+    reader.require(ok, f"{code} must be [name, rule]", entry)
+    return ErrorCode(int(code), entry[0], entry[1])

@@ -1,0 +1,74 @@
+"""The command machine: a training machine for the virtual board, for Vivado, and what it takes of an FPGA."""
+
+from pathlib import Path
+
+import click
+
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.word import WordFormat
+from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.rtl.training.generate import training_verilog
+from bitloom.overlay.area.synthesis import Area, area_of
+from bitloom.overlay.build.training import build_training_machine
+from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.target import BoardTarget
+
+from .area import show_area
+from .options import board_option, out_option
+from .show import dump, json_option, one_line_errors, table, working
+
+DEFAULT = MachineParameters()
+
+
+@click.command("machine")
+@click.option("--name", default="training", help="Name of the build.")
+@click.option("--slaves", type=int, default=DEFAULT.slaves, help="Slaves, a power of two from 1 to 64.")
+@click.option("--word-bits", type=int, default=DEFAULT.form.bits, help="Bits of a word.")
+@click.option("--fraction", type=int, default=DEFAULT.form.fraction, help="Bits of its fraction.")
+@click.option("--code-bits", type=int, default=DEFAULT.code_bits, help="Bits of the widest code, 1 to 3.")
+@click.option("--tables", type=int, default=DEFAULT.tables, help="Tables of codes, 1 to 7.")
+@click.option("--multiplier/--no-multiplier", default=True, help="Whether two words can be multiplied.")
+@click.option("--instructions", type=int, default=DEFAULT.instructions, help="Instructions of the instruction cache.")
+@click.option("--neuron-words", type=int, default=DEFAULT.neuron_words, help="Words of the master's neuron cache.")
+@click.option("--weight-words", type=int, default=DEFAULT.weight_words, help="Rows of a slave's weight cache.")
+@click.option("--column-words", type=int, default=DEFAULT.column_words, help="Neurons of a layer in one slave.")
+@board_option("Also sources for its bitstream.")
+@click.option("--clock-mhz", type=float, default=100.0, help="Clock of the machine.")
+@click.option("--area", "with_area", is_flag=True, help="Also LUTs, registers, block RAM, DSPs and levels by yosys.")
+@out_option(Path("build/training"), "Folder of the build.")
+@json_option
+@one_line_errors
+def machine_command(
+    name: str,
+    word_bits: int,
+    fraction: int,
+    multiplier: bool,
+    board_name: str | None,
+    clock_mhz: float,
+    with_area: bool,
+    out: Path,
+    as_json: bool,
+    **sizes: int,
+) -> None:
+    """Generate a training machine: Verilog, manifest, and an overlay for the virtual board.
+
+    With --board also the sources for that board's bitstream, for a computer with Vivado. TrainingMachine of
+    bitloom.driver.training_machine drives either.
+    """
+    machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **sizes)
+    target = BoardTarget(board=board(board_name) if board_name else None, clock_mhz=clock_mhz)
+    with working("generating Verilog"):
+        made = build_training_machine(out, name, machine, target)
+    found: Area | None = None
+    if with_area:
+        with working("synthesis (minutes)"):
+            found = area_of("\n".join(training_verilog(machine).values()), TOP)
+    files = {"bit": str(made.bit), "digest": made.digest}
+    if made.sources is not None:
+        files["sources"] = str(made.sources)
+    if as_json:
+        dump({**files, **({"area": found.to_dict()} if found else {})})
+        return
+    table(f"{name}: {out}", files)
+    if found:
+        show_area(found, paths=5)

@@ -68,13 +68,18 @@ class Interpreter:
     """
 
     def __init__(self, machine: MachineParameters, program: Sequence[Instruction]) -> None:
-        if len(program) > machine.instructions:
-            raise ValueError(
-                f"machine: a program must have at most {machine.instructions} instructions, got {len(program)}"
-            )
-        self.machine, self.program, self.master = machine, list(program), Master(machine)
+        self.machine, self.master = machine, Master(machine)
+        self.program: list[Instruction] = []
         self.work: list[Work] = []
         self.cycles = 0
+        self.load(program)
+
+    def load(self, program: Sequence[Instruction]) -> None:
+        """Put another program into the instruction cache, from address 0 on; ValueError if it is too long."""
+        most = self.machine.instructions
+        if len(program) > most:
+            raise ValueError(f"machine: a program must have at most {most} instructions, got {len(program)}")
+        self.program = list(program)
 
     def run(self, data: Array | Iterable[int] = ()) -> list[Array]:
         """Run the program from its first instruction to END.

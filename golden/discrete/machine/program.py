@@ -14,6 +14,12 @@ from .table_words import config_table
 from .training import ACTIVATIONS, DenseLayer, Kind, Training
 
 
+def _jump(address: int, rows: int = isa.ALWAYS, counter: int = isa.COUNTERS - 1) -> Instruction:
+    """To ``address``, until the instruction has come for the time ``rows``; without them each time, which sets its
+    counter to 0."""
+    return Instruction(operation=isa.JUMP, a=counter, d=address, rows=rows)
+
+
 class NeuronMap:
     """Addresses of vectors in the master's neuron cache, one after another.
 
@@ -30,6 +36,8 @@ class NeuronMap:
         Of each layer: biases, the last gradients of the biases, slopes of the activation, input gradients.
     target, sums : int
         Of the wanted outputs, and of sums on their way to the activation.
+    ahead : int or None
+        Of the inputs of the sample after this one; None where the cache has no room for them.
 
     Raises
     ------
@@ -47,6 +55,8 @@ class NeuronMap:
         self.sums = self._place(max(outputs + [layer.inputs for layer in layers]))
         if self._next > machine.neuron_words:
             raise ValueError(f"training: needs a neuron cache of {self._next} words, got {machine.neuron_words}")
+        room = self._next + layers[0].inputs <= machine.neuron_words
+        self.ahead = self._place(layers[0].inputs) if room else None
         self.weights, row = [], 0
         for layer in layers:
             own = machine.columns_each(layer.outputs)
@@ -65,6 +75,9 @@ class NeuronMap:
 
 class ProgramWriter:
     """Writes the instructions of a training.
+
+    Where caches have room for it, samples stand in turn in two places: while one is trained with, the next one is
+    loaded.
 
     Parameters
     ----------
@@ -85,16 +98,51 @@ class ProgramWriter:
         """
         if not 1 <= samples < 1 << 16:
             raise ValueError(f"training: samples must be 1..65535, got {samples}")
-        made = [*self._first()]
-        loop = len(made)
-        made += [*self._sample()]
-        made.append(Instruction(operation=isa.JUMP, d=loop, rows=samples))
-        made += [*self._results(), Instruction(operation=isa.NOP, function=isa.END)]
-        if len(made) > self.machine.instructions:
-            raise ValueError(
-                f"training: needs an instruction cache of {len(made)} instructions, got {self.machine.instructions}"
-            )
+        first = [*self._first()]
+        last = [*self._results(), Instruction(operation=isa.NOP, function=isa.END)]
+        most = self.machine.instructions
+        if self.map.ahead is not None:
+            made = [*first, *self._in_turn(samples, len(first), (self.map.inputs[0], self.map.ahead)), *last]
+            if len(made) <= most:
+                return made
+        x = self.map.inputs[0]
+        body = [self._load(x, self.training.layers[0].inputs), *self._sample(x, [self._load_target()])]
+        made = [*first, *body, _jump(len(first), samples, counter=0), *last]
+        if len(made) > most:
+            raise ValueError(f"training: needs an instruction cache of {len(made)} instructions, got {most}")
         return made
+
+    def _in_turn(self, samples: int, start: int, places: tuple[int, int]) -> list[Instruction]:
+        """All samples, from address ``start`` on: those of even numbers in one place, the others in the other one.
+
+        Two copies of a sample's instructions follow each other. The one that has the last sample runs ``turns`` times;
+        it loads no sample in its last turn, and leaves the loop.
+        """
+        odd, turns, begin = samples % 2, (samples + 1) // 2, start + 1
+        inputs = self.training.layers[0].inputs
+
+        def copy(number: int, at: int) -> list[Instruction]:
+            load = self._load(places[1 - number], inputs)
+            # FORWARD is at ``at``, and the load of the target after it
+            skip = [_jump(at + 4, turns, counter=0), _jump(at + 5)] if odd != number else []
+            return [*self._sample(places[number], [self._load_target(), *skip, load])]
+
+        even = copy(0, begin)
+        second = begin + len(even) + 2 * odd
+        other = copy(1, second)
+        if odd:
+            even += [_jump(second, turns, counter=1), _jump(second + len(other) + 1)]
+        other.append(_jump(begin) if odd else _jump(begin, turns, counter=1))
+        return [self._load(places[0], inputs), *even, *other]
+
+    @staticmethod
+    def _load(address: int, rows: int) -> Instruction:
+        """IO of a vector from outside."""
+        return Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=address, rows=rows)
+
+    def _load_target(self) -> Instruction:
+        """IO of the wanted outputs."""
+        return self._load(self.map.target, self.training.layers[-1].outputs)
 
     def _first(self) -> Iterator[Instruction]:
         """Tables, constants, weights and biases."""
@@ -109,7 +157,7 @@ class ProgramWriter:
                 yield self._io(isa.LOAD_NEURONS + function, n)
             yield Instruction(operation=isa.IO, function=isa.LOAD_GRADIENTS, **self._block(n))
             for address in (self.map.biases[n], self.map.last_biases[n]):
-                yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=address, rows=layer.outputs)
+                yield self._load(address, layer.outputs)
 
     @staticmethod
     def _caches(layer: DenseLayer) -> list[int]:
@@ -125,38 +173,47 @@ class ProgramWriter:
         """IO of a layer's weights."""
         return Instruction(operation=isa.IO, function=function, last=int(last), **self._block(n))
 
-    def _sample(self) -> Iterator[Instruction]:
-        """One sample: forward, backward and update."""
+    def _sample(self, x: int, loads: list[Instruction]) -> Iterator[Instruction]:
+        """One sample, whose inputs are at ``x``: forward, backward and update; ``loads`` come after the first
+        instruction."""
         t, m = self.training, self.map
         last = len(t.layers) - 1
-        yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=m.inputs[0], rows=t.layers[0].inputs)
-        yield Instruction(operation=isa.IO, function=isa.LOAD_NEURONS, d=m.target, rows=t.layers[-1].outputs)
+        beside = loads
         for n in range(last + 1):
-            yield from self._forward(n)
+            yield from self._forward(n, m.inputs[n] if n else x, beside)
+            beside = self._slopes(n)
         size = t.layers[last].outputs
         yield self._vector(isa.SUBTRACT, a=m.inputs[last + 1], kind_a=t.layers[last].results.table, b=m.target,
                            d=m.errors[last], rows=size)  # fmt: skip
         for n in range(last, -1, -1):
-            yield from self._backward(n)
+            yield from self._backward(n, m.inputs[n] if n else x)
 
     @staticmethod
     def _vector(function: int, **fields: int) -> Instruction:
         """COMPUTE of the master."""
         return Instruction(operation=isa.COMPUTE, function=function, **fields)
 
-    def _forward(self, n: int) -> Iterator[Instruction]:
-        """Layer ``n`` forward, with its activation's slopes."""
+    def _forward(self, n: int, x: int, beside: list[Instruction]) -> Iterator[Instruction]:
+        """Layer ``n`` forward, up to its activation; instructions ``beside`` are for other units while the slaves are
+        at work. What goes into the activation is kept where its slopes will be."""
         t, m, layer = self.training, self.map, self.training.layers[n]
-        size, y, a = layer.outputs, m.sums, m.inputs[n + 1]
-        yield Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=m.inputs[n], kind_a=t.kind_of_inputs(n),
-                          kind_w=layer.weights.table, d=y, **self._block(n))  # fmt: skip
+        size, a = layer.outputs, m.inputs[n + 1]
+        yield Instruction(operation=isa.COMPUTE, function=isa.FORWARD, a=x, kind_a=t.kind_of_inputs(n),
+                          kind_w=layer.weights.table, d=m.sums, **self._block(n))  # fmt: skip
+        yield from beside
         functions = ACTIVATIONS[layer.activation]
-        yield self._vector(isa.ADD, a=y, b=m.biases[n], d=y if functions else a, rows=size)
+        y = m.slopes[n] if functions else a
+        yield self._vector(isa.ADD, a=m.sums, b=m.biases[n], d=y, rows=size)
         if functions:
             yield self._vector(functions[0], a=y, d=a, rows=size)
-            yield self._vector(functions[1], a=y, d=m.slopes[n], rows=size)
         if layer.results.table:
             yield self._convert(layer.results, a, size)
+
+    def _slopes(self, n: int) -> list[Instruction]:
+        """Slopes of the activation of layer ``n``, in the place of what went into it."""
+        layer, y = self.training.layers[n], self.map.slopes[n]
+        functions = ACTIVATIONS[layer.activation]
+        return [self._vector(functions[1], a=y, d=y, rows=layer.outputs)] if functions else []
 
     def _convert(self, kind: Kind, address: int, size: int) -> Instruction:
         """Conversion in place."""
@@ -164,8 +221,9 @@ class ProgramWriter:
             isa.CONVERT, a=address, d=address, rows=size, kind_d=kind.table, chance_d=int(kind.chance)
         )
 
-    def _backward(self, n: int) -> Iterator[Instruction]:
-        """Layer ``n`` backward: input gradients of the layer before, then the update of this one."""
+    def _backward(self, n: int, x: int) -> Iterator[Instruction]:
+        """Layer ``n`` backward: its output gradients, its update, and beside it the input gradients of the layer
+        before."""
         t, m, layer = self.training, self.map, self.training.layers[n]
         size, g = layer.outputs, m.errors[n]
         if layer.errors.table:
@@ -173,19 +231,20 @@ class ProgramWriter:
         g_kind = layer.errors.table
         yield Instruction(operation=isa.MOVE, function=isa.SCATTER, a=g, columns=size)
         if n:
-            before = t.layers[n - 1]
             yield Instruction(operation=isa.COMPUTE, function=isa.BACKWARD, kind_b=g_kind,
                               kind_w=layer.weights.table, d=m.sums, **self._block(n))  # fmt: skip
+        yield Instruction(
+            operation=isa.COMPUTE, function=isa.UPDATE, a=x, kind_a=t.kind_of_inputs(n), kind_b=g_kind,
+            kind_w=layer.weights.table, kind_d=layer.gradients.table, chance_d=int(layer.gradients.chance),
+            chance_w=int(layer.weights.chance), master=int(layer.master), **self._block(n),
+        )  # fmt: skip
+        if n:
+            before = t.layers[n - 1]
             if ACTIVATIONS[before.activation]:
                 yield self._vector(isa.GATE, a=m.sums, b=m.slopes[n - 1], d=m.errors[n - 1], rows=layer.inputs)
             else:
                 yield Instruction(operation=isa.MOVE, function=isa.COPY, a=m.sums, d=m.errors[n - 1],
                                   rows=layer.inputs)  # fmt: skip
-        yield Instruction(
-            operation=isa.COMPUTE, function=isa.UPDATE, a=m.inputs[n], kind_a=t.kind_of_inputs(n), kind_b=g_kind,
-            kind_w=layer.weights.table, kind_d=layer.gradients.table, chance_d=int(layer.gradients.chance),
-            chance_w=int(layer.weights.chance), master=int(layer.master), **self._block(n),
-        )  # fmt: skip
         yield from self._bias(n, g, g_kind)
 
     def _bias(self, n: int, g: int, g_kind: int) -> Iterator[Instruction]:

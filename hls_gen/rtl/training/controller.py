@@ -34,9 +34,11 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .decode import FAULT_BITS, Decoded, DecodeSteps, decode
+from .decode import Decoded, DecodeSteps, decode
 from .dependency import UNITS, Dependency, dependency
+from .states import StateMachine
 from .vector import COPY, FUNCTION_BITS
+from .verdict import FAULT_BITS
 
 STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "ISSUE", "TABLE", "FAULTED")
 PASSED_ON = (
@@ -44,7 +46,6 @@ PASSED_ON = (
     *("a", "b", "d", "w", "rows"),
 )
 """Fields that units look at themselves."""
-STATE_WIDTH = 4
 PLACE_BITS = ADDRESS_BITS + 1
 
 
@@ -55,25 +56,19 @@ class _Controller:
     Attributes
     ----------
     b : Block
-    state : Signal
-    at : dict of str to Signal
-        Wires: the state is this one.
+    states : StateMachine
     place : Signal
         Register: address of the instruction at hand.
     """
 
     b: Block
-    state: Signal
-    at: dict[str, Signal]
+    states: StateMachine
     place: Signal
 
-    def go(self, condition: Signal, state: str) -> None:
-        """Change to a state; later calls win."""
-        self.b.on(condition, (self.state, self.number(state)))
-
-    def number(self, state: str) -> Signal:
-        """A state's number."""
-        return self.b.localparam(f"STATE_{state}", STATES.index(state), STATE_WIDTH)
+    @property
+    def at(self) -> dict[str, Signal]:
+        """Wires: the state is this one."""
+        return self.states.at
 
 
 def controller(library: Library, machine: MachineParameters) -> Block:
@@ -101,9 +96,8 @@ def controller(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    state, place = b.reg("state", STATE_WIDTH), b.reg("place", PLACE_BITS, init=None)
-    k = _Controller(b, state, {}, place)
-    k.at.update({name: b.wire(f"in_{name.lower()}", 1, eq(state, k.number(name))) for name in STATES[1:]})
+    states, place = StateMachine.of(b, STATES, rests=True), b.reg("place", PLACE_BITS, init=None)
+    k = _Controller(b, states, place)
     row = _cache(library, machine, k)
     outside = b.wire("outside", 1, place > b.localparam("LAST_PLACE", machine.instructions - 1, PLACE_BITS))
     multiplied = b.wire("multiplied")
@@ -116,11 +110,14 @@ def controller(library: Library, machine: MachineParameters) -> Block:
     ends = {**done, "io": b.wire("io_over", 1, any_of(done["io"], all_of(done["array"], on_slaves)))}
     waits = dependency(b, i, issue, ends)
     b.comment("States.")
-    for before, after in (("FETCH", "DECODE"), ("DECODE", "ADD_UP"), ("ADD_UP", "MULTIPLY"), ("COMPARE", "JUDGE")):
-        k.go(at[before], after)
-    k.go(all_of(at["MULTIPLY"], multiplied), "COMPARE")
+    for before, after in (("FETCH", "DECODE"), ("DECODE", "ADD_UP"), ("COMPARE", "JUDGE")):
+        states.go(at[before], after)
+    # rows times columns matter where rows of the slaves are used
+    states.go(at["ADD_UP"], "COMPARE")
+    states.go(at["ADD_UP"] & i.classes["uses_w"], "MULTIPLY")
+    k.states.go(all_of(at["MULTIPLY"], multiplied), "COMPARE")
     b.on(start, (place, first))
-    k.go(start, "FETCH")
+    k.states.go(start, "FETCH")
     end = _issue(k, i, waits, issue, data_left)
     _outputs(b, machine, i, issue, bits(row, 32, 96))
     _faults(k, i, issue, no_data, all_of(end, data_left))
@@ -171,9 +168,9 @@ def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_le
     table_done = b.input("table_done", means="pulse: the table is loaded, or not")
     goes_on = any_of(issue, jump, nop, all_of(config, ~table), all_of(k.at["TABLE"], table_done))
     b.on(goes_on, (k.place, choose(all_of(jump, again), f["d"], following, PLACE_BITS)))
-    k.go(goes_on, "FETCH")
-    k.go(table, "TABLE")
-    k.go(end, "IDLE")
+    k.states.go(goes_on, "FETCH")
+    k.states.go(table, "TABLE")
+    k.states.go(end, "IDLE")
     finished = b.output_reg("finished", means="pulse: the program has ended")
     b.on(None, (finished, all_of(end, ~data_left)))
     b.output("table_start", 1, table, means="a table is to be loaded")
@@ -246,14 +243,14 @@ def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_ove
     table_fault = b.input("table_fault", FAULT_BITS, means="with table_done: the rule that the table breaks")
     table_done = b.m.io_variable["table_done"]
     judged, broken = i.verdict, nonzero(i.verdict)
-    k.go(at["JUDGE"] & ~broken, "ISSUE")
+    k.states.go(at["JUDGE"] & ~broken, "ISSUE")
     for condition, value in (
         (all_of(at["JUDGE"], broken), judged),
         (all_of(at["TABLE"], table_done, nonzero(table_fault)), table_fault),
         (left_over, b.localparam("DATA_LEFT", faults.DATA_LEFT.code, FAULT_BITS)),
     ):
         b.on(condition, (code, value), (where, k.place))
-        k.go(condition, "FAULTED")
+        k.states.go(condition, "FAULTED")
     missing = b.localparam("NO_DATA", faults.NO_DATA.code, FAULT_BITS)
     b.on(all_of(no_data, ~at["FAULTED"]), (code, missing), (where, io_place))
-    k.go(no_data, "FAULTED")
+    k.states.go(no_data, "FAULTED")

@@ -30,8 +30,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
 )
 
+from .verdict import first_broken
+
 END_BITS = ADDRESS_BITS + 1
-FAULT_BITS = 4
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,4 @@ def _verdict(b: Block, c: dict[str, Signal], bad_address: Signal, outside: Signa
         (c["no_multiplier"], faults.NO_MULTIPLIER),
         (bad_address, faults.BAD_ADDRESS),
     ]
-    verdict: Signal = const(0, FAULT_BITS)
-    for broken, fault in reversed(rules):
-        verdict = choose(broken, b.localparam(fault.name, fault.code, FAULT_BITS), verdict, FAULT_BITS)
-    return b.wire("verdict", FAULT_BITS, verdict)
+    return first_broken(b, rules)

@@ -31,8 +31,10 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .states import StateMachine
+from .verdict import FAULT_BITS, first_broken
+
 STATES = ("HEADER", "RANGE", "JUDGE", "PROGRAM", "RUN", "FAULTED")
-STATE_BITS, FAULT_BITS = 3, 4
 
 
 def loader(library: Library, machine: MachineParameters) -> Block:
@@ -58,13 +60,8 @@ def loader(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    state = b.reg("state", STATE_BITS)
-    numbers = {name: b.localparam(f"STATE_{name}", k, STATE_BITS) for k, name in enumerate(STATES)}
-    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, number)) for name, number in numbers.items()}
-
-    def go(condition: Signal, name: str) -> None:
-        b.on(condition, (state, numbers[name]))
-
+    machine_state = StateMachine.of(b, STATES)
+    at, go = machine_state.at, machine_state.go
     taken = b.wire("taken", 1, all_of(valid, ready))
     words, complete, ended, begun = _header(b, at["HEADER"] & taken, data, last)
     left = b.reg("left", 34, init=None)  # words of the payload
@@ -153,10 +150,7 @@ def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Si
         (~choose(is_program, fits, starts, 1), faults.BAD_RANGE),
         (all_of(ended, ~empty), faults.TRUNCATED),
     ]
-    verdict: Signal = const(0, FAULT_BITS)
-    for broken, fault in reversed(rules):
-        verdict = choose(broken, b.localparam(fault.name, fault.code, FAULT_BITS), verdict, FAULT_BITS)
-    return b.wire("verdict", FAULT_BITS, verdict), is_program
+    return first_broken(b, rules), is_program
 
 
 def _program(b: Block, machine: MachineParameters, take: Signal, begin: Signal, address: Signal, data: Signal) -> None:

@@ -22,7 +22,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
-    choose,
     const,
     eq,
     nonzero,
@@ -33,9 +32,9 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import constant, leave, select
+from .verdict import FAULT_BITS, first_broken
 from .word import twos
 
-FAULT_BITS = 4
 PHASES = 4
 """Cycles for a value: code, entry, value, what follows of it."""
 
@@ -190,12 +189,9 @@ def _checked(
     falls = all_of(~first, signed_at_least(below, value))
     small = places > b.localparam("MOST_PLACES", form.fraction + 1, PLACES_BITS)
     outside = all_of(eq(places, 0), eq(zone, 1))
-    table, not_covered = (b.localparam(f.name, f.code, FAULT_BITS) for f in (BAD_TABLE, BAD_ZONE))
-    verdict: Signal = const(0, FAULT_BITS)
-    for broken, name in reversed([(bad_bits, table), (bad_zone, not_covered), (any_of(far, small), table),
-                                  (outside, not_covered), (falls, table)]):  # fmt: skip
-        verdict = choose(broken, name, verdict, FAULT_BITS)
-    return b.wire("verdict", FAULT_BITS, verdict), _RankedValue(entry, value, below)
+    rules = [(bad_bits, BAD_TABLE), (bad_zone, BAD_ZONE), (any_of(far, small), BAD_TABLE), (outside, BAD_ZONE),
+             (falls, BAD_TABLE)]  # fmt: skip
+    return first_broken(b, rules), _RankedValue(entry, value, below)
 
 
 def _wide(signal: Signal, w: int) -> Signal:

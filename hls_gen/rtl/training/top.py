@@ -60,7 +60,8 @@ def top(machine: MachineParameters, digest: str) -> Block:
     made = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
     told["no_data"].assign(all_of(load["dry"], made["wanted"]))
     load["stopped"].assign(nonzero(told["fault"]))
-    fault = b.wire("fault_code", 4, choose(nonzero(told["fault"]), told["fault"], load["fault"], 4))
+    # after a packet's fault the program may still come to one of its own, which follows from it; never the other way
+    fault = b.wire("fault_code", 4, choose(nonzero(load["fault"]), load["fault"], told["fault"], 4))
     given = b.wire("word_given", 1, all_of(m_valid, m_ready))
     b.instance(library.get(registers, library, machine, digest), "registers", rst=b.rst, **axi, irq=irq,
                soft_reset=soft_reset, running=load["running"], finished=load["finished"], idle=load["idle"],

@@ -68,3 +68,22 @@ def test_the_machine_equals_training_in_words(case):
                 assert (ours is None) == (theirs is None)
                 if ours is not None:
                     np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6])
+def test_samples_in_turn_or_one_after_another(count):
+    """Caches without room for the next sample's inputs or instructions give the same results, later."""
+    t = CASES["gradients"]
+    found, cycles, lengths = [], [], []
+    for sizes in ({}, {"instructions": 48}, {"neuron_words": 66}):
+        machine = MachineParameters(slaves=2, **sizes)
+        form, program = machine.form, ProgramWriter(machine, t).program(count)
+        data = [first_words(t, form, start(t, form)), sample_words(t, form, *samples(t, form, count))]
+        interpreter = Interpreter(machine, program)
+        found.append([words.tolist() for words in interpreter.run(np.concatenate(data))])
+        cycles.append(interpreter.cycles)
+        lengths.append(len(program))
+    assert found[0] == found[1] == found[2]
+    assert lengths[0] > lengths[1] == lengths[2]
+    assert cycles[1] == cycles[2]
+    assert count == 1 or cycles[0] < cycles[1]

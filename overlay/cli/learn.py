@@ -1,6 +1,6 @@
 """The command learn: perceptrons that learn on discrete data."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from bitloom.overlay.explore.plot import check_plot
 from bitloom.overlay.study.learning import LearningRow, compare
 from bitloom.overlay.study.learning_plot import plot_curves
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from bitloom.overlay.study.machine_timeline import plot_timeline
 
 from .options import FILE, out_option
@@ -28,8 +29,9 @@ EPOCHS = {"digits": 40, "mnist": 20}
 
 @click.command("learn")
 @click.argument("data", type=click.Choice(list(DATA)))
-@click.option("--setting", "settings", type=click.Choice(list(SETTINGS)), multiple=True, default=["codes-1"],
-              help="What is discrete, and the update rule; may be given several times.")  # fmt: skip
+@click.option("--setting", "settings", type=click.Choice(list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))),
+              multiple=True, help="What is discrete, and the update rule; may be given several times, once with "
+              "--machine.  [default: codes-1, with --machine words]")  # fmt: skip
 @click.option("--all-settings", is_flag=True, help="All settings.")
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Runs of each setting, each with a seed of its own.")
 @click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on.")
@@ -70,17 +72,19 @@ def learn_command(
     DATA is digits, scikit-learn's, or mnist: MNIST's 10,000 test images, 8,000 of them to learn from, where
     BITLOOM_DATA names their folder. Accuracy is that with the nearest codes of the weights.
 
-    With --machine a perceptron with continuous weights learns in words, sample by sample; hidden layers are 32 then,
-    unless --hidden says something else.
+    With --machine a perceptron without normalisation learns sample by sample, with weights that are words, or codes as
+    --setting says; hidden layers are 32 then, unless --hidden says something else.
     """
     if machine is not None:
-        _on_machine(data, _machine_plan(machine, slaves, hidden, epochs), timeline, out, as_json)
+        plan = _machine_plan(machine, slaves, hidden, epochs, settings)
+        _on_machine(data, plan, timeline, out, as_json)
         return
     if timeline is not None:
         raise ValueError("learn: --timeline needs --machine")
     if picture is not None:
         check_plot(picture)
-    names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings))
+    names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings or ["codes-1"]))
+    _check_settings("without --machine", names, SETTINGS)
     if save is not None and names != ["hardware"]:
         raise ValueError(f"learn: --save needs --setting hardware alone, got {', '.join(names)}")
     if save is not None and held_out:
@@ -128,10 +132,24 @@ def _save(path: Path, images: LearnData, plan: LearnPlan, folder: Path) -> None:
     file.save(to_model(f"{images.name}-learned", mlp, preset, SOURCES[images.name], images.half), path)
 
 
-def _machine_plan(machine: str, slaves: str, hidden: str, epochs: int | None) -> MachinePlan:
+def _check_settings(when: str, names: Sequence[str], known: Collection[str]) -> None:
+    """ValueError if a setting is none of those that are known."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"learn: {when} --setting must be one of {', '.join(known)}, got {name}")
+
+
+def _machine_plan(
+    machine: str, slaves: str, hidden: str, epochs: int | None, settings: Sequence[str]
+) -> MachinePlan:
     """What is trained on the machine; without --hidden a smaller perceptron than in floating point."""
+    names = list(dict.fromkeys(settings or ["words"]))
+    _check_settings("with --machine", names, MACHINE_SETTINGS)
+    if len(names) > 1:
+        raise ValueError(f"learn: with --machine --setting must be given once, got {', '.join(names)}")
     sizes = (32,) if hidden == HIDDEN else _sizes(hidden)
-    return MachinePlan(hidden=sizes, epochs=epochs or 5, slaves=int(slaves), hardware=machine == "verilator")
+    return MachinePlan(hidden=sizes, epochs=epochs or 5, slaves=int(slaves), hardware=machine == "verilator",
+                       setting=names[0])  # fmt: skip
 
 
 def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, as_json: bool) -> None:
@@ -141,7 +159,7 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
     images = DATA[data]()
     name = "verilator" if plan.hardware else "interpreter"
     out.mkdir(parents=True, exist_ok=True)
-    checkpoint = out / f"{data}-{name}-{plan.slaves}-{'-'.join(map(str, plan.hidden))}.npz"
+    checkpoint = out / f"{data}-{name}-{plan.setting}-{plan.slaves}-{'-'.join(map(str, plan.hidden))}.npz"
     with bar(f"learning {data} on the machine", "epochs") as update:
         learned = learn_on_machine(plan, images, checkpoint, update)
     if timeline is not None:
@@ -151,7 +169,7 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
         return
     rows = [[str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
             for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)]  # fmt: skip
-    title = f"{data} on the training machine, {plan.slaves} slaves"
+    title = f"{data} on the training machine, {plan.slaves} slaves, {plan.kinds.about}"
     grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)
 
 

@@ -6,21 +6,24 @@ gradients dw' begin each epoch at 0, which matters only with momentum.
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bitloom.golden.discrete.activation import activate
+from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.data import LearnData
+from bitloom.golden.discrete.dot import dot
 from bitloom.golden.discrete.learn import CURVE, saved_curve
-from bitloom.golden.discrete.machine.instruction import JUMP
+from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import DenseLayer, Training
+from bitloom.golden.discrete.machine.training import Kind, Training
 from bitloom.golden.discrete.machine.words import LayerState, first_words, read_weights, sample_words
+from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.archive import listed
@@ -28,10 +31,14 @@ from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
 from bitloom.golden.training.reproducible import random_order
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
+from .machine_setting import MACHINE_SETTINGS, MachineSetting
+
 ORDER = 2_000_000
 """What the random streams of the images' order are for."""
 WORDS = "words"
 """Name of the parameters in a checkpoint."""
+EPOCH_SEEDS = 1 << 16
+"""From one seed's first state of the generator to that of the next seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +54,8 @@ class MachinePlan:
     slaves : int
     hardware : bool
         In Verilator, not interpreted; the weights are the same.
-    rate_places : int
-        k of the learning rate 2^-k.
+    setting : str
+        Which tensors are codes, a name of `MACHINE_SETTINGS`.
     """
 
     hidden: tuple[int, ...] = (32,)
@@ -56,23 +63,27 @@ class MachinePlan:
     seed: int = 0
     slaves: int = 8
     hardware: bool = False
-    rate_places: int = 5
+    setting: str = "words"
 
-    def training(self, inputs: int, outputs: int) -> Training:
-        """The layers; all but the last have ReLU."""
-        sizes = (inputs, *self.hidden, outputs)
-        layers = [DenseLayer(inputs=before, outputs=after) for before, after in pairwise(sizes)]
-        layers[-1] = replace(layers[-1], activation="none")
-        return Training(layers=tuple(layers), rate_places=self.rate_places, seed=self.seed + 1)
+    @property
+    def kinds(self) -> MachineSetting:
+        """The setting of that name."""
+        return MACHINE_SETTINGS[self.setting]
+
+    def training(self, data: LearnData, epoch: int = 0) -> Training:
+        """The training with these images; each epoch has random numbers of its own."""
+        sizes = (data.train.shape[1], *self.hidden, int(data.train_labels.max()) + 1)
+        return self.kinds.training(sizes, seed=1 + EPOCH_SEEDS * self.seed + epoch)
 
     def machine(self, training: Training) -> MachineParameters:
-        """A machine with caches that hold the training."""
+        """A machine with caches and tables that hold the training; without a multiplier where codes need none."""
         layers = training.layers
         neurons = 8 * sum(layer.inputs + layer.outputs for layer in layers)
         own = [-(-layer.outputs // self.slaves) for layer in layers]
         rows = sum(layer.inputs * each for layer, each in zip(layers, own))
         return MachineParameters(slaves=self.slaves, neuron_words=_power(neurons), weight_words=_power(rows),
-                                 column_words=_power(max(own)))  # fmt: skip
+                                 column_words=_power(max(own)), tables=max(3, len(training.tables)),
+                                 multiplier=self.kinds.multiplier)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,25 +112,47 @@ def _power(count: int) -> int:
     return max(2, 1 << (count - 1).bit_length())
 
 
-def first_states(plan: MachinePlan, training: Training, machine: MachineParameters) -> list[LayerState]:
-    """Random weights and biases of 0."""
-    rng, form, states = np.random.default_rng(plan.seed), machine.form, []
+def first_states(plan: MachinePlan, training: Training, form: WordFormat) -> list[LayerState]:
+    """Random weights, their nearest codes where they are discrete, and biases of 0."""
+    rng, states = np.random.default_rng(plan.seed), []
     for layer in training.layers:
         words = form.words(rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)))
-        states.append(LayerState(words, None, np.zeros(layer.outputs, np.int64)))
+        coded = _nearest(training, form, layer.weights, words)
+        codes = coded.codes if isinstance(coded, Discrete) else None
+        states.append(LayerState(words if layer.continuous else None, codes, np.zeros(layer.outputs, np.int64)))
     return states
 
 
-def share_right(plan: MachinePlan, states: list[LayerState], data: LearnData) -> float:
-    """Share of the test images that the states classify rightly, in the machine's words."""
-    training = plan.training(data.test.shape[1], int(data.train_labels.max()) + 1)
-    form = plan.machine(training).form
-    x = form.words(data.real(data.test))
+def _nearest(training: Training, form: WordFormat, kind: Kind, words: Array) -> Operand:
+    """Words, or their nearest codes where that kind of tensor is discrete."""
+    if not kind.table:
+        return Continuous(words)
+    table, zone = training.tables[kind.table]
+    return Discrete(Converter(table=table, zone=zone).word_codes(form, words), table)
+
+
+def share_right(training: Training, form: WordFormat, states: list[LayerState], data: LearnData) -> float:
+    """Share of the test images that the states classify rightly, in the machine's words and codes."""
+    x, kind = form.words(data.real(data.test)), training.inputs
     for layer, state in zip(training.layers, states):
-        assert state.weights is not None  # they are continuous
-        x = form.add(form.dot(state.weights, x), state.biases)
-        x = np.maximum(x, 0) if layer.activation == "relu" else x
+        if layer.weights.table:
+            assert state.codes is not None
+            rows: Operand = Discrete(state.codes, training.tables[layer.weights.table][0])
+        else:
+            assert state.weights is not None
+            rows = Continuous(state.weights)
+        x = form.add(dot(form, rows, _nearest(training, form, kind, x)), state.biases)
+        if layer.activation != "none":
+            x, _ = activate({"clip": "hard_tanh"}.get(layer.activation, layer.activation), x, form.one)
+        kind = layer.results
     return float((x.argmax(axis=1) == data.test_labels).mean())
+
+
+def _samples(training: Training, form: WordFormat, data: LearnData) -> tuple[Array, Array]:
+    """Inputs, as words or codes, and wanted outputs."""
+    x = _nearest(training, form, training.inputs, form.words(data.real(data.train)))
+    wanted = form.words(np.eye(training.layers[-1].outputs)[data.train_labels])
+    return (x.codes if isinstance(x, Discrete) else x.words), wanted
 
 
 def learn_on_machine(
@@ -144,9 +177,10 @@ def learn_on_machine(
     CheckpointError
         If the file is no checkpoint of this run.
     """
-    training = plan.training(data.train.shape[1], int(data.train_labels.max()) + 1)
+    training = plan.training(data)
     machine = plan.machine(training)
-    form, states = machine.form, first_states(plan, training, machine)
+    form = machine.form
+    states = first_states(plan, training, form)
     curve: list[tuple[float, float]] = []
     store = None
     if checkpoint is not None:
@@ -155,12 +189,14 @@ def learn_on_machine(
             with store.checking():
                 curve = [(right, cycles) for right, cycles in saved_curve(saved, plan.epochs, (1, LARGEST))]
                 states = _saved_states(training, form, saved)
-    program = ProgramWriter(machine, training).program(len(data.train))
-    x, targets = form.words(data.real(data.train)), form.words(np.eye(training.layers[-1].outputs)[data.train_labels])
+    x, targets = _samples(training, form, data)
     with ExitStack() as open_machines:
         runner: Any = None
         while len(curve) < plan.epochs:
-            if runner is None:
+            program = ProgramWriter(machine, plan.training(data, len(curve))).program(len(x))
+            if runner is not None:
+                runner.load(program)
+            else:
                 runner = SimulatedMachine(machine, program) if plan.hardware else Interpreter(machine, program)
                 if plan.hardware:
                     open_machines.enter_context(runner)
@@ -168,7 +204,7 @@ def learn_on_machine(
             parts = [first_words(training, form, states), sample_words(training, form, x[order], targets[order])]
             (words,) = runner.run(np.concatenate(parts))
             states = read_weights(training, form, words)
-            curve.append((share_right(plan, states, data), runner.cycles / len(x)))
+            curve.append((share_right(training, form, states, data), runner.cycles / len(x)))
             if store:
                 store.write({CURVE: np.array(curve), WORDS: words})
             if progress:
@@ -189,14 +225,15 @@ def _saved_states(training: Training, form: WordFormat, saved: Mapping[str, Arra
 
 
 def work_of_a_sample(plan: MachinePlan, data: LearnData) -> list[Work]:
-    """What the units of the interpreter do for the second of two samples."""
-    training = plan.training(data.train.shape[1], int(data.train_labels.max()) + 1)
+    """What the units of the interpreter do for a sample among others, up to the first instruction of the next one."""
+    training = plan.training(data)
     machine = plan.machine(training)
     form = machine.form
-    targets = form.words(np.eye(training.layers[-1].outputs)[data.train_labels[:2]])
-    parts = [first_words(training, form, first_states(plan, training, machine)),
-             sample_words(training, form, form.words(data.real(data.train[:2])), targets)]  # fmt: skip
-    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(2))
+    x, targets = _samples(training, form, data)
+    parts = [first_words(training, form, first_states(plan, training, form)),
+             sample_words(training, form, x[:4], targets[:4])]  # fmt: skip
+    interpreter = Interpreter(machine, ProgramWriter(machine, training).program(4))
     interpreter.run(np.concatenate(parts))
-    jumps = [n for n, work in enumerate(interpreter.work) if not work.units and work.instruction.operation == JUMP]
-    return interpreter.work[jumps[0] + 1 : jumps[1]]
+    first = [n for n, work in enumerate(interpreter.work)
+             if work.instruction.key == (COMPUTE, FORWARD) and work.instruction.w == 0]  # fmt: skip
+    return interpreter.work[first[1] : first[2]]

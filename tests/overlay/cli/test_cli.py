@@ -191,12 +191,13 @@ def test_learn_on_the_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_learn_on_the_machine_in_verilator(tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["words", "codes-2", "discrete-1"])
+def test_learn_on_the_machine_in_verilator(tmp_path: Path, setting: str) -> None:
     """The same weights, so the same accuracy."""
     found = []
     for machine in ("interpreter", "verilator"):
         result = call("learn", "digits", "--machine", machine, "--epochs", "2", "--hidden", "4", "--slaves", "2",
-                      "--out", str(tmp_path), "--json")  # fmt: skip
+                      "--setting", setting, "--out", str(tmp_path), "--json")  # fmt: skip
         assert result.exit_code == 0, result.output
         found.append(json.loads(result.stdout)["accuracy"])
     assert found[0] == found[1]
@@ -221,6 +222,11 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--timeline", "x.svg"], "learn: --timeline needs --machine"),
+        (["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
+         "learn: with --machine --setting must be given once, got words, codes-1"),
+        (["--machine", "interpreter", "--setting", "binary"],
+         "learn: with --machine --setting must be one of words, nearest-1, nearest-2, nearest-3, stochastic-1, "
+         "stochastic-2, stochastic-3, codes-1, codes-2, codes-3, discrete-1, discrete-2, discrete-3, got binary"),
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
         (["--save", "x.npz", "--setting", "hardware", "--held-out"],
          "learn: --save needs all training images, so not --held-out"),

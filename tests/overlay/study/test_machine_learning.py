@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bitloom.golden.discrete.data import LearnData
-from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine
+from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample
+from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from tests.errors import value_error
 
 PLAN = MachinePlan(hidden=(3,), epochs=3, slaves=2)
@@ -34,6 +37,38 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
     for got, expected in zip(again.states, whole.states):
         np.testing.assert_array_equal(got.weights, expected.weights)
         np.testing.assert_array_equal(got.biases, expected.biases)
+
+
+@pytest.mark.parametrize("setting", MACHINE_SETTINGS)
+def test_settings(tiny, tmp_path, setting):
+    """Each trains on a machine with what it needs alone, and goes on as if it had not been interrupted."""
+    plan = replace(PLAN, setting=setting, epochs=2)
+    whole, path = learn_on_machine(plan, tiny), tmp_path / "run.npz"
+    first = learn_on_machine(replace(plan, epochs=1), tiny, tmp_path / "first.npz")
+    assert whole.curve[:1] == first.curve
+    learn_on_machine(plan, tiny, path, lambda done, _: None)
+    again = learn_on_machine(plan, tiny, path)
+    assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
+    kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)
+    assert plan.machine(training).multiplier == (not setting.startswith("discrete"))
+    for layer, state in zip(training.layers, whole.states):
+        assert (state.codes is None) == (kinds.bits == 0)
+        assert (state.weights is None) == (kinds.bits > 0 and not kinds.master)
+        assert kinds.bits == 0 or state.codes.max() < 1 << kinds.bits
+        assert layer.gradients.chance == (kinds.others > 0)
+
+
+def test_each_epoch_has_random_numbers_of_its_own(tiny):
+    plan = replace(PLAN, setting="codes-2")
+    assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
+
+
+def test_a_timeline_is_that_of_one_sample(tiny):
+    work = work_of_a_sample(PLAN, tiny)
+    names = [str(item.instruction).split()[1] for item in work if item.units]
+    assert names.count("FORWARD") == names.count("UPDATE") == 2
+    assert names.count("LOAD_NEURONS") == 2
+    assert all(item.begin <= item.end for item in work)
 
 
 @pytest.mark.parametrize(

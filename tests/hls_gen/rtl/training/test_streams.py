@@ -1,0 +1,198 @@
+"""Units at streams and at the neuron cache, with random pauses on every side: nothing is lost, doubled or changed."""
+
+import random
+
+import numpy as np
+import pytest
+
+from bitloom.golden.discrete.lfsr import Lfsr
+from bitloom.golden.discrete.machine import instruction as isa
+from bitloom.golden.discrete.machine.instruction import Instruction
+from bitloom.golden.discrete.machine.master import Master
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.design.training_packets import program_packet, run_packet
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.training.access import access
+from bitloom.hls_gen.rtl.training.loader import loader
+from bitloom.hls_gen.rtl.training.vector import COPY, vector
+from tests.golden.discrete.machine.cases import TABLES
+from tests.hls_gen.rtl.bench import Agent, Bench, Each, Sink, Source, run
+
+from .tables import coded_as, conversion
+
+MACHINE = MachineParameters(slaves=2)
+FORM = MACHINE.form
+STALLS = [0, 0.3, 0.8]
+
+
+class Cache(Agent):
+    """The neuron cache: reads are answered a cycle later, and a write is taken when it likes.
+
+    writes : (row, data) in order.
+    """
+
+    late = True
+
+    def __init__(self, bench: Bench, cells, readers, write: str, stall: float, seed: int = 7):
+        self.bench, self.cells, self.readers, self.write = bench, cells, readers, write
+        self.stall, self.random, self.writes = stall, random.Random(seed), []
+
+    def drive(self) -> None:
+        self.bench["write_ready"] = int(self.random.random() >= self.stall)
+
+    def look(self) -> None:
+        bench = self.bench
+        if bench[self.write] and bench["write_ready"]:
+            self.writes.append((bench["write_row"], bench["write_data"]))
+        self.read = {data: int(self.cells[bench[row]]) for row, data in self.readers.items()}
+
+    def after(self) -> None:
+        self.bench.set(**self.read)
+
+
+class Clocked(Agent):
+    """Gives the cache's answers at the beginning of the next cycle."""
+
+    def __init__(self, cache: Cache):
+        self.cache, cache.read = cache, {}
+
+    def drive(self) -> None:
+        self.cache.after()
+
+
+def until(bench: Bench, done: list[bool], *agents: Agent) -> None:
+    """Run until the pulse ``done`` has come."""
+
+    class Waits(Agent):
+        def look(self) -> None:
+            done.append(bool(bench["done"]))
+
+        @property
+        def done(self) -> bool:
+            return any(done)
+
+    run(bench, Waits(), *agents)
+
+
+@pytest.fixture(scope="module")
+def io():
+    with Bench(access(Library(32), MACHINE)) as bench:
+        yield bench
+
+
+def begin(bench: Bench, **values: int) -> None:
+    """The pulse ``start``."""
+    bench.set(start=1, **values)
+    bench.tick()
+    bench["start"] = 0
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_words_are_loaded(io, stall):
+    data = [0, 1 << 17, 5, *random.Random(1).choices(range(1 << 32), k=60)]
+    io.reset()
+    io.set(load_ready=0, store_valid=0, results_ready=0)
+    begin(io, store=0, on_slaves=0, mark_last=0, address=9, rows=len(data))
+    cache = Cache(io, [0] * 1024, {}, "write", stall)
+    until(io, [], Source(io, "data_", [{"data": word} for word in data], stall), cache)
+    expected = FORM.pack(FORM.unpack(np.array(data))).tolist()
+    assert cache.writes == [(9 + k, cell) for k, cell in enumerate(expected)]
+
+
+@pytest.mark.parametrize("stall", STALLS)
+@pytest.mark.parametrize("last", [0, 1])
+def test_words_are_stored(io, stall, last):
+    cells = np.random.default_rng(2).integers(0, 1 << FORM.bits, 1024)
+    io.reset()
+    io.set(data_valid=0, store_valid=0)
+    begin(io, store=1, on_slaves=0, mark_last=last, address=100, rows=90)
+    cache = Cache(io, cells, {"read_row": "read_data"}, "write", 0)
+    sink = Sink(io, "results_", ("data", "last"), expect=90, stall=stall)
+    until(io, [], Clocked(cache), cache, sink)
+    assert sink.words == [(int(cells[100 + k]), int(last and k == 89)) for k in range(90)]
+    assert cache.writes == []
+
+
+@pytest.fixture(scope="module")
+def unit():
+    with Bench(vector(Library(32), MACHINE)) as bench:
+        yield bench
+
+
+FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not in isa.ON_SLAVES}
+
+
+@pytest.mark.parametrize("stall", [0, 0.7])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "COPY"])
+def test_elements_with_pauses_of_the_cache(unit, name, stall):
+    """As the interpreter's master, with numbers of the generator in order."""
+    golden = Master(MACHINE)
+    golden.settings.tables.update({k: table for k, (table, _) in TABLES.items()})
+    golden.settings.rate_places, golden.settings.mu_places = 3, 1
+    rng = np.random.default_rng(3)
+    golden.neurons[:] = FORM.pack(rng.integers(-3 * FORM.one, 3 * FORM.one, 1024) * (rng.random(1024) < 0.9))
+    cells, number = golden.neurons.copy(), Lfsr(1)
+    operation = FUNCTIONS.get(name, COPY)
+    fields = {"a": 10, "b": 200, "d": 400, "rows": 70}
+    fields |= {"kind_b": 2} if operation in isa.TWO_OPERANDS else {}
+    fields |= {"kind_d": 3, "chance_d": 1} if name == "CONVERT" else {}
+    i = Instruction(operation=isa.COMPUTE, function=FUNCTIONS.get(name, 0), **fields)
+    golden.move(Instruction(operation=isa.MOVE, a=10, d=400, rows=70)) if name == "COPY" else golden.compute(i)
+    unit.reset()
+    unit.set(rate=3, mu=1, mu_on=1, **coded_as(MACHINE, golden.settings, "a", 0))
+    unit.set(**coded_as(MACHINE, golden.settings, "b", i.kind_b), **conversion(MACHINE, TABLES[3][0], True, "d_"))
+    begin(unit, operation=operation, address_a=10, address_b=200, address_d=400, rows=70, draws=i.chance_d)
+    cache = Cache(unit, cells, {"a_row": "a_data", "b_row": "b_data"}, "write", stall)
+
+    def draws() -> None:
+        if unit["take_one"]:
+            number.draw(1)
+
+    class Numbers(Agent):
+        def drive(self) -> None:
+            unit["first"] = int(Lfsr(number.state).draw(1)[0])
+
+    until(unit, [], Clocked(cache), Numbers(), Each(draws), cache)
+    assert cache.writes == [(400 + k, int(golden.neurons[400 + k])) for k in range(70)]
+    assert number.state == golden.generator.state
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_packets_are_taken_apart(stall):
+    program = [Instruction(operation=isa.NOP), Instruction(operation=isa.JUMP, d=3, rows=7)]
+    data = random.Random(4).choices(range(1 << 32), k=50)
+    packets = [program_packet(program, first=5), run_packet(np.array(data), first=6), run_packet(np.array([]), first=5)]
+    items = [{"data": int(word), "last": int(k == len(p) - 1)} for p in packets for k, word in enumerate(p)]
+    writes, starts = [], []
+    with Bench(loader(Library(32), MACHINE)) as bench:
+        source = Source(bench, "s_axis_t", items, stall)
+        sink = Sink(bench, "data_", expect=len(data), stall=stall)
+
+        def look() -> None:
+            if bench["write"]:
+                writes.append((bench["write_row"], bench["write_bank"], bench["write_data"]))
+            if bench["start"]:
+                starts.append(bench["first"])
+
+        class Controller(Agent):
+            """Ends a program some cycles after it took all of its words."""
+
+            waits = 0
+
+            def drive(self) -> None:
+                ends = bool(bench["running"]) and bool(bench["dry"]) and len(starts) > 0 and self.waits > 20
+                bench["finished"] = int(ends)
+                self.waits = 0 if ends else self.waits + 1
+
+        run(bench, source, sink, Each(look), Controller())
+        assert bench["fault"] == 0
+        bench["finished"] = 1
+        bench.tick()
+        bench["finished"] = 0
+        bench.tick()
+        assert bench["idle"]
+    words = program_packet(program)[4:].tolist()
+    assert writes == [(5 + k // 4, k % 4, word) for k, word in enumerate(words)]
+    assert sink.values == data
+    assert starts == [6, 5]
+

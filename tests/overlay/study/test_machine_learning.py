@@ -39,14 +39,17 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tiny, tmp_path):
         np.testing.assert_array_equal(got.biases, expected.biases)
 
 
-@pytest.mark.parametrize("setting", MACHINE_SETTINGS)
+QUICK = ("words", "nearest-1", "stochastic-2", "codes-3", "discrete-2")
+"""Settings of the default tier: one of each kind, all widths of codes."""
+
+
+@pytest.mark.parametrize("setting", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow)
+                                               for name in MACHINE_SETTINGS if name not in QUICK)])  # fmt: skip
 def test_settings(tiny, tmp_path, setting):
-    """Each trains on a machine with what it needs alone, and goes on as if it had not been interrupted."""
+    """Each trains on a machine with what it needs alone, and is there again from its checkpoint."""
     plan = replace(PLAN, setting=setting, epochs=2)
-    whole, path = learn_on_machine(plan, tiny), tmp_path / "run.npz"
-    first = learn_on_machine(replace(plan, epochs=1), tiny, tmp_path / "first.npz")
-    assert whole.curve[:1] == first.curve
-    learn_on_machine(plan, tiny, path, lambda done, _: None)
+    path = tmp_path / "run.npz"
+    whole = learn_on_machine(plan, tiny, path)
     again = learn_on_machine(plan, tiny, path)
     assert (again.curve, again.cycles) == (whole.curve, whole.cycles)
     kinds, training = MACHINE_SETTINGS[setting], plan.training(tiny)

@@ -9,9 +9,11 @@ from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.dependency import hazard
 from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.rules import broken_rule
 from bitloom.golden.discrete.machine.units import ARRAY_UNIT, UNITS, needs
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.controller import controller
+from tests.golden.discrete.machine.cases import TABLES
 from tests.hls_gen.rtl.bench import Bench
 
 MACHINE = MachineParameters(slaves=2)
@@ -33,13 +35,15 @@ SHAPES = (
 
 
 def random_program(draw: random.Random, count: int) -> list[Instruction]:
-    """Instructions that often meet: addresses from a few places."""
-    places = [0, 8, 16, 24]
-    lines = []
-    for _ in range(count):
+    """Instructions that often meet, with addresses of a few places; each keeps the rules."""
+    places, made = [0, 4, 8, 12, 16], []
+    tables = {k: table for k, (table, _) in TABLES.items()}
+    while len(made) < count:
         a, b, d = draw.choice(places), draw.choice(places), draw.choice(places)
-        lines.append(draw.choice(SHAPES).format(a=a, b=b, d=d, rows=draw.randint(1, 8)))
-    return assemble("\n".join([*lines, "NOP END"]))
+        (i,) = assemble(draw.choice(SHAPES).format(a=a, b=b, d=d, rows=draw.randint(1, 8)))
+        if broken_rule(i, MACHINE, tables) is None:
+            made.append(i)
+    return [*made, *assemble("NOP END")]
 
 
 class Units:

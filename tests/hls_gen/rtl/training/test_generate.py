@@ -1,5 +1,7 @@
 """The generated text: clean, and without multipliers where operands are discrete."""
 
+import re
+
 import pytest
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
@@ -8,8 +10,9 @@ from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training.converter import converter
-from bitloom.hls_gen.rtl.training.generate import training_verilog
+from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
 from bitloom.hls_gen.rtl.training.slave import slave
+from bitloom.hls_gen.rtl.training.top import top
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import lint
 
@@ -35,6 +38,14 @@ def test_the_same_text_on_every_run():
     first = training_verilog(machine, checked=False)
     training_verilog.cache_clear()
     assert training_verilog(machine, checked=False) == first
+
+
+def test_the_manifest_is_that_of_the_text():
+    machine = MACHINES["2 slaves"]
+    made, text = training_manifest("x", machine), "\n".join(training_verilog(machine, checked=False).values())
+    assert (made.machine, made.name) == (machine, "x")
+    shown = [int(part, 16) for part in re.findall(r" DIGEST_\d = 32'h([0-9a-f]+);", text)]
+    assert shown == [int(made.digest[8 * k : 8 * k + 8], 16) for k in range(4)]
 
 
 def multipliers(block, tmp_path) -> int:
@@ -67,3 +78,10 @@ def test_discrete_operands_need_no_multiplier(tmp_path):
     without = slave(Library(32), MachineParameters(multiplier=False, **SIZES))
     assert multipliers(without, tmp_path) == 0
     assert multipliers(slave(Library(32), MachineParameters(**SIZES)), tmp_path) >= 2
+
+
+@pytest.mark.slow
+def test_a_machine_for_codes_has_no_multiplier(tmp_path):
+    """With master, controller and tables."""
+    machine = MachineParameters(multiplier=False, neuron_words=64, instructions=16, tables=1, **SIZES)
+    assert multipliers(top(machine, "0" * 64), tmp_path) == 0

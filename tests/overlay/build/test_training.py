@@ -1,0 +1,63 @@
+"""A training machine's files: overlay for the virtual board, sources for Vivado, and the command that writes them."""
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.design.training_manifest import TrainingManifest
+from bitloom.hls_gen.rtl.training.generate import training_verilog
+from bitloom.overlay.build.training import build_training_machine
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.platform.boards import PYNQ_Z2
+from bitloom.overlay.platform.target import BoardTarget
+from tests.errors import value_error
+from tests.overlay.platform.vivado import hwh
+
+MACHINE = MachineParameters(slaves=2)
+
+
+def test_files_of_a_build(tmp_path: Path) -> None:
+    made = build_training_machine(tmp_path, "tutor", MACHINE, BoardTarget(board=PYNQ_Z2))
+    assert made.sources == tmp_path / "vivado"
+    manifest = TrainingManifest.load(made.bit.with_suffix(".manifest.json"))
+    assert (manifest.name, manifest.machine, manifest.digest) == ("tutor", MACHINE, made.digest)
+    assert made.bit.with_suffix(".v").read_text() == "\n".join(training_verilog(MACHINE).values())
+    found = hwh.read(made.bit.with_suffix(".hwh").read_text())
+    assert found.cells["bitloom_0"] == "bitloom:bitloom:training:0.1"
+    assert found.parameters["bitloom_0"]["DIGEST"] == made.digest
+    assert found.links["bitloom_0/s_axis"] == "axi_dma_0/M_AXIS_MM2S"
+    assert found.links["axi_dma_0/S_AXIS_S2MM"] == "bitloom_0/m_axis"
+    assert {r.get("NAME") for r in found.registers} == {r.name for r in manifest.registers}
+    component = (made.sources / "component.xml").read_text()
+    assert f"modelName>{TOP}</" in component
+    assert "Machine that trains perceptrons on discrete data" in component
+    sources = {path.stem for path in (made.sources / "src").glob("*.v")}
+    assert sources == set(training_verilog(MACHINE))
+    names = {path.name for path in made.sources.iterdir()}
+    assert {"Makefile", "build.tcl", "package_ip.tcl", "tutor.manifest.json"} <= names
+
+
+def test_a_name_that_is_none(tmp_path: Path) -> None:
+    with value_error(
+        "training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., got 'a/b'"
+    ):
+        build_training_machine(tmp_path, "a/b", MACHINE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command(tmp_path: Path) -> None:
+    arguments = ["machine", "--name", "tutor", "--slaves", "2", "--out", str(tmp_path)]
+    result = CliRunner().invoke(bitloom, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert TrainingManifest.load(Path(told["bit"]).with_suffix(".manifest.json")).digest == told["digest"]
+    again = CliRunner().invoke(bitloom, arguments)
+    assert again.exit_code == 0
+    assert told["digest"] in again.stdout
+    wrong = CliRunner().invoke(bitloom, ["machine", "--slaves", "3", "--out", str(tmp_path)])
+    assert wrong.output == "bitloom: machine: slaves must be a power of two, got 3\n"
+    with value_error("machine: tables must be 1..7, got 8"):
+        MachineParameters(tables=8)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import Archive, listed, read_archive
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
@@ -126,11 +127,11 @@ def _header(text: bytes) -> dict[str, Any]:
     header = parse_json(text, HEADER)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         got = header.get("format") if isinstance(header, dict) else header
-        raise ValueError(f"{HEADER}: format must be {FORMAT!r}, got {got!r}")
+        raise ValueError(f"{HEADER}: format must be {FORMAT!r}, got {shown(got)}")
     if header.get("version") != VERSION:
-        raise ValueError(f"{HEADER}: version must be {VERSION}, got {header.get('version')!r}")
+        raise ValueError(f"{HEADER}: version must be {VERSION}, got {shown(header.get('version'))}")
     if set(header) != {"format", "version", "digest", "network"}:
-        raise ValueError(f"{HEADER}: keys must be digest, format, network, version, got {', '.join(sorted(header))}")
+        raise ValueError(f"{HEADER}: keys must be digest, format, network, version, got {listed(sorted(header))}")
     return header
 
 

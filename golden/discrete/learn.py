@@ -2,22 +2,31 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.limits import MB, RUN_MB
+from bitloom.golden.names import shown
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint, check_range
 from bitloom.golden.training.reproducible import random_order
 
 from .data import LearnData
+from .lfsr import STATE_BITS
 from .mlp import MlpTrainer
 from .setting import Setting
 
 PRECISION = "float32"
 ORDER = 1_000_000
 """What the random streams of the images' order are for; those of weights have the layer's number here."""
+MOST_SEED = (1 << STATE_BITS) - 2
+"""Seeds up to here give the generator states that differ (lfsr.py)."""
+MOST_LAYERS, MOST_NEURONS = 64, 1 << 20
+BYTES = 64
 CURVE = "curve"
 """Name of the curve in a checkpoint."""
 
@@ -29,11 +38,11 @@ class LearnPlan:
     Attributes
     ----------
     hidden : tuple of int
-        Neurons of each hidden layer.
+        Neurons of each hidden layer: 1 to MOST_LAYERS layers, of 1 to MOST_NEURONS.
     epochs : int
         How often all images are gone through, >= 1.
     seed : int
-        Of all that is random, >= 0.
+        Of all that is random, 0 to MOST_SEED.
     criterion : str
         Name of the loss.
     rate_times : float
@@ -57,8 +66,20 @@ class LearnPlan:
                 raise ValueError(f"learning: {name} must be an integer >= {low}, got {value!r}")
         if not 0 < self.rate_times < float("inf"):
             raise ValueError(f"learning: rate_times must be > 0 and finite, got {self.rate_times!r}")
-        if not self.hidden or min(self.hidden) < 1:
-            raise ValueError(f"learning: hidden layers must be one or more, of 1 neuron or more, got {self.hidden}")
+        if self.seed > MOST_SEED:
+            raise ValueError(f"learning: seed must be <= {MOST_SEED}, got {shown(self.seed)}")
+        if not 1 <= len(self.hidden) <= MOST_LAYERS or not 1 <= min(self.hidden) <= max(self.hidden) <= MOST_NEURONS:
+            rule = f"must be 1..{MOST_LAYERS}, of 1..{MOST_NEURONS} neurons"
+            raise ValueError(f"learning: hidden layers {rule}, got {shown(self.hidden)}")
+
+    def check_work(self, inputs: int, images: int) -> None:
+        """Refuse what takes more memory than golden/limits.py allows: ValueError with the number and the limit.
+
+        Each weight, and each neuron's value for an image when all images are looked at, takes up to BYTES while it is
+        converted.
+        """
+        weights = sum(before * after for before, after in pairwise((inputs, *self.hidden, max(self.hidden))))
+        RUN_MB.check("learning: hidden layers", BYTES * (weights + images * max(self.hidden)) / MB)
 
 
 class CurvePoint(NamedTuple):
@@ -114,7 +135,8 @@ def learn(
     Raises
     ------
     ValueError
-        If there are fewer images than a batch has.
+        If there are fewer images than a batch has, if learning takes too much memory, or if the loss grows beyond all
+        numbers.
     CheckpointError
         If the file is no checkpoint of this run.
     """
@@ -122,6 +144,7 @@ def learn(
         data = data.held_out(plan.seed)
     if len(data.train) < setting.batch:
         raise ValueError(f"learning: images must be at least a batch, {setting.batch}, got {len(data.train)}")
+    plan.check_work(data.train.shape[1], len(data.train))
     specs = setting.specs(plan.hidden, int(data.train_labels.max()) + 1)
     mlp, curve = MlpTrainer(data.train.shape[1], specs, plan.seed, PRECISION), []
     images, tested = (data.real(part).astype(PRECISION) for part in (data.train, data.test))
@@ -134,6 +157,9 @@ def learn(
                 mlp.restore({name: value for name, value in saved.items() if name != CURVE})
     while len(curve) < plan.epochs:
         mean_loss = _epoch(mlp, setting, plan, (images, data.train_labels), len(curve))
+        if not isfinite(mean_loss):
+            got = f"{mean_loss} in epoch {len(curve) + 1}"
+            raise ValueError(f"learning: loss must stay finite, got {got}: lower the rate")
         found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
         curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
         if store:
@@ -184,5 +210,6 @@ def _epoch(mlp: MlpTrainer, setting: Setting, plan: LearnPlan, data: tuple[Array
     for number, chosen in enumerate(order.reshape(batches, setting.batch)):
         done = (epoch * batches + number) / (plan.epochs * batches)
         share = plan.rate_times * (1 - done * done * (3 - 2 * done))
-        losses.append(mlp.learn(images[chosen], labels[chosen], plan.criterion, setting.rule, share)[0].mean())
+        with np.errstate(over="ignore", invalid="ignore"):  # where numbers grow beyond all bounds, `learn` tells it
+            losses.append(mlp.learn(images[chosen], labels[chosen], plan.criterion, setting.rule, share)[0].mean())
     return float(np.mean(losses))

@@ -138,6 +138,8 @@ def _moves(folder: Path, digests: Mapping[str, str]) -> dict[str, Any]:
 def _finish(folder: Path) -> tuple[KeptFile, ...]:
     """Do what moves.json says, if there is one. A second call goes on where the first one was killed."""
     part = folder / PART
+    if part.is_symlink():  # nothing of ours: _remove_part takes it away
+        return ()
     try:
         moves = read_json(part / MOVES, "what a build left undone")
     except FileNotFoundError:
@@ -149,12 +151,12 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
             check_path(MOVES, path)
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"{part}: must hold what a build left undone, got: {e}; remove it") from None
-    if all((part / "files" / path).is_file() for path in put):  # else these were all renamed before
-        for one in kept:
-            if one.now != one.path and os.path.lexists(folder / one.path) and not os.path.lexists(folder / one.now):
+    if all(_waits(part, path) for path in put):  # else these were all renamed before
+        for one in kept:  # nothing is renamed through a link: it may be a stranger's, and lead anywhere
+            if one.now != one.path and _found(folder, one.path) == one.path and _found(folder, one.now) is None:
                 os.rename(folder / one.path, folder / one.now)
     for path in put:
-        if (part / "files" / path).is_file():
+        if _waits(part, path):
             _put(part / "files" / path, folder, path)
     for path, digest in drop.items():
         if _found(folder, path) == path and _digest(folder / path) == digest:
@@ -163,6 +165,12 @@ def _finish(folder: Path) -> tuple[KeptFile, ...]:
     (part / MOVES).unlink()
     _remove_part(part)
     return tuple(kept)
+
+
+def _waits(part: Path, path: str) -> bool:
+    """Whether a new file waits to be put into its place: a file of its own, to which no link leads."""
+    new = f"files/{path}"
+    return _found(part, new) == new and (part / new).is_file() and not (part / new).is_symlink()
 
 
 def _remove_part(part: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bitloom.overlay.explore.workers import Workers
+from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
 
 from .options import FILE, FOLDER
@@ -50,7 +50,7 @@ def fuzz_command(
         return
     out = out or Path("build") / "fuzz" / campaign
     minutes = MINUTES if minutes is None and cases is None else minutes
-    workers = Workers(jobs or os.cpu_count() or 1, scheduler)
+    workers = Workers(jobs or min(os.cpu_count() or 1, MOST_JOBS), scheduler)
     with bar(f"fuzz {campaign}", "cases") as update:
         done = run_campaign(
             campaign, out, until(cases, minutes), seed=None if resume else seed, workers=workers,

@@ -11,6 +11,7 @@ from bitloom.golden.discrete.data import DATA, SOURCES, LearnData
 from bitloom.golden.discrete.export import to_model
 from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
+from bitloom.golden.names import shown
 from bitloom.overlay.explore.plot import check_plot
 from bitloom.overlay.study.learning import LearningRow, compare
 from bitloom.overlay.study.learning_plot import plot_curves
@@ -25,6 +26,7 @@ HIDDEN = "256,256"
 """Neurons of the hidden layers where nothing is said."""
 EPOCHS = {"digits": 40, "mnist": 20}
 """By data, enough for a curve that has become flat."""
+MOST_SEEDS = 1000
 
 
 @click.command("learn")
@@ -33,7 +35,8 @@ EPOCHS = {"digits": 40, "mnist": 20}
               multiple=True, help="What is discrete, and the update rule; may be given several times, once with "
               "--machine.  [default: codes-1, with --machine words]")  # fmt: skip
 @click.option("--all-settings", is_flag=True, help="All settings.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Runs of each setting, each with a seed of its own.")
+@click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
+              help="Runs of each setting, each with a seed of its own.")  # fmt: skip
 @click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 40, mnist 20]")
 @click.option("--held-out", is_flag=True,
@@ -178,4 +181,4 @@ def _sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"learn: --hidden must be numbers with commas between, got {text!r}") from None
+        raise ValueError(f"learn: --hidden must be numbers with commas between, got {shown(text)}") from None

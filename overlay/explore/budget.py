@@ -1,6 +1,7 @@
 """A budget: what a design may take at most, and what is asked of it."""
 
 from dataclasses import dataclass, fields
+from math import inf
 
 from bitloom.overlay.platform.boards import Board
 
@@ -45,8 +46,8 @@ class Budget:
     def __post_init__(self) -> None:
         for f in fields(self):
             value = getattr(self, f.name)
-            if value is not None and not value > 0:  # also refuses nan
-                raise ValueError(f"budget: {f.name} must be > 0, got {value}")
+            if value is not None and not 0 < value < inf:  # also refuses nan
+                raise ValueError(f"budget: {f.name} must be > 0 and finite, got {value}")
 
     @classmethod
     def of_board(cls, board: Board, **limits: float | None) -> "Budget":

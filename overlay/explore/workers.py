@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
+from bitloom.golden.names import shown
+from bitloom.golden.reading.file import reason
+
+MOST_JOBS = 256
+"""Processes at most: all of them are begun at once, and each takes about 100 MB."""
 AHEAD = 2
 """Tasks for each process that are on their way, so that none waits for the next."""
 NO_DASK = "--scheduler needs dask.distributed: pip install 'bitloom[cluster]'"
@@ -24,22 +29,22 @@ class Workers:
     Attributes
     ----------
     jobs
-        Processes on this machine.
+        Processes on this machine, 1 to MOST_JOBS.
     scheduler
         Address of a Dask scheduler, whose workers are used instead; None: this machine.
 
     Raises
     ------
     ValueError
-        If ``jobs`` is below 1.
+        If ``jobs`` is out of range.
     """
 
     jobs: int = 1
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise ValueError(f"workers: jobs must be >= 1, got {self.jobs}")
+        if not 1 <= self.jobs <= MOST_JOBS:
+            raise ValueError(f"workers: jobs must be 1..{MOST_JOBS}, got {self.jobs}")
 
     def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """Results of ``work`` on every task, in their order.
@@ -86,12 +91,21 @@ class Workers:
 
 
 def _client(scheduler: str | None) -> Any:
-    """A connection to a Dask scheduler; ImportError where Dask is missing."""
+    """A connection to a Dask scheduler.
+
+    ImportError where Dask is missing, ValueError where the address is none, OSError where nobody answers there.
+    """
     try:
         from distributed import Client
     except ImportError:
         raise ImportError(NO_DASK) from None
-    return Client(scheduler, timeout="10s")
+    try:
+        return Client(scheduler, timeout="10s")
+    except ValueError as error:
+        rule = "--scheduler must be the address of a Dask scheduler"
+        raise ValueError(f"{rule}, got {shown(scheduler)}: {reason(error)}") from None
+    except OSError as error:
+        raise OSError(f"--scheduler {scheduler}: no Dask scheduler answers: {reason(error)}") from None
 
 
 def _ahead(submit: Callable[[Any], Any], tasks: Iterable[Any], most: int) -> Iterator[Any]:

@@ -166,11 +166,6 @@ def _learn_on_machine(path: Path) -> object:
     return learn_on_machine(MACHINE_PLAN, _learn_data(), path)
 
 
-def _write_result(folder: Path) -> None:
-    compare(["float"], [PLAN], _learn_data(), folder)
-    (folder / "tiny-float-0.json").rename(folder / "result.json")
-
-
 _ALL = (
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
@@ -188,7 +183,8 @@ _ALL = (
     FileKind("learning checkpoint", "learning.npz", lambda folder: _learn(folder / "learning.npz"), _learn),
     FileKind("machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"),
              _learn_on_machine),
-    FileKind("learning result", "result.json", _write_result, read_result),
+    FileKind("learning result", "tiny-float-0.json", lambda folder: compare(["float"], [PLAN], _learn_data(), folder),
+             read_result),
     FileKind("campaign", "campaign.json",
              lambda folder: run_campaign("files", folder, until(0, None), seed=0),
              lambda path: read_progress(path.parent, "files")),

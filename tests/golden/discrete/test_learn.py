@@ -155,15 +155,34 @@ def test_where_mnist_is_absent(tmp_path, monkeypatch):
     [
         ({"epochs": 0}, "learning: epochs must be an integer >= 1, got 0"),
         ({"seed": -1}, "learning: seed must be an integer >= 0, got -1"),
-        ({"hidden": ()}, "learning: hidden layers must be one or more, of 1 neuron or more, got ()"),
+        ({"seed": (1 << 32) - 1}, "learning: seed must be <= 4294967294, got 4294967295"),
+        ({"hidden": ()}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got ()"),
+        ({"hidden": (3, 1048577)}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (3, 1048577)"),
+        ({"hidden": (9,) * 65},
+         f"learning: hidden layers must be 1..64, of 1..1048576 neurons, got ({18 * '9, '}9,..."),
         ({"rate_times": 0}, "learning: rate_times must be > 0 and finite, got 0"),
         ({"rate_times": float("nan")}, "learning: rate_times must be > 0 and finite, got nan"),
-        ({"hidden": (3, 0)}, "learning: hidden layers must be one or more, of 1 neuron or more, got (3, 0)"),
+        ({"hidden": (3, 0)}, "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (3, 0)"),
     ],
 )
 def test_wrong_plans(options, message):
     with value_error(message):
         LearnPlan(**options)
+
+
+def test_more_memory_than_is_allowed(small):
+    """Refused before it is taken."""
+    plan = replace(PLAN, hidden=(10_000, 10_000))
+    with value_error(
+        "learning: hidden layers: MB of memory for images and results must be <= 4,096 "
+        "(environment variable BITLOOM_MAX_RUN_MB sets another limit), got 12,441"
+    ):
+        learn(SETTINGS["float"], plan, small)
+
+
+def test_a_loss_beyond_all_numbers(small):
+    with value_error("learning: loss must stay finite, got nan in epoch 1: lower the rate"):
+        learn(SETTINGS["float"], replace(PLAN, rate_times=1e30), small)
 
 
 def test_too_few_images(small):

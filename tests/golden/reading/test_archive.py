@@ -50,6 +50,15 @@ def test_compression_that_unpacks_in_pieces_of_any_size_is_refused(method):
         Archive(archive(("a.npy", bytes(100)), method=method))
 
 
+def test_encryption_is_refused():
+    """Bit 0 of the flags, which stand at different places of a member's header and of the directory's entry."""
+    data = bytearray(archive(("a.npy", b"content")))
+    for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + place] |= 1
+    with value_error("must be stored or deflated, without encryption, got 'a.npy'"):
+        Archive(bytes(data))
+
+
 def test_a_member_twice_is_refused():
     with pytest.warns(UserWarning, match="Duplicate name"):
         data = archive(("a.npy", b"1"), ("a.npy", b"2"))

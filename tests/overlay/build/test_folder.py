@@ -124,6 +124,25 @@ def test_what_is_left_undone_can_not_lead_out_either(tmp_path: Path) -> None:
         settle(tmp_path)
 
 
+@pytest.mark.parametrize("link", [PART, f"{PART}/files", f"{PART}/files/rtl", f"{PART}/files/rtl/a.v", "old"])
+def test_a_link_in_what_is_left_undone_moves_nothing_of_others(tmp_path: Path, link: str) -> None:
+    """A stranger's build that was cut short just so that ending it would move files from elsewhere into it."""
+    folder, outside = tmp_path / "build", tmp_path / "outside"
+    theirs = {"moves.json": json.dumps({"kept": [["old/a.v", "b.v"]], "put": ["rtl/a.v"], "drop": {}}).encode()}
+    theirs |= {path: b"mine" for path in ("a.v", "rtl/a.v", "files/rtl/a.v")}
+    for path, data in theirs.items():
+        for place in (outside, folder / PART):
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
+            (place / path).write_bytes(data)
+    (folder / "old").mkdir()
+    (folder / "old" / "a.v").write_bytes(b"old")
+    at = folder / link
+    shutil.rmtree(at) if at.is_dir() else at.unlink()
+    at.symlink_to(outside if link != f"{PART}/files/rtl/a.v" else outside / "a.v")
+    settle(folder)
+    assert contents(outside) == theirs
+
+
 def test_a_link_in_place_of_unfinished_files(tmp_path: Path) -> None:
     folder, outside = tmp_path / "build", tmp_path / "outside"
     put(folder, OLD)

@@ -68,7 +68,7 @@ def test_command_json_and_rate() -> None:
     ("arguments", "message"),
     [
         (("--cycles", "10", "--rate", "10"), "explore: give --cycles or --rate, not both"),
-        (("--lut", "-5"), "budget: lut must be > 0, got -5.0"),
+        (("--lut", "-5"), "budget: lut must be > 0 and finite, got -5.0"),
         (("--plot", "x.pdf"), "--plot: file name must end with .png or .svg, got x.pdf"),
         (("--lut", "10", "--points", "1", "--save", "x.json"),
          "digits-cnn: no design fits the budget, nothing was written to x.json"),
@@ -94,8 +94,9 @@ def test_plot(tmp_path: Path, ending: str) -> None:
         ("--rate", "0", "explore: rate must be a number > 0, got 0.0"),
         ("--rate", "nan", "explore: rate must be a number > 0, got nan"),
         ("--clock-mhz", "inf", "explore: clock-mhz must be a number > 0, got inf"),
-        ("--lut", "nan", "budget: lut must be > 0, got nan"),
-        ("--cycles", "-1", "budget: cycles must be > 0, got -1.0"),
+        ("--lut", "nan", "budget: lut must be > 0 and finite, got nan"),
+        ("--cycles", "-1", "budget: cycles must be > 0 and finite, got -1.0"),
+        ("--cycles", "1e400", "budget: cycles must be > 0 and finite, got inf"),
     ],
 )
 def test_limits_that_are_none_are_refused(option: str, value: str, message: str) -> None:

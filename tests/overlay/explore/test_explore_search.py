@@ -78,7 +78,7 @@ def test_budget() -> None:
     assert budget.excess(over) == {"lut": 1.05}
     full = Figures(Resources(lut=18_000, lutram=2_000), 64, 10, 10)
     assert Budget(lut=20_000, cycles=10).holds(full), "a limit may be met exactly"
-    with value_error("budget: lut must be > 0, got -1"):
+    with value_error("budget: lut must be > 0 and finite, got -1"):
         Budget(lut=-1)
 
 
@@ -123,8 +123,9 @@ def double(number: int) -> int:
 
 def test_workers() -> None:
     assert list(Workers().map(double, [1, 2])) == list(Workers(jobs=2).map(double, [1, 2])) == [2, 4]
-    with value_error("workers: jobs must be >= 1, got 0"):
-        Workers(0)
+    for jobs in (0, 257):  # all processes would be begun at once
+        with value_error(f"workers: jobs must be 1..256, got {jobs}"):
+            Workers(jobs)
 
 
 def test_cluster() -> None:

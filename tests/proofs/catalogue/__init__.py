@@ -1,12 +1,13 @@
 """All proofs, in the order in which the page has them."""
 
 from ..engine import Proof
-from . import counters, primitives, registers, results, streams
+from . import counters, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (
     *primitives.PROOFS,
     *streams.PROOFS,
     *counters.PROOFS,
     *results.PROOFS,
+    *sequencer.PROOFS,
     *registers.PROOFS,
 )

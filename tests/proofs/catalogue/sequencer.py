@@ -1,0 +1,43 @@
+"""Proofs of the sequencer's counts: hls_gen/rtl/sequencer/issuer.py and counts.py."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.sequencer.issuer import issuer
+from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
+
+from ..engine import Broken, Proof
+
+RING = 4
+SIZES = {"kfp": 8, "kgp": 3, "pfp": 3, "ol": 1, "acc_bits": 16, "layers": 2, "tuple_words": RING, "pool_words": RING}
+SPECS = {
+    "issuer of the array": SequencerSpec(Npu(**SIZES), pool=False),
+    "issuer of the array, taps by counters": SequencerSpec(Npu(**SIZES, raster=True), pool=False),
+    "issuer of the pool": SequencerSpec(Npu(**SIZES), pool=True),
+}
+
+
+def _issuers() -> Iterator[Proof]:
+    for name, spec in SPECS.items():
+        ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
+        yield Proof(
+            name=name,
+            source="hls_gen/rtl/sequencer/issuer.py",
+            block=lambda spec=spec: issuer(Library(32, npus=[spec.npu]), spec),
+            rules="issuer",
+            sizes={"RING": RING},
+            hidden={"HOLD": spec.layer_bits("hold_words")},
+            flags=("GAP",) if "tap_gap_words" in ports else (),
+            steps=2,
+            reach=14,
+            breaks=(
+                Broken(f"assign has_free = ~free[{sign}] & |free;", f"assign has_free = ~free[{sign}];",
+                       "free_is_free"),
+                Broken(f"(at_claim)? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
+                Broken("(busy & at_skip & at_claim)?", "(busy & at_skip)?", "arrived_counts"),
+            ),
+        )
+
+
+PROOFS = (*_issuers(),)

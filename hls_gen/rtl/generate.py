@@ -12,6 +12,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.work import check_memories
 from bitloom.hls_gen.rtl.array.popcount import Body
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.registers import registers
 from bitloom.hls_gen.rtl.shell.top import top
 
 Target = Literal["simulation", "synthesis"]
@@ -37,15 +39,15 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
 
     The targets differ in the bodies of the popcount modules (popcount.py) and in nothing else. ``checked`` runs the
     rules of hls_gen.check on the text. The digest is the SHA-256 of the text for simulation with the digest
-    registers at 0, whatever the target is: both are the same design to the driver, with the same manifest.
+    registers at 0, whatever the target is: both are the same design to the driver, with the same manifest. So a design
+    is built with 0 there, and the one module that shows the digest again, when it is known.
     """
     if target not in BODIES:
         raise ValueError(f"generate: target must be one of {', '.join(BODIES)}, got {target!r}")
     check_memories(design)
-    blank = "0" * 64
-    text = "\n".join(_modules(design, blank, "simulation").values())
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    made = Verilog(dict(_modules(design, digest, target)), Manifest.of(design, digest).to_dict())
+    digest = hashlib.sha256("\n".join(_blank(design, "simulation").values()).encode()).hexdigest()
+    showing = registers(Library(design.stream_bits, BODIES[target], design.npus), design, digest).modules()
+    made = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
     if checked:
         _check(made.text)
     return made
@@ -58,6 +60,7 @@ def _check(text: str) -> None:
 
 
 @lru_cache(maxsize=8)  # a design is often built more than once: for simulation, for a board, for its area
-def _modules(design: Design, digest: str, target: Target) -> dict[str, str]:
+def _blank(design: Design, target: Target) -> dict[str, str]:
+    """Text of the modules, with the digest registers at 0; not to be changed."""
     veriloggen.reset()
-    return top(design, digest, BODIES[target]).modules()
+    return top(design, "0" * 64, BODIES[target]).modules()

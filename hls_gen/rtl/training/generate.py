@@ -9,7 +9,9 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
+from bitloom.hls_gen.rtl.primitives.memory import Library
 
+from .registers import registers
 from .top import top
 
 
@@ -34,19 +36,19 @@ def training_verilog(machine: MachineParameters, *, checked: bool = True) -> dic
         Module name -> text, the top module first. Its DIGEST registers show the SHA-256 of the text in which they
         are 0.
     """
-    made = _modules(machine, _digest(machine))
+    made = {**_blank(machine), **registers(Library(32), machine, _digest(machine)).modules()}
     if checked:
         check("\n".join(made.values()), TOP)
     return made
 
 
-@lru_cache(maxsize=8)
 def _digest(machine: MachineParameters) -> str:
     """SHA-256 of the text in which the digest is 0."""
-    return hashlib.sha256("\n".join(_modules(machine, "0" * 64).values()).encode()).hexdigest()
+    return hashlib.sha256("\n".join(_blank(machine).values()).encode()).hexdigest()
 
 
-def _modules(machine: MachineParameters, digest: str) -> dict[str, str]:
-    """Module name -> text, the top module first."""
+@lru_cache(maxsize=8)
+def _blank(machine: MachineParameters) -> dict[str, str]:
+    """Module name -> text with the digest 0, the top module first; not to be changed."""
     veriloggen.reset()
-    return top(machine, digest).modules()
+    return top(machine, "0" * 64).modules()

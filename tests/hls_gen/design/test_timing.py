@@ -95,7 +95,7 @@ def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch
     design = Design(name="timing", npus=(npu,))
     text, before = generate(design, checked=False).text, flow()
     monkeypatch.setattr(timing, name, number)
-    generation._modules.cache_clear()
+    generation._blank.cache_clear()
     assert generate(design, checked=False).text != text
     assert flow() != before
 

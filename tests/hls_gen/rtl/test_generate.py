@@ -87,7 +87,7 @@ def test_lint_would_notice():
 def test_same_text_again():
     """Also after other designs."""
     for name in ("wide", "one_lane"):
-        generation._modules.cache_clear()
+        generation._blank.cache_clear()
         again = generate(DESIGNS[name], checked=False)
         assert again.modules == generated(name).modules
         assert again.manifest == generated(name).manifest

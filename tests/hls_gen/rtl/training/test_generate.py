@@ -9,6 +9,7 @@ from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.training import generate as generation
 from bitloom.hls_gen.rtl.training.converter import converter
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
 from bitloom.hls_gen.rtl.training.slave import slave
@@ -37,6 +38,7 @@ def test_the_same_text_on_every_run():
     machine = MachineParameters(slaves=1)
     first = training_verilog(machine, checked=False)
     training_verilog.cache_clear()
+    generation._blank.cache_clear()
     assert training_verilog(machine, checked=False) == first
 
 

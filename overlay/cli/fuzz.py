@@ -9,7 +9,7 @@ import click
 from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
 
-from .options import FILE, FOLDER
+from .options import FILE, FOLDER, NumberRange
 from .show import bar, dump, json_option, one_line_errors, table
 
 MINUTES = 5.0
@@ -18,7 +18,7 @@ MINUTES = 5.0
 
 @click.command("fuzz")
 @click.argument("campaign", type=click.Choice(CAMPAIGNS))
-@click.option("--minutes", type=click.FloatRange(0, 1e6, min_open=True), help="Time at most.  [default: 5]")
+@click.option("--minutes", type=NumberRange(0, 1e6, min_open=True), help="Time at most.  [default: 5]")
 @click.option("--cases", type=click.IntRange(1), help="Cases at most, since the campaign began.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Which cases; each has a number besides.")
 @click.option("--out", type=FOLDER, help="Folder of the campaign.  [default: build/fuzz/CAMPAIGN]")

@@ -1,7 +1,7 @@
 """Options that several commands have, each said once."""
 
 from collections.abc import Callable
-from math import inf
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,17 @@ class _Positive(click.ParamType):
         number: float = click.FLOAT.convert(value, param, ctx)
         if not 0 < number < inf:
             self.fail(f"must be a number above 0, got {value}", param, ctx)
+        return number
+
+
+class NumberRange(click.FloatRange):
+    """A range of numbers; click's own takes nan, which is neither below nor above any bound."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails where it is none, or outside of the range."""
+        number: float = super().convert(value, param, ctx)
+        if isnan(number):
+            self.fail(f"must be a number, got {value}", param, ctx)
         return number
 
 
@@ -73,7 +84,7 @@ folding_options = together(
 
 stall_options = together(
     click.option(
-        "--stall", type=click.FloatRange(0, 0.95), default=0.0,
+        "--stall", type=NumberRange(0, 0.95), default=0.0,
         help="Probability of a pause in a cycle, on both streams.",
     ),
     click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the pauses and of random images."),

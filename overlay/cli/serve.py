@@ -11,7 +11,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.virtual.serve import PORT
 
 from .kept import loaded
-from .options import FOLDER
+from .options import FOLDER, NumberRange
 from .show import one_line_errors, working
 
 
@@ -20,7 +20,7 @@ from .show import one_line_errors, working
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: a free one.")
 @click.option(
-    "--idle-seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True,
+    "--idle-seconds", type=NumberRange(0, min_open=True), default=60.0, show_default=True,
     help="Silence after which the client that has the board loses it to the next one that asks.",
 )
 @one_line_errors

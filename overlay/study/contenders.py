@@ -16,6 +16,7 @@ from bitloom.golden.kernels.tiled import cpu, gpu, layout
 from bitloom.golden.kernels.tiled.conv import PackedConv
 from bitloom.golden.kernels.tiled.plan import plan
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.limits import MB, RUN_MB
 from bitloom.golden.window import Window
 from bitloom.golden.zoo import bnn_pynq
 
@@ -25,6 +26,9 @@ PACKING = "packing the input"
 """A row of its own: no implementation's time has it."""
 BYTES = {"fp32": 4, "tf32": 4, "bf16": 2, "fp16": 2, "int8": 1}
 """Bytes of a value by number format."""
+
+VALUE_BYTES = 16
+"""Bytes that a value of an input or an output takes at most while it is made and compared, int64 among them."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,10 @@ def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[
     Raises
     ------
     ValueError
-        If a bit of ours isn't PyTorch's.
+        If a bit of ours isn't PyTorch's, or images and results take more memory than golden/limits.py allows.
     """
+    values = batch * shape.size**2 * (shape.channels + shape.out_channels)
+    RUN_MB.check(f"{shape}, batch {batch:,}", VALUE_BYTES * values / MB)
     rng = np.random.default_rng([shape.channels, shape.out_channels, shape.size, batch])
     x = rng.choice(np.int8([-1, 1]), (batch, shape.size, shape.size, shape.channels))
     weight = rng.choice(np.int8([-1, 1]), (shape.out_channels, shape.kernel, shape.kernel, shape.channels))

@@ -66,6 +66,8 @@ HUGE = "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000, 1000000, 100
         (npy(np.zeros(2)), "must be an array of truth values or integers, got dtype '<f8'"),
         (with_header("{'descr': '<i3', 'fortran_order': False, 'shape': (), }"),
          "must be an array of truth values or integers, got dtype '<i3'"),
+        (with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (), }" + " " * 1000, b"a"),
+         "the npy header must not go beyond 1024 bytes, got 1,055 bytes"),
         (with_header(HUGE),
          "an array of int64 and shape (1000000, 1000000, 1000000) needs 8,000,000,000,000,000,000 bytes, got 0"),
         (npy(np.arange(3, dtype=np.int16))[:-1], "an array of int16 and shape (3,) needs 6 bytes, got 5"),

@@ -181,3 +181,9 @@ def test_the_command(dice, tmp_path):
     ran = call("device", "--cases", 120, "--resume", "--jobs", 1, "--out", tmp_path / "a")
     assert "device: 120 cases of seed 1" in ran.stdout
     assert f"found: {path}" in ran.stdout
+
+
+def test_minutes_are_a_number(tmp_path):
+    ran = call("device", "--minutes", "nan", "--out", tmp_path)
+    assert ran.exit_code == 2
+    assert ran.output.endswith("Invalid value for '--minutes': must be a number, got nan\n")

@@ -14,7 +14,7 @@ from bitloom.golden.kernels.tiled import cpu, gpu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
-from bitloom.overlay.study.contenders import Contender, Shape, shapes
+from bitloom.overlay.study.contenders import Contender, Shape, contenders, shapes
 from bitloom.overlay.study.convolutions import Row
 from tests.errors import value_error
 
@@ -123,6 +123,16 @@ def test_requests_are_checked():
 
 
 @needs_torch
+def test_a_batch_that_needs_more_memory_than_is_allowed():
+    """Refused before it is taken."""
+    shape = Shape(channels=128, out_channels=128, kernel=3, size=32, padding=1)
+    with value_error(
+        f"{shape}, batch 10,000: MB of memory for images and results must be <= 4,096 "
+        "(environment variable BITLOOM_MAX_RUN_MB sets another limit), got 40,000"
+    ):
+        next(contenders("cpu", shape, 10_000, 1))
+
+
 def test_only_tf32_may_round_to_tf32():
     """PyTorch's setting is one for all: each run makes its own."""
     import torch

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -157,9 +156,9 @@ def learn(
                 mlp.restore({name: value for name, value in saved.items() if name != CURVE})
     while len(curve) < plan.epochs:
         mean_loss = _epoch(mlp, setting, plan, (images, data.train_labels), len(curve))
-        if not isfinite(mean_loss):
-            got = f"{mean_loss} in epoch {len(curve) + 1}"
-            raise ValueError(f"learning: loss must stay finite, got {got}: lower the rate")
+        if not mean_loss <= LARGEST:  # also refuses nan
+            got = f"{mean_loss:g} in epoch {len(curve) + 1}"
+            raise ValueError(f"learning: loss must stay below {LARGEST:g}, got {got}: lower the rate")
         found = mlp.outputs(tested, mlp.preset(images)).argmax(axis=1)
         curve.append(CurvePoint(mean_loss, float((found == data.test_labels).mean())))
         if store:

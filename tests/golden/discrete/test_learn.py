@@ -180,9 +180,11 @@ def test_more_memory_than_is_allowed(small):
         learn(SETTINGS["float"], plan, small)
 
 
-def test_a_loss_beyond_all_numbers(small):
-    with value_error("learning: loss must stay finite, got nan in epoch 1: lower the rate"):
-        learn(SETTINGS["float"], replace(PLAN, rate_times=1e30), small)
+@pytest.mark.parametrize(("setting", "times", "got"), [("float", 1e30, "nan"), ("codes-1", 1e22, r"\d\.\d+e\+\d+")])
+def test_a_loss_beyond_all_numbers(small, setting, times, got):
+    plan, rule = replace(PLAN, rate_times=times), r"learning: loss must stay below 1e\+18"
+    with pytest.raises(ValueError, match=rf"^{rule}, got {got} in epoch 1: lower the rate\Z"):
+        learn(SETTINGS[setting], plan, small)
 
 
 def test_too_few_images(small):

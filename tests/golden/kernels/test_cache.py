@@ -5,11 +5,12 @@ import stat
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from bitloom.golden.atomic import PART
-from bitloom.golden.kernels import cache
+from bitloom.golden.kernels import cache, private
 
 
 def test_cached_folder_builds_once_for_many_processes(tmp_path):
@@ -204,3 +205,14 @@ def test_another_users_folder_is_refused(monkeypatch, tmp_path):
     os.chown(other, 12345, 12345)
     rule = "must belong to this user or root, to keep what is loaded and run, got user 12345"
     assert refused(other, monkeypatch) == f"{other}: {rule}"
+
+
+@pytest.mark.parametrize(
+    ("group", "members", "own"),
+    [("me", [], True), ("me", ["me"], True), ("me", ["me", "you"], False), ("users", [], False)],
+)
+def test_a_group_is_the_users_own_with_the_users_name_and_no_other_member(monkeypatch, group, members, own):
+    grp, pwd = pytest.importorskip("grp"), pytest.importorskip("pwd")
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: SimpleNamespace(pw_name="me"))
+    monkeypatch.setattr(grp, "getgrgid", lambda number: SimpleNamespace(gr_name=group, gr_mem=members))
+    assert private._own_group(1234) is own

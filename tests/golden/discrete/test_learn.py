@@ -180,10 +180,10 @@ def test_more_memory_than_is_allowed(small):
         learn(SETTINGS["float"], plan, small)
 
 
-@pytest.mark.parametrize(("setting", "times", "got"), [("float", 1e30, "nan"), ("codes-1", 1e22, r"\d\.\d+e\+\d+")])
-def test_a_loss_beyond_all_numbers(small, setting, times, got):
-    plan, rule = replace(PLAN, rate_times=times), r"learning: loss must stay below 1e\+18"
-    with pytest.raises(ValueError, match=rf"^{rule}, got {got} in epoch 1: lower the rate\Z"):
+@pytest.mark.parametrize(("setting", "times"), [("float", 1e30), ("codes-1", 1e22)])
+def test_a_loss_beyond_all_numbers(small, setting, times):
+    plan, got = replace(PLAN, rate_times=times), r"(nan|[\d.]+e\+\d+) in epoch [123]"
+    with pytest.raises(ValueError, match=rf"^learning: loss must stay below 1e\+18, got {got}: lower the rate\Z"):
         learn(SETTINGS[setting], plan, small)
 
 

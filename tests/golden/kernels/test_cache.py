@@ -128,6 +128,7 @@ def truncate(folder):
         lambda folder: (folder / cache.SUMS).write_bytes(b"\xff"),
         lambda folder: ((folder / "area.json").unlink(), (folder / "area.json").symlink_to("/dev/null")),
         lambda folder: ((folder / "area.json").unlink(), (folder / "area.json").mkdir()),
+        lambda folder: (folder / "area.json").symlink_to((folder / "area.json").rename(folder.parent / "elsewhere")),
         lambda folder: folder.chmod(0o777),
     ],
 )

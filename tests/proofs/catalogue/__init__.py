@@ -1,7 +1,7 @@
 """All proofs, in the order in which the page has them."""
 
 from ..engine import Proof
-from . import counters, primitives, registers, results, sequencer, streams
+from . import counters, loader, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (
     *primitives.PROOFS,
@@ -10,4 +10,5 @@ PROOFS: tuple[Proof, ...] = (
     *results.PROOFS,
     *sequencer.PROOFS,
     *registers.PROOFS,
+    *loader.PROOFS,
 )

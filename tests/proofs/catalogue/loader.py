@@ -1,0 +1,71 @@
+"""Proofs of the loader: hls_gen/rtl/shell/loader."""
+
+from collections.abc import Callable, Iterator
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.headers import ERRORS, MAGIC
+from bitloom.hls_gen.design.loader import STATES
+from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import ring
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.loader import loader
+from bitloom.hls_gen.rtl.shell.loader.load import LoadPort
+
+from ..engine import Broken, Proof
+
+NPU = Npu(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
+DESIGNS = {
+    "loader of one NPU": Design(name="one", stream_bits=64, npus=(NPU,)),
+    "loader of two NPUs": Design(name="two", stream_bits=64, npus=ring([NPU] * 2)),
+}
+MEMORIES = 16
+"""Memories of an NPU that the rules have a place for; a header may name others."""
+
+
+def _table(design: Design, value: Callable[[Memory], int]) -> str:
+    """A number of each memory of each NPU, as a Verilog constant of 24 bits each."""
+    numbers = [{m.id: value(m) for m in npu.memories()}.get(k, 0) for npu in design.npus for k in range(MEMORIES)]
+    return f"{24 * len(numbers)}'h{''.join(f'{number:06x}' for number in reversed(numbers))}"
+
+
+def _proofs() -> Iterator[Proof]:
+    for name, design in DESIGNS.items():
+        port, stream_bits = LoadPort.of(design), design.stream_bits
+        yield Proof(
+            name=name,
+            source="hls_gen/rtl/shell/loader/loader.py",
+            block=lambda design=design: loader(Library(design.stream_bits, npus=design.npus), design),
+            rules="loader",
+            sizes={"NPUS": len(design.npus), "WIDTH": design.stream_bits},
+            hidden={
+                **{state: k for k, state in enumerate(STATES)},
+                **{error.name: error.code for error in ERRORS},
+                "DEPTHS": _table(design, lambda m: m.depth),
+                "LAST_BANKS": _table(design, lambda m, bits=stream_bits: -(-m.width // bits) - 1),
+                "MAGIC": MAGIC,
+                "ROW_BITS": port.row_bits,
+                "BANK_BITS": port.bank_bits,
+            },
+            flags=("TWO_NPUS",) if len(design.npus) == 2 else (),
+            steps=3,
+            reach=13,
+            breaks=(
+                Broken("~(header_0 ^ header_1 ^ header_2)", "~(header_0 ^ header_2)", "refused"),
+                Broken("(is_load & no_memory)? ERROR_BAD_MEMORY :", "", "refused"),
+                Broken("(is_load & ~end_ok)? ERROR_BAD_RANGE :", "", "refused"),
+                Broken("(is_frame & ~loaded)? ERROR_NOT_LOADED :", "", "refused"),
+                Broken("if(fault) begin\n        state <= STATE_DRAIN;",
+                       "if(fault) begin\n        state <= STATE_HEADER;", "in_error"),
+                Broken("(in_frame & gearbox_ready | in_drain)", "in_frame & gearbox_ready", "error_takes_all"),
+                Broken("assign load = in_load & given;", "assign load = (in_load | in_drain) & given;",
+                       "nothing_written_in_error"),
+                Broken("early_last <= take & s_axis_tlast & (~payload_final & ~in_drain);",
+                       "early_last <= take & s_axis_tlast & (~in_header & ~payload_final & ~in_drain);",
+                       "nothing_after_the_cut"),
+                Broken("signature <= signature_times_x ^ header_check;", "signature <= header_check;", "signed"),
+            ),
+        )  # fmt: skip
+
+
+PROOFS = (*_proofs(),)

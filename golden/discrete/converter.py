@@ -10,13 +10,14 @@ The candidates:
 * pair "nearest", the source's: the closest value and the second closest, of equally close ones the larger first. On
   an uneven table both may lie on one side of y, and then the mean is not y: of 0.3 with {+-1, +-1/8} it is 0.052.
 
-Everything is exact: words (golden/discrete/word.py) have 32 bits and z has 17, so float64 holds each product.
+For words (golden/discrete/word.py) everything is exact: they have 32 bits and z has 17, so float64 holds each product.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -87,8 +88,8 @@ class Converter:
         return np.asarray(self._order[self._indices(x, generator)])
 
     def values(self, x: Array, generator: Draws | None = None) -> Array:
-        """The values of `codes`, (...) of the type of ``x``."""
-        return np.asarray(self._rising.astype(x.dtype)[self._indices(x, generator)])
+        """The values of `codes`, (...) float32 if ``x`` is, else float64."""
+        return np.asarray(self._rising.astype(_real(x))[self._indices(x, generator)])
 
     def _indices(self, x: Array, generator: Draws | None) -> Array:
         """Places of the codes in the table, by rising value."""
@@ -97,7 +98,7 @@ class Converter:
             return _count(y >= step for step in (rising[1:] + rising[:-1]) / 2)  # sums of two powers of two are exact
         if generator is None:
             raise ValueError("converter: stochastic rounding needs a generator, got none")
-        z = open_interval(generator.draw(y.size)).reshape(y.shape)
+        z = open_interval(generator.draw(y.size)).astype(_real(y)).reshape(y.shape)
         if self.pair == "bracket":
             # d_a + d_b is the gap between a and b. The comparison holds for all gaps below y and for none above it.
             return _count(z * (above - below) < y - below for below, above in pairwise(rising))
@@ -126,6 +127,11 @@ class Converter:
         distances = np.abs(y[..., None] - values[::-1])  # falling values: a stable sort keeps the larger one first
         closest = np.argsort(distances, axis=-1, kind="stable")[..., :2]
         return last - closest[..., 0], last - closest[..., 1]
+
+
+def _real(x: Array) -> np.dtype[Any]:
+    """The type of what is made from numbers: float32 stays, all others become float64."""
+    return np.dtype(np.float32 if x.dtype == np.float32 else np.float64)
 
 
 def _count(conditions: Iterable[Array]) -> Array:

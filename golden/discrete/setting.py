@@ -58,14 +58,16 @@ def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
 
 
 _NEAREST = {
-    1: UpdateRule("velocity", rate=1.0, mu=0.9, norm_rate=0.05),
+    1: UpdateRule("velocity", rate=3.0, mu=0.9, norm_rate=0.15),
     2: UpdateRule("velocity", rate=0.1, mu=0.9),
     3: UpdateRule("velocity", rate=0.1, mu=0.9),
 }
 """By bits: masters of 1 bit start spread over the zone and need a larger rate."""
 
-_STOCHASTIC = UpdateRule("velocity", rate=3.0, mu=0.9)
-_BINARY_RULE = UpdateRule("velocity", rate=2.0, mu=0.9)
+_STOCHASTIC = UpdateRule("velocity", rate=9.0, mu=0.9)
+_BINARY_RULE = UpdateRule("velocity", rate=1.0, mu=0.97, norm_rate=0.2)
+_BINARY_BATCH = 32
+"""Straight-through gradients of signs point the right way on average only: many small steps and a long memory help."""
 _CODES = {
     1: UpdateRule("velocity", rate=1.0, mu=0.99),
     2: UpdateRule("velocity", rate=0.5, mu=0.98, norm_rate=0.05),
@@ -103,12 +105,14 @@ SETTINGS = {
         first=_weights(1, "nearest"),
         activation="hard_tanh",
         rule=_BINARY_RULE,
+        batch=_BINARY_BATCH,
     ),
     "binary-input": Setting(
         about="1-bit weights, activations and input",
         rest=_BINARY,
         activation="hard_tanh",
-        rule=UpdateRule("velocity", rate=1.0, mu=0.9),
+        rule=_BINARY_RULE,
+        batch=_BINARY_BATCH,
     ),
     "hardware": Setting(
         about="as binary, the last layer's sums as they are",
@@ -117,6 +121,7 @@ SETTINGS = {
         activation="hard_tanh",
         last_raw=True,
         rule=_BINARY_RULE,
+        batch=_BINARY_BATCH,
     ),
     "source-nearest": Setting(
         about="source's rule: 1-bit weights, continuous master, nearest",
@@ -130,4 +135,4 @@ SETTINGS = {
         batch=128,
     ),
 }
-"""By name. Rates were chosen on digits by the accuracy of one or two seeds."""
+"""By name. How rates were chosen, and by which images, is told in docs/explanation/discrete-training.md."""

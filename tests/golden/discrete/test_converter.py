@@ -119,6 +119,20 @@ def test_the_nearest_pair_is_biased_as_the_source_has_it():
     assert abs(values.mean() - 0.052) < 0.002
 
 
+@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
+def test_types_of_numbers(rounding):
+    """Single precision stays single; integers are numbers like others, with the values and chances of theirs."""
+    converter = Converter(table=TWO_BITS, rounding=rounding)
+    x = np.arange(600) % 3 - 1
+    found = {dtype: converter.values(x.astype(dtype), Lfsr(1)) for dtype in (np.float64, np.float32, np.int64)}
+    assert {dtype: values.dtype for dtype, values in found.items()} == {
+        np.float64: np.float64, np.float32: np.float32, np.int64: np.float64,
+    }  # fmt: skip
+    assert len(np.unique(found[np.float64])) == (4 if rounding == "stochastic" else 3)
+    for values in found.values():
+        np.testing.assert_array_equal(values, found[np.float64])
+
+
 def test_every_number_takes_a_draw():
     """Also one outside of the table: the draws of the others don't depend on it. Nearest rounding takes none."""
     converter = Converter(table=ONE_BIT, rounding="stochastic")

@@ -64,13 +64,27 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     OSError
         If the file can't be written.
     """
+    write_bytes(path, to_bytes(model))
+
+
+def to_bytes(model: Model) -> bytes:
+    """What `save` writes: the same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    bytes
+    """
     header = {"format": FORMAT, "version": VERSION, "digest": model_digest(model), "network": model.network.to_dict()}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
         _add(archive, HEADER, _canonical_json(header))
         for name, array in _stored_arrays(model):
             _add(archive, f"{name}.npy", _npy(array))
-    write_bytes(path, out.getvalue())
+    return out.getvalue()
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -99,6 +113,8 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 
 def _model(archive: Archive) -> Model:
+    if HEADER not in archive.names:
+        raise ValueError(f"must be a model file, with a member {HEADER}, got members {listed(archive.names)}")
     for name in archive.compressed:
         raise ValueError(f"members must be stored without compression and encryption, got {name!r}")
     names = archive.names

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bitloom.golden import file
+from bitloom.golden.names import shown
 from bitloom.golden.network import Model, Network
 
 from . import bnn_pynq, int8_ends
@@ -88,10 +89,21 @@ def source(name: str) -> str:
 
 
 def find(name: str) -> Model:
-    """A network that comes along, by one of `names`, or the model in a file, by the file's path (.npz)."""
+    """A network that comes along, by one of `names`, or the model in a file, by the file's path (.npz).
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If it is neither a network's name nor a model file.
+    """
     return file.load(Path(name)) if Path(name).suffix == ".npz" else load(name)
 
 
 def _check(name: str) -> None:
     if name not in names():
-        raise ValueError(f"network: name must be one of {', '.join(names())}, got {name!r}")
+        raise ValueError(
+            f"network: must be one of {', '.join(names())}, or a model file, <name>.npz (how to make one: "
+            f"docs/how-to/network.md), got {shown(name)}"
+        )

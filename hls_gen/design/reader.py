@@ -1,5 +1,6 @@
 """Typed values out of parsed JSON, with a message that says where one is wrong."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from bitloom.golden.names import shown
@@ -36,6 +37,12 @@ class Reader:
         self.require(self.data.get("format") == name, f"format must be {name}", self.data.get("format"))
         found = self.data.get("version")
         self.require(found == version and isinstance(found, int), f"version must be {version}", found)
+
+    def only(self, keys: Iterable[str]) -> None:
+        """Require that the object has no keys but these, so that nothing in it goes without effect."""
+        known = tuple(keys)
+        for key in self.data:
+            self.require(key in known, f"keys must be {', '.join(known)}", key)
 
     def _get(self, key: str, kind: type, what: str) -> Any:
         value = self.data.get(key)

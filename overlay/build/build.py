@@ -4,6 +4,7 @@
     synthesis/<module>.v      modules that are written otherwise for synthesis: they replace those in rtl/
     <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
     <network>.program.npz     each network, compiled for the design
+    <network>.model.npz       the model that it was compiled from
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
     build.json                what is here: design, digest, files with their digests, choices
 
@@ -14,11 +15,12 @@ A build of one network on one NPU:
     made = build("build/digits", design, [model])
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bitloom.golden import file, zoo
 from bitloom.golden.names import check_path
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
@@ -59,6 +61,9 @@ class Build:
         The simulation overlay, for ``pynq.Overlay`` on a virtual board.
     programs
         File of each compiled network, by the network's name.
+    models
+        File of the model that each network was compiled from, by the network's name; builds of bitloom 0.2 and before
+        have none.
     map_order, dataflow
         Choices with which the networks were compiled; see ``CompileChoices``.
     command
@@ -75,6 +80,7 @@ class Build:
     digest: str
     bit: Path
     programs: dict[str, Path]
+    models: dict[str, Path] = field(default_factory=dict)
     map_order: str = "auto"
     dataflow: Dataflow = "output_stationary"
     command: tuple[str, ...] = ()
@@ -89,9 +95,30 @@ class Build:
         ValueError
             If the build has none.
         """
+        self._check(network)
+        return Program.load(self.programs[network])
+
+    def model(self, network: str) -> Model:
+        """The model that the network of that name was compiled from; in old builds, the network of ours of that name.
+
+        Raises
+        ------
+        ValueError
+            If the build has no such network, or its model is missing, damaged or another one than it was compiled
+            from.
+        """
+        self._check(network)
+        if network not in self.models:
+            return zoo.load(network)
+        path = self.models[network]
+        if not path.exists():
+            raise ValueError(f"{self.folder}: {path.name}, the model of {network}, must be there, got no such file")
+        return file.load(path)
+
+    def _check(self, network: str) -> None:
+        """ValueError unless the build has the network."""
         if network not in self.programs:
             raise ValueError(f"{self.folder}: network must be one of {', '.join(self.programs)}, got {network!r}")
-        return Program.load(self.programs[network])
 
 
 def build(
@@ -143,13 +170,14 @@ def build(
     synthesis = generate(design, target="synthesis").modules
     overlay = simulation_overlay_files(made.manifest, made.text, target)
     compiled = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
-    files = {**_modules(made.modules, synthesis), **overlay, **compiled}
+    kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
+    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept}
     if target.board:
         sources = source_files(block_design, made.manifest, synthesis, compiled)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
         folder, design, manifest.digest, folder / list(overlay)[-1],
-        {name: folder / file for name, file in zip(programs, compiled)}, choices.map_order, choices.dataflow,
+        _named(folder, programs, compiled), _named(folder, programs, kept), choices.map_order, choices.dataflow,
         tuple(command), folder / SOURCES if target.board else None,
     )  # fmt: skip
     return replace(done, kept=replace_build(folder, _description(done), files))
@@ -160,15 +188,18 @@ def load(folder: Path | str) -> Build:
 
     Raises
     ------
+    OSError
+        If build.json can't be read.
     ValueError
         If there is none, or one of another format.
     """
     path = Path(folder) / LISTING
     kept = settle(path.parent)
-    try:
-        data = read_json(path, "build.json")
-    except OSError as e:
-        raise ValueError(f"{path}: a build must have a readable build.json, got: {e}") from None
+    if not path.exists():
+        got = "one without" if path.parent.is_dir() else "a file" if path.parent.exists() else "no such folder"
+        got += f" {LISTING}" if path.parent.is_dir() else ""
+        raise ValueError(f"{folder}: must be a folder that `bitloom build` wrote, got {got}")
+    data = read_json(path, LISTING)
     with naming(path):
         return _build(path.parent, Reader(data, "build"), kept)
 
@@ -176,15 +207,31 @@ def load(folder: Path | str) -> Build:
 def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     """The build in ``folder`` that build.json describes; its files lie inside the folder."""
     data.format(FORMAT, 1)
-    design, programs = Design.from_dict(data.table("design")), data.inner("programs")
-    files = {name: programs.text(name) for name in programs.data}
-    data.require(bool(files), "programs must be one at least", files)
+    design, programs = Design.from_dict(data.table("design")), _files(data, "programs")
+    data.require(bool(programs), "programs must be one at least", programs)
+    models = _files(data, "models") if "models" in data.data else {}
     bit, sources = data.text("bit"), data.text("sources") if data.data.get("sources") else None
-    for what, file in (("bit", bit), ("sources", sources or SOURCES), *(("programs", file) for file in files.values())):
-        check_path(what, file)
-    paths = {name: folder / file for name, file in files.items()}
-    how = *read_choices(data.data), data.texts("command")
-    return Build(folder, design, data.digest("digest"), folder / bit, paths, *how, sources and folder / sources, kept)
+    for what, path in (("bit", bit), ("sources", sources or SOURCES)):
+        check_path(what, path)
+    return Build(
+        folder, design, data.digest("digest"), folder / bit, _named(folder, programs, programs.values()),
+        _named(folder, models, models.values()), *read_choices(data.data), data.texts("command"),
+        sources and folder / sources, kept,
+    )  # fmt: skip
+
+
+def _files(data: Reader, key: str) -> dict[str, str]:
+    """Files by network at ``key``, each inside of the build's folder."""
+    found = data.inner(key)
+    files = {name: found.text(name) for name in found.data}
+    for path in files.values():
+        check_path(key, path)
+    return files
+
+
+def _named(folder: Path, names: Iterable[str], files: Iterable[str]) -> dict[str, Path]:
+    """Paths in ``folder`` by the names of networks."""
+    return {name: folder / path for name, path in zip(names, files)}
 
 
 def _modules(simulated: Mapping[str, str], synthesised: Mapping[str, str]) -> dict[str, bytes]:
@@ -203,6 +250,7 @@ def _description(made: Build) -> dict[str, Any]:
         "digest": made.digest,
         "bit": made.bit.name,
         "programs": {name: path.name for name, path in made.programs.items()},
+        "models": {name: path.name for name, path in made.models.items()},
         "map_order": made.map_order,
         "dataflow": made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow),
         "command": list(made.command),

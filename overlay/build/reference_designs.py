@@ -250,10 +250,20 @@ def chosen_design(
     stream_bits, map_order
         Replace those of the design; None keeps them.
     one_npu
-        Whether to take one NPU even where a reference design has several.
+        Whether the design must have one NPU.
+
+    Raises
+    ------
+    ValueError
+        If there is no such design, or it must have one NPU and has several.
     """
     found = reference_design(name) if name else REFERENCE_DESIGNS.get(model.network.name)
-    if found is None or parameters or one_npu:
+    if one_npu and found and not parameters and len(found.npus) > 1:
+        raise ValueError(
+            f"{name or model.network.name}: streamed weights need a design of one NPU, got {len(found.npus)} "
+            "(with --kfp and the like the design is one NPU)"
+        )
+    if found is None or parameters:
         map_order = map_order or "auto"
         found = ReferenceDesign(network=model.network.name, npus=(replace(default_npu(model), **(parameters or {})),))
     return replace(found, stream_bits=int(stream_bits or found.stream_bits), map_order=map_order or found.map_order)

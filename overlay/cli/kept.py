@@ -1,9 +1,11 @@
-"""What a command says of files of the user's that lay in the folder of a build."""
+"""A build as a command reads it: what it says of files of the user's that lay there, and which model is meant."""
 
 from pathlib import Path
 
 import click
 
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
 
 MOST = 20
@@ -27,3 +29,13 @@ def loaded(folder: Path) -> builds.Build:
     made = builds.load(folder)
     tell_kept(made)
     return made
+
+
+def model_of(made: builds.Build, network: str | None) -> Model:
+    """The model that a command's NETWORK means: that of the build's network of this name, or a model file (.npz).
+
+    Without NETWORK it is the first network of the build.
+    """
+    if network and Path(network).suffix == ".npz":
+        return networks.find(network)
+    return made.model(network or next(iter(made.programs)))

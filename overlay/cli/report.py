@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import write_text
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
@@ -13,7 +12,7 @@ from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
 
-from .kept import loaded
+from .kept import loaded, model_of
 from .options import FILE, FOLDER, POSITIVE
 from .show import bar, dump, json_option, one_line_errors, table, working
 
@@ -45,13 +44,13 @@ def report_command(
     """Write a page about the build in FOLDER: mapping, utilisation, timeline, memories, area, roofline.
 
     The network runs on the simulated board; counters come from there. The page is one HTML file that loads nothing.
-    NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
+    NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
     """
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
     made = loaded(folder)
-    model = networks.find(network or next(iter(made.programs)))
+    model = model_of(made, network)
     found = compiled(made, model)
     if run_file:
         run = Measured.load(run_file)

@@ -57,10 +57,18 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _line(error: BaseException) -> str:
-    text = str(error) or type(error).__name__
+    text = _file_error(error) if isinstance(error, OSError) and error.filename else str(error) or type(error).__name__
     first, _, rest = text.partition("\n")
     first = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in first)  # a file's words must not steer a terminal
     return f"bitloom: {first}" + (f"\n{rest}" if isinstance(error, SimulationTimeout) and rest else "")
+
+
+def _file_error(error: OSError) -> str:
+    """What the system says of a file, as thing, rule and value."""
+    if isinstance(error, FileNotFoundError):
+        return f"{error.filename}: must exist, got no such file or folder"
+    said = error.strerror or type(error).__name__
+    return f"{error.filename}: must be usable, got: {said[:1].lower()}{said[1:]}"
 
 
 @contextmanager

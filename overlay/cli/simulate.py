@@ -5,23 +5,25 @@ from pathlib import Path
 import click
 import numpy as np
 
-from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import write_bytes
 from bitloom.hls_gen.design.array_file import npy_bytes
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
-from .kept import loaded
+from .kept import loaded, model_of
 from .options import FILE, FOLDER, stall_options
 from .show import json_option, one_line_errors
 from .simulation import fail_unless_exact, show_report, simulated
+
+FRAMES = 16
+"""Random images that run where neither images nor a number of frames is given."""
 
 
 @click.command("simulate")
 @click.argument("folder", type=FOLDER)
 @click.argument("network", required=False)
 @click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers.  [default: random ones]")
-@click.option("--frames", type=click.IntRange(1), default=16, help="Images to run (the first ones of --images).")
+@click.option("--frames", type=click.IntRange(1), help="Images to run.  [default: all of --images; else 16]")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
 @stall_options
 @click.option("--vcd", type=FILE, help="Write a waveform.")
@@ -32,7 +34,7 @@ def simulate_command(
     folder: Path,
     network: str | None,
     images: Path | None,
-    frames: int,
+    frames: int | None,
     batch: int | None,
     stall: float,
     seed: int,
@@ -42,11 +44,14 @@ def simulate_command(
 ) -> None:
     """Run the build in FOLDER on the simulated board and compare every bit with golden.
 
-    NETWORK is the name or model file that was given to build; a build of one network of ours needs none.
+    NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
     """
     made = loaded(folder)
-    model = networks.find(network or next(iter(made.programs)))
-    given = read_images(images, model.network, frames) if images else random_images(model.network, frames, seed)
+    model = model_of(made, network)
+    if images:
+        given = _first(read_images(images, model.network), images, frames)
+    else:
+        given = random_images(model.network, frames or FRAMES, seed)
     for file in (vcd, out):
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -56,6 +61,13 @@ def simulate_command(
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
     fail_unless_exact(done)
+
+
+def _first(images: np.ndarray, path: Path, frames: int | None) -> np.ndarray:
+    """As many images as were asked for, the first ones; all where no number was given."""
+    if frames and frames > len(images):
+        raise ValueError(f"--frames must be <= {len(images)}, the images in {path}, got {frames}")
+    return images[:frames]
 
 
 def _write_outputs(path: Path, outputs: np.ndarray) -> None:

@@ -13,11 +13,11 @@ from bitloom.hls_gen.compiler.dataflow import read_choices
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.npu import Npu, renamed
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.overlay.area.netlist import Resources
 
@@ -32,6 +32,11 @@ CAPACITIES = POWERS_OF_TWO
 DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
 """What an NPU has where a file says nothing. Of CAPACITIES that is the least; ``size_memories`` finds what is
 needed."""
+
+NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
+"""What a file may say of an NPU."""
+KEYS = ("format", "version", "network", "stream_bits", "map_order", "dataflow", "mapping", "npus", "order", "work")
+"""What a file may say; the last two are names of bitloom 0.1."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,11 @@ class Candidate:
         """How the network is compiled for the candidate's design."""
         return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
+    @property
+    def stream_weights(self) -> bool:
+        """Whether weights come over the stream in each frame."""
+        return any(npu.stream_weights for npu in self.npus)
+
     def design(self, model: Model, name: str = "explored") -> Design:
         """The design for ``model``, called ``name``.
 
@@ -74,7 +84,8 @@ class Candidate:
         ValueError
             If the NPUs can't compute the network.
         """
-        made = size_memories(name, [model], self.npus, self.choices, stream_bits=self.stream_bits)
+        sizing = Sizing(stream_weights=self.stream_weights)
+        made = size_memories(name, [model], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)
@@ -86,8 +97,7 @@ class Candidate:
 
         It holds of an NPU only what differs from DEFAULTS.
         """
-        keys = {f.name for f in fields(Folding)} | set(CAPACITIES)
-        npus = [{k: v for k, v in asdict(n).items() if k in keys and v != DEFAULTS[k]} for n in self.npus]
+        npus = [{k: v for k, v in asdict(n).items() if k in NPU_KEYS and v != DEFAULTS[k]} for n in self.npus]
         return {"format": FORMAT, "version": VERSION, "network": self.network, "stream_bits": self.stream_bits,
                 "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
                 "npus": npus}  # fmt: skip
@@ -119,11 +129,14 @@ class Candidate:
         """
         file = Reader(data, "foldings")
         file.format(FORMAT, VERSION)
+        file.only(KEYS)
         least = {"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}}
         npus = []
         for n, entry in enumerate(file.entries("npus", 1)):
             with naming(f"foldings: npus[{n}]"):
-                npus.append(Npu.from_dict({**least, **Reader(entry, "npu").data}))
+                npu = Reader(renamed(Reader(entry, "npu").data), "npu")
+                npu.only(NPU_KEYS)
+                npus.append(Npu.from_dict({**least, **npu.data}))
         map_order, dataflow = read_choices(file.data)
         return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
                    stream_bits=file.number("stream_bits", 32, 64), map_order=map_order, dataflow=dataflow)  # fmt: skip

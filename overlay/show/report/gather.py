@@ -4,6 +4,7 @@ from typing import Any
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import Encoding
+from bitloom.golden.file import model_digest
 from bitloom.golden.layers.conv import Weighted
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
@@ -61,7 +62,7 @@ def gather(
     times = timeline(made, run.frames)
     return Report(
         network=made.model.network,
-        weights=networks.source(given or program.name),
+        weights=_source(made, given),
         design=design,
         digest=made.build.digest,
         mapping=program.mapping,
@@ -76,6 +77,16 @@ def gather(
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),
     )
+
+
+def _source(made: Compiled, given: str | None) -> str:
+    """Where the weights come from: the file that was given, the network of ours that it is, or the build's copy."""
+    name = made.program.name
+    if given and given not in made.build.programs:
+        return networks.source(given)
+    if name in networks.names() and model_digest(networks.load(name)) == made.program.model_digest:
+        return networks.source(name)
+    return f"model file {made.build.models[name]}"
 
 
 def _layers(made: Compiled) -> list[LayerFacts]:

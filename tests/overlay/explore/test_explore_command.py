@@ -10,7 +10,7 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 
 
 def call(*arguments: str) -> Result:
@@ -32,6 +32,17 @@ def test_command(tmp_path: Path) -> None:
     assert made.program("digits-cnn").mapping == candidate.mapping
 
 
+SOME = Candidate("digits-cnn", (Npu(),), (0,)).to_dict()
+
+
+def test_a_foldings_file_may_stream_weights() -> None:
+    model = networks.load("digits-cnn")
+    made = Candidate.from_dict(SOME | {"npus": [{"stream_weights": True}]})
+    design = made.design(model)
+    assert design.npus[0].stream_weights
+    assert design.npus[0].kernel_rows < Candidate.from_dict(SOME).design(model).npus[0].kernel_rows
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
@@ -40,6 +51,10 @@ def test_command(tmp_path: Path) -> None:
         ("{}", (), "{path}: foldings: format must be bitloom-foldings, got None"),
         (json.dumps(Candidate("lfc-w1a1", (Npu(),), (0,)).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
+        (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, stream_bits, "
+         "map_order, dataflow, mapping, npus, order, work, got 'npu'"),
+        (json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}), (), "{path}: foldings: npus[0]: npu: keys must be "
+         + ", ".join(NPU_KEYS) + ", got 'kernel_rows'"),
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
         ("{}", ("--kfp", "0"), "--foldings: the file says everything about the design, got --kfp too"),
         ("{}", ("--stream-weights",),

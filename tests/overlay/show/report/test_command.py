@@ -70,10 +70,7 @@ def refused(message: str, *arguments: object) -> None:
 
 
 def test_what_is_refused(folder: Path, run_file: Path, tmp_path: Path) -> None:
-    path = tmp_path / "build.json"
-    refused(
-        f"{path}: a build must have a readable build.json, got: [Errno 2] No such file or directory: '{path}'", tmp_path
-    )
+    refused(f"{tmp_path}: must be a folder that `bitloom build` wrote, got one without build.json", tmp_path)
     refused(f"{folder}: network must be one of digits-cnn, got 'digits-or'", folder, "digits-or")
     refused("report: frames must be an even number >= 2, got 5", folder, "--frames", 5)
     refused("--png: file name must end with .png, got x.svg", folder, "--png", "x.svg")
@@ -85,9 +82,7 @@ def test_what_is_refused(folder: Path, run_file: Path, tmp_path: Path) -> None:
         "--frames",
         2,
     )
-    done = call(folder, "nosuch")
-    assert str(done.exception).startswith("bitloom: network: name must be one of ")
-    assert str(done.exception).endswith(", got 'nosuch'")
+    refused(f"{folder}: network must be one of digits-cnn, got 'nosuch'", folder, "nosuch")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ class CompileChoices:
     ----------
     map_order
         Order in which the tuples of each map are computed (spec B7, hls_gen/compiler/schedule): "pull", "raster", or
-        "auto", which takes the one that needs less memory.
+        "auto", which takes the one whose tuple memories and tables have fewer bits as they are built.
     dataflow
         Dataflow of all layers, or by layer name; see ``bitloom.hls_gen.compiler.dataflow.Dataflow``.
     mapping

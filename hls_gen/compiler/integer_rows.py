@@ -4,18 +4,21 @@ A lane of a word is a feature of ``feature_bits`` in two's complement, low bit f
 which adds nothing; unused kernels repeat kernel 0.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.requantise import MULTIPLIER_BITS
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
 
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import IntegerLayer
+
+SCALES = {"bias": 0, "multiplier": 1, "shift": 0}
+"""Fields that memory ``scales`` has for each lane, and their values where no kernel is."""
 
 
 def two_complement(values: Array, bits: int) -> Array:
@@ -127,35 +130,55 @@ def scales(p: IntegerLayer, steps: Layout) -> dict[str, Ints]:
     Returns
     -------
     dict
-        Name of a field -> its column, one row a step; no rows where the sums are the result.
+        Name of a field -> its column, one row a step; no rows where the sums are the result. Where no kernel is, bias
+        and shift are 0 and the multiplier is 1.
     """
-    out: dict[str, Ints] = {}
-    for lane in range(steps.shape[1]):
-        for name, array in (("bias", p.bias), ("multiplier", p.multiplier), ("shift", p.shift)):
-            values = np.zeros(0, np.int64) if array is None else np.append(array, 0)[steps[:, lane]]
-            out[f"{name}_{lane}"] = values
-    return out
+    if p.bias is None or p.multiplier is None or p.shift is None:
+        return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}
+    parts = (p.bias, *lowest_terms(p.multiplier, p.shift))
+    return {
+        f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
+        for lane in range(steps.shape[1])
+        for (name, unused), array in zip(SCALES.items(), parts)
+    }
 
 
-def bounded_shifts(columns: Mapping[str, Ints], acc_bits: int) -> dict[str, Ints]:
-    """Bound the shifts of memory ``scales`` by acc_bits + MULTIPLIER_BITS, the hardware's limit.
+def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
 
-    The results stay the same: a product is below 2^(acc_bits + 15), so that every larger shift gives 0, too.
+    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
+    shift, there is nothing to round.
 
     Parameters
     ----------
-    columns
-        Columns of the memory by field.
-    acc_bits
-        Width of an accumulator.
+    multiplier, shift
+        int64 of the same shape; multipliers >= 1, shifts >= 0.
 
     Returns
     -------
-    dict
-        The columns, with bounded shifts.
+    tuple of ndarray
+        Multipliers and shifts; each multiplier is odd, or its shift is 0.
     """
-    most = acc_bits + MULTIPLIER_BITS
-    return {name: np.minimum(c, most) if name.startswith("shift_") else c for name, c in columns.items()}
+    power = multiplier & -multiplier  # the largest power of two that is a factor
+    twos = np.minimum(np.log2(power).astype(np.int64), shift)
+    return multiplier >> twos, shift - twos
+
+
+def multiplier_bits(columns: Sequence[Mapping[str, Ints]]) -> int:
+    """Width of a multiplier of memory ``scales`` that holds all of these columns; 0 where every multiplier is 1."""
+    found = [c.max() for part in columns for name, c in part.items() if name.startswith("multiplier_") and c.size]
+    most = int(max(found, default=1))
+    return most.bit_length() if most > 1 else 0
+
+
+def scale_fields(columns: Mapping[str, Ints], npu: Npu) -> dict[str, Ints]:
+    """The columns as memory ``scales`` of an NPU holds them: shifts within its limit, multipliers if it has any."""
+    fields = npu.memory("scales").widths
+    return {
+        name: np.minimum(c, npu.most_shift) if name.startswith("shift_") else c
+        for name, c in columns.items()
+        if name in fields
+    }
 
 
 def reciprocals() -> Ints:

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.memories import Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
-from .integer_rows import bounded_shifts, reciprocals, two_complement
+from .integer_rows import reciprocals, scale_fields, two_complement
 from .npu_plan import NpuPlan
 from .raster_rows import MODULAR
 from .tables import FLAGS, Tables
@@ -47,7 +47,7 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if made.scales:
         scales = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
-        out["scales"] = pack_fields(npu.memory("scales"), bounded_shifts(scales, npu.acc_bits))
+        out["scales"] = pack_fields(npu.memory("scales"), scale_fields(scales, npu))
         if npu.pool:
             out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
         return out

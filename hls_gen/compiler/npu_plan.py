@@ -7,6 +7,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.folding import Folding
 
+from .integer_rows import multiplier_bits
 from .layout import Ints
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .tables import Tables, rows
@@ -45,7 +46,12 @@ class NpuPlan:
 
     def depths(self) -> dict[str, int]:
         """Rows or words that each memory of the NPU must have at least, and how far its counters must reach."""
-        pool = {"pool_taps": rows(self.pool.flags), "pool_olds": rows(self.pool.olds)}
+        pool = {
+            "pool_words": self.pool.ring_words,
+            "pool_tuple_words": 1 + max((row["words_minus_1"] for row in self.pool.layers), default=0),
+            "pool_taps": rows(self.pool.flags),
+            "pool_olds": rows(self.pool.olds),
+        }
         reading = [*self.conv.layers, *self.pool.layers]
         return {
             "layers": len(self.results),
@@ -55,12 +61,13 @@ class NpuPlan:
             "levels": 1 + max((row["levels_minus_1"] for row in self.results), default=0),
             "input_words": max((row["words"] for row in (*self.conv.inputs, *self.pool.inputs)), default=1),
             "tuple_words": self.conv.ring_words,
-            **({"pool_words": self.pool.ring_words, **pool} if self.folding.pool else {}),
+            **(pool if self.folding.pool else {}),
             "taps": rows(self.conv.flags),
             "olds": rows(self.conv.olds),
             "jumps": rows(self.conv.jumps),
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
+            **({"multiplier_bits": multiplier_bits(self.scales)} if self.folding.engine == "integer" else {}),
             **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
         }

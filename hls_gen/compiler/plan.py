@@ -19,15 +19,15 @@ from bitloom.hls_gen.design.folding import Folding
 
 from .choices import CompileChoices
 from .dataflow import dataflow_of, inner_groups
+from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words
 from .layout import Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
 from .mapping import mapped, way
 from .npu_plan import NpuPlan
-from .raster_rows import raster_schedule
 from .result_rows import append_results
-from .schedule import Schedule, Stage, schedule
+from .schedule import ORDERS, Schedule, Stage, schedule
 from .sum_rows import MapWords, append_sums, check_accumulation
 from .tables import Tables
 
@@ -49,6 +49,13 @@ class Plan:
     """Name and beats of each layer."""
     dataflow: list[str] = field(default_factory=list)
     """Dataflow of each layer."""
+    compared: dict[str, MemoryBits] = field(default_factory=dict)
+    """What each map order needs, where "auto" chose."""
+
+    def memory_bits(self) -> MemoryBits:
+        """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""
+        found = [memory_bits(fitted(unsized(npu.folding), [npu])) for npu in self.npus]
+        return MemoryBits(sum(one.tuples for one in found), sum(one.tables for one in found))
 
 
 def plan(
@@ -80,8 +87,18 @@ def plan(
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
+    if choices.map_order != "auto":
+        return _planned(model, npus, choices, chunk)
+    plans = {order: _planned(model, npus, replace(choices, map_order=order), chunk) for order in ORDERS}
+    compared = {order: made.memory_bits() for order, made in plans.items()}
+    best = min(ORDERS, key=lambda order: compared[order].total)  # the first one if they are equal
+    return replace(plans[best], compared=compared)
+
+
+def _planned(model: Model, npus: Sequence[Folding], choices: CompileChoices, chunk: int) -> Plan:
+    """The plan in the map order that ``choices`` name."""
     lowered, mapping = mapped(model, npus, choices.mapping)
-    orders = _orders(lowered.layers, choices.map_order, npus)
+    orders = schedule(_stages(lowered.layers), choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order)
     made = _begin(lowered, orders, npus, frame)
     made.mapping += mapping
@@ -123,23 +140,14 @@ def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Folding], frame: F
     return made
 
 
-def _orders(layers: Sequence[BinaryLayer | IntegerLayer], map_order: str, npus: Sequence[Folding]) -> Schedule:
-    """Orders of all maps; where all NPUs have counters, ``auto`` weighs no tables that are not needed."""
-    counters = all(npu.raster for npu in npus)
-    return (raster_schedule if counters else schedule)(_stages(layers), map_order)
-
-
 def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
     """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
     has one."""
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
-        size, bits = (p.height, p.width), int(np.prod(p.weight.shape[2:]))
-        out.append(_stage(p.name, size, p.window, bits, last[p.reads]))
+        out.append(_stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads]))
         if p.pool:
-            bits = p.out_channels * p.levels
-            pool = _stage(_pool_name(p), out[-1].output_size, p.pool, bits, p.name)
-            out.append(replace(pool, kind="pool"))
+            out.append(_stage(_pool_name(p), "pool", out[-1].output_size, p.pool, p.name))
         last[p.name] = out[-1].name
     return out
 
@@ -149,7 +157,6 @@ def _pool_name(p: BinaryLayer | IntegerLayer) -> str:
     return f"{p.name}.pool"
 
 
-def _stage(name: str, size: Pair, window: Window, tuple_bits: int, reads: str) -> Stage:
-    """A stage of kind conv."""
-    height, width = size
-    return Stage(name=name, kind="conv", height=height, width=width, window=window, tuple_bits=tuple_bits, reads=reads)
+def _stage(name: str, kind: str, size: Pair, window: Window, reads: str) -> Stage:
+    """A stage that reads a map of ``size``."""
+    return Stage(name=name, kind=kind, height=size[0], width=size[1], window=window, reads=reads)

@@ -1,8 +1,6 @@
 """Fields by which an NPU with ``raster`` counts through a layer's taps (hls_gen/rtl/sequencer/raster.py; spec B7)."""
 
-from collections.abc import Sequence
-
-from .schedule import Raster, Schedule, Stage, schedule
+from .schedule import Raster
 
 AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
 COMMON = ("by_counters", "x_room_end", *(f"{axis}_{what}" for axis in "xy" for what in AXIS), "line_words", "gap_words")
@@ -55,28 +53,3 @@ def counter_fields(raster: Raster, words: int, tap_rows: int) -> dict[str, int]:
         out |= {"y_lead_rows": raster.y.lead * line_rows, "y_stride_rows": raster.y.step * line_rows}
         out["line_rows"] = line_rows
     return out
-
-
-def raster_schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
-    """Schedule a chain for NPUs that all have counters.
-
-    As ``bitloom.hls_gen.compiler.schedule.schedule``, but "auto" doesn't weigh the tables of stages that need none.
-
-    Parameters
-    ----------
-    chain
-        The stages, in their order.
-    map_order
-        "pull", "raster" or "auto".
-
-    Returns
-    -------
-    Schedule
-        In the map order chosen.
-    """
-    found = schedule(chain, map_order)
-    if map_order != "auto":
-        return found
-    best = min(found.compared, key=lambda s: s.memory_bits - sum(
-        t.bits(t.capacity(t.stage.kind == "conv")).total for t in s.tables if Raster.of(t)))  # fmt: skip
-    return Schedule(map_order=best.map_order, tables=best.tables, compared=found.compared)

@@ -1,17 +1,16 @@
 """Folding to design: memories as large as the given networks need."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
+from .fitted import fitted, unsized
 from .flow import smooth
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
@@ -80,7 +79,7 @@ def size_memories(
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
-    npus = tuple(_unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
+    npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
     plans: list[Plan] = [plan(m, npus, choices) for m in models]
     if sizing.stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
@@ -106,25 +105,10 @@ def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
     return smooth(system(made, npus, stream_bits=stream_bits), FLOW_FRAMES)
 
 
-def _unsized(folding: Folding) -> Npu:
-    """An NPU of this folding, whose capacities count for nothing."""
-    return folding if isinstance(folding, Npu) else Npu(**asdict(folding), acc_bits=32)
-
-
 def _fit(folding: Npu, own: Sequence[NpuPlan], plans: Sequence[Plan], stream_weights: bool) -> Npu:
     """The NPU with memories for what it has to do in each plan."""
-    needs = [_streamed(p, folding) for p in plans] if stream_weights else [n.depths() for n in own]
-    depth: dict[str, Any] = {key: max(2, *(n[key] for n in needs)) for key in needs[0]}
-    depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
-    if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
-        depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))
-    for key in POWERS_OF_TWO:
-        if key in depth:
-            depth[key] = 1 << (depth[key] - 1).bit_length()
-    if folding.collect:
-        folding = replace(folding, collect=max(n.window_lanes for n in own), acc_bits=32)
-    acc_bits = max(*(n.acc_bits() for n in own), folding.least_acc_bits)
-    return replace(folding, acc_bits=acc_bits, stream_weights=stream_weights, **depth)
+    needs = [_streamed(p, folding) for p in plans] if stream_weights else None
+    return replace(fitted(folding, own, needs), stream_weights=stream_weights)
 
 
 def _streamed(made: Plan, folding: Npu) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from bitloom.golden.integers import make_fields_plain
 
 from .folding import check_least, check_power, require
-from .widths import LAYER_BITS
+from .widths import LAYER_BITS, MULTIPLIER_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
@@ -20,6 +20,9 @@ class Capacities:
     ----------
     acc_bits
         Width of the accumulators, 4..32.
+    multiplier_bits
+        Width of the multipliers of a requantisation, 0..16; 0: all multipliers are 1, and there are none. Of engine
+        "integer" alone.
     binariser_rows
         Words of an input tuple that the binariser has thresholds for, >= 2.
     layers
@@ -31,6 +34,9 @@ class Capacities:
         Words of a map, >= 2.
     tuple_words, pool_words
         Capacity of the tuple memories, in words of kfp and pfp features, powers of two >= 2.
+    pool_tuple_words
+        Words of pfp features of the longest tuple that the pool unit takes, >= 1: rows of its queue. Never more than
+        pool_words.
     taps, olds, jumps, pool_taps, pool_olds
         Rows of the sequencers' tables, each >= 2.
     kernel_rows
@@ -42,6 +48,7 @@ class Capacities:
     """
 
     acc_bits: int = 16
+    multiplier_bits: int = MULTIPLIER_BITS
     binariser_rows: int = 2
     layers: int = 8
     windows: int = 1 << 20
@@ -51,6 +58,7 @@ class Capacities:
     input_words: int = (1 << 24) - 1
     tuple_words: int = 256
     pool_words: int = 256
+    pool_tuple_words: int = 256
     taps: int = 1024
     olds: int = 1024
     jumps: int = 256
@@ -63,11 +71,13 @@ class Capacities:
     def __post_init__(self) -> None:
         make_fields_plain(self)
         for one in fields(Capacities):
-            check_least(self, one.name, 1)
+            check_least(self, one.name, 0 if one.name == "multiplier_bits" else 1)
         for name in POWERS_OF_TWO:
             check_power(self, name)
         for one in fields(Capacities):
-            if one.name not in ("acc_bits", *POWERS_OF_TWO):
+            if one.name not in ("acc_bits", "multiplier_bits", "pool_tuple_words", *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
+        most = MULTIPLIER_BITS
+        require(self.multiplier_bits <= most, f"multiplier_bits must be 0..{most}", self.multiplier_bits)
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

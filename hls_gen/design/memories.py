@@ -14,7 +14,6 @@ from .widths import (
     COUNT_BITS,
     FRAME_BITS,
     LAYER_BITS,
-    MULTIPLIER_BITS,
     PLACE_BITS,
     RECIPROCAL_BITS,
     SHIFT_BITS,
@@ -137,14 +136,15 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
     if npu.engine == "binary":
         rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
     else:
-        parts = [("bias", npu.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS)]
+        multiplier = [("multiplier", npu.multiplier_bits)] if npu.multiplier_bits else []  # none: all are 1
+        parts = [("bias", npu.acc_bits), *multiplier, ("shift", SHIFT_BITS)]
         rows.append(("scales", npu.threshold_rows, [(f"{name}_{k}", w) for k in range(npu.ol) for name, w in parts]))
     if npu.pool:
         rows += [
             ("pool_inputs", npu.layers, [("words", bits_for(npu.input_words))]),
             ("pool_layers", npu.layers, _pool_row(npu)),
             ("pool_flags", npu.pool_taps, TAP_FLAGS),
-            ("pool_olds", npu.pool_olds, [("word", npu.pool_index_bits)]),
+            ("pool_olds", npu.pool_olds, [("word", npu.pool_address_bits)]),
         ]
     if npu.binariser_bits:
         rows.append(("binariser", npu.binariser_rows, [("thresholds", npu.kfp * (npu.binariser_bits + 1))]))
@@ -178,10 +178,13 @@ def _input_row(npu: "Npu") -> Parts:
     return [("words", bits_for(npu.input_words)), *([("source", npu.source_bits)] if npu.source_bits else [])]
 
 
-def _reading_row(npu: "Npu", ring: int, taps: int, olds: int) -> Parts:
-    """Fields that both sequencers, array's and pool's, have of a layer; ``ring`` is the width of an address."""
+def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int) -> Parts:
+    """Fields that both sequencers, array's and pool's, have of a layer.
+
+    ``index`` is the width of a word's number in its tuple, ``ring`` that of its address.
+    """
     return [
-        ("words_minus_1", ring),
+        ("words_minus_1", index),
         *([] if npu.raster else [("hold_tuples", ring + 1)]),
         ("hold_words", ring + 1),
         ("direct", 1),
@@ -196,7 +199,7 @@ def _layer_row(npu: "Npu") -> Parts:
     """A layer to the array's sequencer."""
     ring, row, binary = bits_for(npu.tuple_words - 1), npu.row_bits, npu.engine == "binary"
     parts = [
-        *_reading_row(npu, ring, npu.taps, npu.olds),
+        *_reading_row(npu, ring, ring, npu.taps, npu.olds),
         ("jump_base", bits_for(npu.jumps - 1)),
         ("start_row", row),
         ("kernel_base", row),
@@ -214,9 +217,9 @@ def _layer_row(npu: "Npu") -> Parts:
 
 def _pool_row(npu: "Npu") -> Parts:
     """A layer to the pool's sequencer, which also knows where its map goes."""
-    ring = npu.pool_index_bits
+    ring = npu.pool_address_bits
     return [
-        *_reading_row(npu, ring, npu.pool_taps, npu.pool_olds),
+        *_reading_row(npu, npu.pool_index_bits, ring, npu.pool_taps, npu.pool_olds),
         *_target(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *(_counter_parts(ring) if npu.raster else []),

@@ -37,9 +37,28 @@ class Npu(Capacities, Folding):
         return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
 
     @property
+    def most_shift(self) -> int:
+        """Largest shift that requantisation takes; a larger one has the same result, 0.
+
+        A value is at least -2^(acc_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the product over
+        2^most_shift is nearer to 0 than to 1.
+        """
+        return self.acc_bits + max(self.multiplier_bits, 1)
+
+    @property
+    def product_bits(self) -> int:
+        """Width of a requantisation's product, to which half of 2^most_shift can be added."""
+        return self.most_shift + 1
+
+    @property
+    def pool_address_bits(self) -> int:
+        """Width of a word's address in the pool's tuple memory."""
+        return bits_for(self.pool_words - 1)
+
+    @property
     def pool_index_bits(self) -> int:
         """Width of the number of a word in its tuple, in the pool unit."""
-        return bits_for(self.pool_words - 1)
+        return bits_for(min(self.pool_tuple_words, self.pool_words) - 1)
 
     @property
     def row_bits(self) -> int:
@@ -108,8 +127,13 @@ class Npu(Capacities, Folding):
 
 
 def renamed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``."""
+    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``.
+
+    Where they don't say ``pool_tuple_words``, the pool's queue has as many rows as its tuple memory.
+    """
     made: dict[str, Any] = dict(data)
     if "kind" in made:
         made["engine"] = made.pop("kind")
+    if "pool_words" in made:
+        made.setdefault("pool_tuple_words", made["pool_words"])
     return made

@@ -30,7 +30,10 @@ BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS = 128
 """Up to so many rows, kernels are also tried in the kind of RAM that Yosys would not take by itself."""
-LARGEST = ("tuple_words", "pool_words", "acc_bits", "windows", "window_taps", "groups", "levels", "input_words")
+LARGEST = (
+    "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "windows", "window_taps", "groups",
+    "levels", "input_words",
+)  # fmt: skip
 """Sizes of an NPU that are those of its largest layer; all others add up over its layers."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for segments of several layers."""

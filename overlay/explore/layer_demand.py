@@ -17,6 +17,8 @@ import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.fitted import LEAST
+from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -98,7 +100,7 @@ class LayerDemand:
         Whether the layer accumulates by OR.
     value_bits
         Width of an accumulator that holds every value.
-    feature_bits, weight_bits
+    feature_bits, weight_bits, multiplier_bits
         Widths that its numbers need.
     macs
         Multiply-accumulates a frame.
@@ -126,6 +128,7 @@ class LayerDemand:
     value_bits: int
     feature_bits: int = 1
     weight_bits: int = 1
+    multiplier_bits: int = 0
     macs: int = 0
     output_windows: int = 1
     input_bits: int = 1
@@ -194,11 +197,13 @@ class LayerDemand:
                  "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2,
                  "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
                  "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
+        if npu.engine == "integer":
+            found["multiplier_bits"] = self.multiplier_bits
         if npu.pool and self.pool:
             pool_words = geared(steps, npu.ol, npu.pfp)
-            found |= {"pool_words": self.pool.ring_words(pool_words), "pool_taps": self.pool.taps,
-                      "pool_olds": self.pool.olds}  # fmt: skip
-        return {key: max(2, value) for key, value in found.items()}
+            found |= {"pool_words": self.pool.ring_words(pool_words), "pool_tuple_words": pool_words,
+                      "pool_taps": self.pool.taps, "pool_olds": self.pool.olds}  # fmt: skip
+        return {key: max(LEAST.get(key, 2), value) for key, value in found.items()}
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be."""
@@ -265,9 +270,15 @@ def _layer(
         any_match=binary and p.any_match,
         value_bits=1 + max(high.bit_length(), (~low).bit_length()),
         weight_bits=1 if binary else _bits(p.weight),
+        multiplier_bits=0 if binary else _multiplier_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
     )
+
+
+def _multiplier_bits(p: IntegerLayer) -> int:
+    """Width of the layer's multipliers, 0 where all are 1 or it has none."""
+    return 0 if p.raw else multiplier_bits([scales(p, np.arange(p.out_channels * p.levels)[:, None])])
 
 
 def _bits(values: np.ndarray) -> int:

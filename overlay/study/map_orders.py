@@ -1,15 +1,16 @@
-"""The two map orders of a network side by side (spec B7): tuples that must be held, and bits of tables.
+"""The two map orders of a network side by side (spec B7): tuples that must be held, and bits of memories.
 
-Both count what the schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, and tables as
-narrow as their contents. Memories of a design are a little larger: powers of two, and rows as wide as the design's
-fields.
+Of a layer they say what its schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, and
+tables as narrow as their contents. In all they say what is built: memories that all layers share, tuple memories of
+powers of two, tables with rows as wide as the NPU's fields.
 """
 
 from typing import Any
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.schedule import Schedule
+from bitloom.hls_gen.compiler.schedule import ORDERS, StageTables
 from bitloom.hls_gen.design.npu import Npu
 
 TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
@@ -38,21 +39,19 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
     ValueError
         If the engine of ``folding`` can't compute the network.
     """
-    chosen = plan(model, [folding]).schedule
-    both = {s.map_order: s for s in chosen.compared}
+    auto = plan(model, [folding])
+    tables = {order: plan(model, [folding], CompileChoices(map_order=order)).schedule.tables for order in ORDERS}
     layers = [
-        {
-            "name": table.stage.name, "tuple_bits": table.stage.tuple_bits,
-            **{order: _layer(s, index) for order, s in both.items()},
-        }
-        for index, table in enumerate(chosen.tables)
-    ]  # fmt: skip
-    totals = {order: {key: getattr(s, key) for key in TOTALS} for order, s in both.items()}
-    return {"network": model.network.name, "auto": chosen.map_order, "layers": layers, "totals": totals}
+        {"name": stage[0].stage.name, **{order: _layer(table) for order, table in zip(tables, stage)}}
+        for stage in zip(*tables.values())
+    ]
+    totals = {
+        order: dict(zip(TOTALS, (bits.tuples, bits.tables, bits.total))) for order, bits in auto.compared.items()
+    }  # fmt: skip
+    return {"network": model.network.name, "auto": auto.schedule.map_order, "layers": layers, "totals": totals}
 
 
-def _layer(chosen: Schedule, index: int) -> dict[str, int]:
+def _layer(table: StageTables) -> dict[str, int]:
     """Figures of one layer in one map order."""
-    table = chosen.tables[index]
     tuples = table.capacity(table.stage.kind == "conv")
     return {"tuples": tuples, "tuples_one_pass": table.capacity(False), "table_bits": table.bits(tuples).total}

@@ -1,7 +1,7 @@
 """The order in which every map is wanted: pulled by its reader, or row-major (spec B2, B7)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,13 +24,10 @@ class Schedule:
         "pull" or "raster".
     tables : tuple of StageTables
         Of each stage. The output order of a stage is the input order of the one that reads its map.
-    compared : tuple of Schedule
-        The schedules of all orders, where "auto" chose; else empty.
     """
 
     map_order: str
     tables: tuple[StageTables, ...]
-    compared: tuple["Schedule", ...] = field(default=(), repr=False)
 
     @property
     def input_order(self) -> Ints:
@@ -42,24 +39,9 @@ class Schedule:
         """Order in which the last map leaves: row-major, all positions."""
         return self.tables[-1].output_order
 
-    @property
-    def tuple_memory_bits(self) -> int:
-        """Bits of all tuple memories at their smallest capacity, convolutions with re-reading."""
-        return sum(t.capacity(t.stage.kind == "conv") * t.stage.tuple_bits for t in self.tables)
 
-    @property
-    def table_bits(self) -> int:
-        """Bits of all tables for those capacities."""
-        return sum(t.bits(t.capacity(t.stage.kind == "conv")).total for t in self.tables)
-
-    @property
-    def memory_bits(self) -> int:
-        """Bits of tuple memories and tables."""
-        return self.tuple_memory_bits + self.table_bits
-
-
-def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Schedule:
-    """Choose the order of every map, and make the tables for it.
+def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
+    """Find the order of every map, and make the tables for it.
 
     A position that no window reads (stride larger than the kernel, borders) is neither sent nor computed, and neither
     is what only such positions need: the orders shrink all the way to the input. The positions kept are the same in
@@ -71,7 +53,8 @@ def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Sched
         The stages, or the network whose stages are meant. One stage reads each map.
     map_order : str
         "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its reader visits it
-        first. "raster": every map row-major. "auto": the one with fewer `Schedule.memory_bits`, pull if equal (B7).
+        first. "raster": every map row-major. Which one takes less memory depends on the NPUs (hls_gen/compiler/plan.py,
+        map order "auto").
 
     Returns
     -------
@@ -85,12 +68,8 @@ def schedule(chain: Network | Sequence[Stage], map_order: str = "auto") -> Sched
         is no such map order.
     """
     chain = linked(stages(chain) if isinstance(chain, Network) else chain)
-    if map_order == "auto":
-        compared = tuple(schedule(chain, o) for o in ORDERS)
-        best = min(compared, key=lambda s: s.memory_bits)
-        return Schedule(map_order=best.map_order, tables=best.tables, compared=compared)
     if map_order not in ORDERS:
-        raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
+        raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
     rows, columns = chain[-1].output_size
     wanted = {chain[-1].name: frozen(np.arange(rows * columns))}  # of each map, by name
     tables: list[StageTables] = []

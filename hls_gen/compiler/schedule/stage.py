@@ -25,8 +25,6 @@ class Stage:
     height, width : int
         Size of the map that the stage reads, each >= 1.
     window : Window
-    tuple_bits : int
-        Bits of one feature tuple of that map, >= 1: the weight of tuple memory when orders are compared.
     reads : str
         Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
         the map of the stage listed before it, and the first one the input.
@@ -37,14 +35,13 @@ class Stage:
     height: int
     width: int
     window: Window
-    tuple_bits: int = 1
     reads: str = ""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
         if self.kind not in KINDS:
             raise ValueError(f"{self.name}: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
-        for what in ("height", "width", "tuple_bits"):
+        for what in ("height", "width"):
             value = getattr(self, what)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{self.name}: {what} must be an integer >= 1, got {value!r}")
@@ -99,7 +96,6 @@ def stages(network: Network) -> tuple[Stage, ...]:
                 height=source.height,
                 width=source.width,
                 window=layer.window(source) if isinstance(layer, Weighted) else layer.window,
-                tuple_bits=source.channels * source.encoding.bits,
                 reads=read,
             )
         )

@@ -5,8 +5,8 @@
 
 Rounds to nearest, halves away from zero. One step a cycle, a cycle for each of STAGES. Operands and product are
 registers, as DSP blocks have them, and each other step is a register stage, so that none is deeper than 8 LUT levels.
-All stages move together, when the last one is free. Shifts are at most acc_bits + 16, where every result is 0: half of
-2^shift and the product then fit their register.
+All stages move together, when the last one is free. Without multipliers, where all are 1, the product is the value.
+Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import MULTIPLIER_BITS, SHIFT_BITS
+from bitloom.hls_gen.design.widths import SHIFT_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -119,16 +119,21 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     """(value register, feature register) of lane ``k``."""
     acc, step = npu.acc_bits, pipe.step
-    value, multiplier = b.reg(f"value_{k}", acc, init=None), b.reg(f"multiplier_{k}", MULTIPLIER_BITS + 1, init=None)
+    value = b.reg(f"value_{k}", acc, init=None)
     shift = b.reg(f"shift_{k}", SHIFT_BITS, init=None)
     given = step.row[f"bias_{k}"]
     raw = step.layer.get("raw")
     bias = b.wire(f"bias_{k}", acc, given if raw is None else choose(raw, 0, given, acc))
     b.on(step.go, (value, step.sums[k] + bias), (shift, step.row[f"shift_{k}"]))
-    b.on(step.go, (multiplier, step.row[f"multiplier_{k}"]))
+    factor = None
+    if npu.multiplier_bits:
+        factor = b.reg(f"multiplier_{k}", npu.multiplier_bits + 1, init=None)  # a sign more: it is never negative
+        b.on(step.go, (factor, step.row[f"multiplier_{k}"]))
 
-    shifted = _shifted(b, pipe.move, k, (value, multiplier), shift)
-    wide, w = width(shifted), npu.feature_bits
+    wide = npu.product_bits
+    scaled = sign_extend(value, wide) if factor is None else product(value, factor)
+    shifted = _shifted(b, pipe.move, k, scaled, wide, shift)
+    w = npu.feature_bits
     low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
     high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
     feature = b.reg(f"feature_{k}", w, init=None)
@@ -139,11 +144,10 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     return value, feature
 
 
-def _shifted(b: Block, move: Signal, k: int, operands: tuple[Signal, Signal], shift: Signal) -> Signal:
-    """The product of lane ``k``, rounded and shifted: four register stages."""
-    wide = width(operands[0]) + width(operands[1])
+def _shifted(b: Block, move: Signal, k: int, scaled: Signal, wide: int, shift: Signal) -> Signal:
+    """The product of lane ``k`` with ``wide`` bits, rounded and shifted: four register stages."""
     made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", SHIFT_BITS, init=None)
-    b.on(move, (made, product(*operands)), (made_shift, shift))
+    b.on(move, (made, scaled), (made_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers, nothing without a shift
     half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)

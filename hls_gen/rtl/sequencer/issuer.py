@@ -80,7 +80,7 @@ class TapAtWork:
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.slot_bits
         return cls(
             busy=b.reg("busy"),
-            left=b.reg("left", spec.address_bits, init=None),
+            left=b.reg("left", spec.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
             first_tap=b.reg("first_tap", init=None),
             starting=b.reg("starting", init=1),

@@ -171,7 +171,7 @@ class LayerRow:
     Attributes
     ----------
     words_minus_1 : Signal
-        Words of a tuple, less 1; address bits.
+        Words of a tuple, less 1.
     hold_words : Signal
         Words that the ring holds of the layer until its last tap is done; address bits + 1.
     direct : Signal

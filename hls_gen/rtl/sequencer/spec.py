@@ -69,6 +69,11 @@ class SequencerSpec:
         return bits_for(self.ring_words - 1)
 
     @property
+    def index_bits(self) -> int:
+        """Width of a word's number in its tuple."""
+        return self.layer_bits("words_minus_1")
+
+    @property
     def count_bits(self) -> int:
         """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0."""
         return self.address_bits + 2

@@ -90,7 +90,7 @@ def test_signs_have_a_row_of_scales_each():
         kernels = range(lane, 6, 4)
         none = [0] * (6 - 3 * len(kernels))
         assert scales[f"bias_{lane}"].tolist() == [*p.bias[kernels].ravel(), *none]
-        assert scales[f"multiplier_{lane}"].tolist() == [1] * 3 * len(kernels) + none
+        assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
         assert scales[f"shift_{lane}"].tolist() == [0] * 6
     row = made.results[0]
     assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)

@@ -26,6 +26,8 @@ BAD = {
     "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
     "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for engine binary, got 10"),
     "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
+    "multiplier_bits": (17, "npu: multiplier_bits must be 0..16, got 17"),
+    "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),

@@ -21,13 +21,18 @@ LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
 
 
-def npu(feature_bits: int, acc_bits: int, ol: int) -> Npu:
+def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = MULTIPLIER_BITS) -> Npu:
     return Npu(
-        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4, ol=ol
-    )
+        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
+        ol=ol, multiplier_bits=multiplier_bits,
+    )  # fmt: skip
 
 
-NPUS = {"f8_a32": npu(8, 32, 1), "f8_a22": npu(8, 22, 3), "f5_a12": npu(5, 12, 4), "f2_a5": npu(2, 5, 2)}
+NPUS = {
+    "f8_a32": npu(8, 32, 1), "f8_a22": npu(8, 22, 3), "f5_a12": npu(5, 12, 4), "f2_a5": npu(2, 5, 2),
+    "f4_a14_m1": npu(4, 14, 2, 1), "f3_a9_m5": npu(3, 9, 2, 5), "f3_a7_m0": npu(3, 7, 2, 0),
+    "f8_a32_m0": npu(8, 32, 1, 0),
+}  # fmt: skip
 
 
 def probe(one: Npu) -> Block:
@@ -36,7 +41,8 @@ def probe(one: Npu) -> Block:
     busy = b.input("in_valid")
     lanes = range(one.ol)
     sums = [b.input(f"in_sum_{k}", one.acc_bits) for k in lanes]
-    parts = (("bias", one.acc_bits), ("multiplier", MULTIPLIER_BITS), ("shift", SHIFT_BITS))
+    parts = [("bias", one.acc_bits), ("multiplier", one.multiplier_bits), ("shift", SHIFT_BITS)]
+    parts = [(name, w) for name, w in parts if w]
     row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
     layer = {name: b.input(f"in_{name}", w) for name, w in (("raw", 1), *((n, one.feature_bits) for n in LIMITS))}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
@@ -72,18 +78,19 @@ def layers(one: Npu) -> list[Requantise]:
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift): corners, exact halves, small results, any."""
-    top, most = 1 << one.acc_bits - 1, min(MAX_SHIFT, one.acc_bits + MULTIPLIER_BITS)
-    largest = (1 << MULTIPLIER_BITS) - 1
+    top, most = 1 << one.acc_bits - 1, min(MAX_SHIFT, one.most_shift)
+    largest = max(1, (1 << one.multiplier_bits) - 1)
     out = []
     for k in range(count):
         shift, multiplier = draw.randrange(most + 1), draw.randrange(1, largest + 1)
         total = draw.randrange(-top, top)
         if k % 4 == 0:  # corners
-            shift, multiplier = draw.choice([0, 1, most - 1, most]), draw.choice([1, largest, 1 << 15])
+            shift, multiplier = draw.choice([0, 1, most - 1, most]), draw.choice([1, largest, (largest + 1) // 2])
             total = draw.choice([-top, -top + 1, -1, 0, 1, top - 1])
         elif k % 4 == 1:  # an odd multiple of 2^(shift - 1)
-            shift = draw.randrange(1, min(most, one.acc_bits + MULTIPLIER_BITS - 2))
-            power = draw.randrange(max(0, shift - 1 - (one.acc_bits - 2)), min(shift - 1, MULTIPLIER_BITS - 1) + 1)
+            shift = draw.randrange(1, min(most, one.most_shift - 2))
+            top_power = max(0, one.multiplier_bits - 1)
+            power = draw.randrange(max(0, shift - 1 - (one.acc_bits - 2)), min(shift - 1, top_power) + 1)
             multiplier = 1 << power
             room = max(1, min(top >> (shift - 1 - power), 1 << one.feature_bits + 2))
             total = min((draw.randrange(-room, room) | 1), top - 1) << (shift - 1 - power)
@@ -113,7 +120,9 @@ def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
             for lane in range(one.ol):
                 step[f"sum_{lane}"] = int(sums[k + lane]) & acc
                 step[f"bias_{lane}"] = int(bias[k + lane]) & acc
-                step[f"multiplier_{lane}"], step[f"shift_{lane}"] = int(multiplier[k + lane]), int(shift[k + lane])
+                step[f"shift_{lane}"] = int(shift[k + lane])
+                if one.multiplier_bits:
+                    step[f"multiplier_{lane}"] = int(multiplier[k + lane])
             made.steps.append(step)
             part = slice(k, k + one.ol)
             if is_raw:

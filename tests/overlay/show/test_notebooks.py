@@ -168,7 +168,7 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
         many="many",
         high="high if place.virtual else None",
         tables="{t.stage.name: [t.capacity(False), len(t.index)] for t in pull.tables}",
-        orders="[auto.map_order, *(s.memory_bits for s in auto.compared)]",
+        orders="[orders['auto'], pull_bits, raster_bits]",
     )
     assert found["beats"] == found_beats(found["alone"], 1) == found_beats(found["four"], 4) == beats
     assert found_beats(found["many"], 200) == beats

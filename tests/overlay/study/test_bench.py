@@ -135,10 +135,11 @@ def test_map_orders_of_the_reference_network() -> None:
     assert (first["pull"]["tuples"], first["raster"]["tuples"]) == (336, 133)
     for order, totals in found["totals"].items():
         assert totals["memory_bits"] == totals["tuple_memory_bits"] + totals["table_bits"]
-        assert totals["table_bits"] == sum(layer[order]["table_bits"] for layer in found["layers"])
-        assert totals["tuple_memory_bits"] == sum(
-            layer[order]["tuples"] * layer["tuple_bits"] for layer in found["layers"]
-        )
+        design = REFERENCE_DESIGNS["cifar-quick-int8"]
+        npu = replace(design, map_order=order).design("d", design.models()).npus[0]
+        assert totals["tuple_memory_bits"] == 8 * (8 * npu.tuple_words + npu.pfp * npu.pool_words)  # 8 bits a feature
+        built = [npu.memory(name) for name in ("flags", "olds", "jumps", "pool_flags", "pool_olds")]
+        assert totals["table_bits"] == sum(memory.depth * memory.width for memory in built)
     assert found["auto"] == min(found["totals"], key=lambda order: found["totals"][order]["memory_bits"]) == "raster"
 
 

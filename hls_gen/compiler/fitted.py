@@ -1,0 +1,74 @@
+"""An NPU with memories as large as networks need, and how many bits these are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
+
+from .npu_plan import NpuPlan
+
+LEAST = {"multiplier_bits": 0, "pool_tuple_words": 1}
+"""Least value of a capacity; 2 for those that are not named."""
+TABLES = ("flags", "olds", "jumps", "pool_flags", "pool_olds")
+"""The sequencers' tables, by the names of their memories."""
+
+
+@dataclass(frozen=True)
+class MemoryBits:
+    """Bits of the memories that depend on the order in which maps are sent.
+
+    Attributes
+    ----------
+    tuples
+        Of tuple memories.
+    tables
+        Of the sequencers' tables.
+    """
+
+    tuples: int
+    tables: int
+
+    @property
+    def total(self) -> int:
+        """Bits of both."""
+        return self.tuples + self.tables
+
+
+def unsized(folding: Folding) -> Npu:
+    """An NPU of this folding, whose capacities count for nothing."""
+    return folding if isinstance(folding, Npu) else Npu(**asdict(folding), acc_bits=32)
+
+
+def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, int]] | None = None) -> Npu:
+    """An NPU with memories for all that it has to do.
+
+    Parameters
+    ----------
+    folding
+        The NPU; its capacities count for nothing.
+    own
+        What it has to do, in each network.
+    needs
+        Capacities that each network needs, if they are not those of ``NpuPlan.depths``.
+    """
+    needs = needs or [n.depths() for n in own]
+    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n[key] for n in needs)) for key in needs[0]}
+    depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
+    if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
+        depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))
+    for key in POWERS_OF_TWO:
+        if key in depth:
+            depth[key] = 1 << (depth[key] - 1).bit_length()
+    collect = max(n.window_lanes for n in own) if folding.collect else 0
+    acc_bits = max(*(n.acc_bits() for n in own), replace(folding, collect=collect, acc_bits=32).least_acc_bits)
+    return replace(folding, collect=collect, acc_bits=acc_bits, **depth)
+
+
+def memory_bits(npu: Npu) -> MemoryBits:
+    """Bits of an NPU's tuple memories and of its sequencers' tables, as they are built."""
+    pooled = npu.pool_words * npu.pool_word_bits if npu.pool else 0
+    tables = sum(memory.depth * memory.width for memory in npu.memories() if memory.name in TABLES)
+    return MemoryBits(npu.tuple_words * npu.word_bits + pooled, tables)

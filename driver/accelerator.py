@@ -30,9 +30,6 @@ from .registers import Registers
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
 
-BATCH_BYTES = 1 << 20
-"""A batch is at most this long by default, in either direction: enough to hide the start of a transfer."""
-
 
 class Accelerator:
     """A design on a device; for one thread at a time.
@@ -84,6 +81,10 @@ class Accelerator:
         self.program: Program | None = None
         self._link = AcceleratorLink(overlay, manifest, self.name, core, dma, timeout)
 
+    def __repr__(self) -> str:
+        loaded = self.program.name if self.program else "no program"
+        return f"<Accelerator {self.name}: {loaded}; {self.manifest.design.summary}>"
+
     @property
     def registers(self) -> Registers:
         """The core's registers by name."""
@@ -122,7 +123,7 @@ class Accelerator:
         images
             (N, H, W, C) integers, each a value of the input's encoding.
         batch
-            Frames a transfer; by default as many as BATCH_BYTES hold. The next batch is packed meanwhile.
+            Frames a transfer; by default as many as frames.BATCH_BYTES hold. The next batch is packed meanwhile.
         progress
             Called with (frames done, N) after each batch.
 
@@ -214,7 +215,7 @@ class Accelerator:
         """Compute ``outputs``. Yields (result words, what is done) whenever a transfer must be waited for."""
         program = self._need_program()
         frames = Frames(self.manifest, program, self._link.dma.limit_bytes // 4)
-        size = self._batch(program, frames, batch)
+        size = frames.batch(self._link.dma.limit_bytes, batch)
         if len(images):
             self._fill(program, frames, 0, images[:size])
             self._start(program, frames, 0, len(images[:size]))
@@ -277,17 +278,6 @@ class Accelerator:
             )
             link.check_error()
             link.owner.claim(program.name, parts)
-
-    def _batch(self, program: Program, frames: Frames, batch: int | None) -> int:
-        """Frames whose results come in one transfer; they go in one too unless weights are streamed with them."""
-        limit, results = self._link.dma.limit_bytes, 4 * program.result_words
-        longest = max(4 * frames.words, results)
-        most = limit // (results if len(program.weights) else longest)
-        if batch is None:
-            return max(1, min(most, BATCH_BYTES // longest))
-        if not 1 <= batch <= most:
-            raise ValueError(f"{program.name}: batch must be 1..{most} (DMA transfers), got {batch}")
-        return batch
 
     def _fill(self, program: Program, frames: Frames, number: int, images: Array) -> None:
         """Write the blocks of ``images`` to a send buffer and make room for their results."""

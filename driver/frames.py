@@ -17,6 +17,9 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
 from bitloom.hls_gen.design.program import Program
 
+BATCH_BYTES = 1 << 20
+"""A batch is at most this long by default, in either direction: enough to hide the start of a transfer."""
+
 
 class Frames:
     """Blocks of a program's frames.
@@ -80,6 +83,30 @@ class Frames:
         numbers = number + self.packets * np.arange(len(images))
         for place, begin in enumerate((0, *self._ends[:-1])):
             renumber(blocks[:, begin:], numbers + place)
+
+    def batch(self, limit: int, wanted: int | None) -> int:
+        """Frames whose results come in one transfer; they go in one too unless weights are streamed with them.
+
+        Parameters
+        ----------
+        limit
+            Bytes that a DMA transfer may have.
+        wanted
+            Frames that were asked for; None: as many as BATCH_BYTES hold.
+
+        Raises
+        ------
+        ValueError
+            So many don't fit a transfer.
+        """
+        program, results = self._program, 4 * self._program.result_words
+        longest = max(4 * self.words, results)
+        most = limit // (results if len(program.weights) else longest)
+        if wanted is None:
+            return max(1, min(most, BATCH_BYTES // longest))
+        if not 1 <= wanted <= most:
+            raise ValueError(f"{program.name}: batch must be 1..{most} (DMA transfers), got {wanted}")
+        return wanted
 
     def transfers(self, count: int) -> list[int]:
         """Where the transfers of ``count`` blocks end, in words; each ends with a packet."""

@@ -7,6 +7,7 @@
 The calls of every day are here; everything else is ``overlay.accelerator``'s, and pynq's.
 """
 
+from functools import wraps
 from types import TracebackType
 from typing import Any
 
@@ -17,12 +18,24 @@ from .errors import DeviceError
 
 
 def _of_accelerator(name: str) -> Any:
-    """A property that is the accelerator's attribute of that name, with its docstring."""
-    return property(lambda self: getattr(self.accelerator, name), doc=getattr(Accelerator, name).__doc__)
+    """A method that is the accelerator's of that name, with its docstring and its parameters; or such a property."""
+    own = getattr(Accelerator, name)
+    if isinstance(own, property):
+        return property(lambda self: getattr(self.accelerator, name), doc=own.__doc__)
+
+    @wraps(own)
+    def call(self: "BitloomOverlay", *args: Any, **options: Any) -> Any:
+        return getattr(self.accelerator, name)(*args, **options)
+
+    return call
 
 
 class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     """A ``pynq.Overlay`` with the calls of its accelerator.
+
+    ``load`` sends a compiled network, which ``bitloom build`` wrote (.program.npz). ``predict`` gives its outputs for
+    images, (N, H, W, C) integers, and ``classify`` the class of each. ``counters`` tells where the cycles went. Use it
+    in a ``with`` block, or call ``free`` at the end.
 
     Parameters
     ----------
@@ -81,6 +94,9 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
         """Free the buffers, and what pynq holds. The program must be loaded after it."""
         self._close()
         super().free()
+
+    def __repr__(self) -> str:
+        return f"<BitloomOverlay {self.bitfile_name}: {self._accelerator or 'not in use'}>"
 
     def __enter__(self) -> "BitloomOverlay":
         return self

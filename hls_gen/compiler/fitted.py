@@ -63,8 +63,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
         if key in depth:
             depth[key] = 1 << (depth[key] - 1).bit_length()
     collect = max(n.window_lanes for n in own) if folding.collect else 0
-    acc_bits = max(*(n.acc_bits() for n in own), replace(folding, collect=collect, acc_bits=32).least_acc_bits)
-    return replace(folding, collect=collect, acc_bits=acc_bits, **depth)
+    made = replace(folding, collect=collect, acc_bits=32, **depth)
+    return replace(made, acc_bits=max(*(n.acc_bits() for n in own), made.least_acc_bits))
 
 
 def memory_bits(npu: Npu) -> MemoryBits:

@@ -49,6 +49,12 @@ class Design:
     npus: tuple[Npu, ...] = (Npu(),)
     spill_words: int = 0
 
+    @property
+    def summary(self) -> str:
+        """NPUs, lanes and width of the streams, in a few words."""
+        lanes = " + ".join(f"{npu.kfp} x {npu.kgp}" for npu in self.npus)
+        return f"{len(self.npus)} NPU{'s'[: len(self.npus) > 1]} of {lanes} lanes, {self.stream_bits}-bit streams"
+
     def __post_init__(self) -> None:
         check_name("design", self.name)
         make_fields_plain(self)

@@ -20,6 +20,7 @@ from bitloom.golden.kernels.native import digest
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.steps import step
 
 from . import netlist
 from .netlist import LogicPath, Resources
@@ -130,7 +131,8 @@ def area_of(verilog: str, top: str) -> Area:
 
     def make(folder: Path) -> None:
         write_scratch(folder / "design.v", verilog)
-        run_yosys(script, folder, f"synthesis of {top}")
+        with step(f"synthesis of {top} by Yosys"):
+            run_yosys(script, folder, f"synthesis of {top}")
         found = _summary(*(json.loads((folder / f"{kind}.json").read_text()) for kind in ("blocks", "flat")), top)
         for path in folder.iterdir():
             path.unlink()

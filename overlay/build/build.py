@@ -6,6 +6,7 @@
     <network>.program.npz     each network, compiled for the design
     <network>.model.npz       the model that it was compiled from
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
+    build.log                 what bitloom build did here, with times
     build.json                what is here: design, digest, files with their digests, choices
 
 A build of one network on one NPU:
@@ -36,6 +37,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
+from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.simulation_overlay import simulation_overlay_files
 
 from .folder import LISTING, KeptFile, replace_build, settle
@@ -163,11 +165,13 @@ def build(
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
     folder, choices, target = Path(folder), choices or CompileChoices(), target or BoardTarget()
-    made = generate(design)
+    with step("generating Verilog for simulation"):
+        made = generate(design)
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
-    programs = {m.network.name: compile_model(m, manifest, choices) for m in models}
-    synthesis = generate(design, target="synthesis").modules
+    programs = {m.network.name: _compiled(m, manifest, choices) for m in models}
+    with step("generating Verilog for synthesis"):
+        synthesis = generate(design, target="synthesis").modules
     overlay = simulation_overlay_files(made.manifest, made.text, target)
     compiled = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
@@ -180,7 +184,14 @@ def build(
         _named(folder, programs, compiled), _named(folder, programs, kept), choices.map_order, choices.dataflow,
         tuple(command), folder / SOURCES if target.board else None,
     )  # fmt: skip
-    return replace(done, kept=replace_build(folder, _description(done), files))
+    with step(f"writing {len(files):,} files"):
+        return replace(done, kept=replace_build(folder, _description(done), files))
+
+
+def _compiled(model: Model, manifest: Manifest, choices: CompileChoices) -> Program:
+    """A network's program; a step of its own."""
+    with step(f"compiling {model.network.name}"):
+        return compile_model(model, manifest, choices)
 
 
 def load(folder: Path | str) -> Build:

@@ -13,6 +13,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.board import activate
 
 from .build import Build
@@ -177,14 +178,22 @@ def run(
         board.waveform = conditions.waveform
         board.stall(source=conditions.stall, sink=conditions.stall, seed=conditions.seed)
         begin = time.perf_counter()
-        with Accelerator(build.bit) as accelerator:
+        with _opened(build) as accelerator:
             built = time.perf_counter() - begin
             accelerator.load(program)
             accelerator.clear_counters()
             start = time.perf_counter()
-            outputs = accelerator.predict(images, batch, progress)
-            seconds = time.perf_counter() - start
-            counters = accelerator.counters()
+            with step(f"simulating {len(images):,} frames"):
+                outputs = accelerator.predict(images, batch, progress)
+            seconds, counters = time.perf_counter() - start, accelerator.counters()
     finally:
         board.close()
-    return Run(program, outputs, packed.forward(model, images), counters, seconds, built, build.design)
+    with step(f"computing {len(images):,} frames with golden"):
+        golden = packed.forward(model, images)
+    return Run(program, outputs, golden, counters, seconds, built, build.design)
+
+
+def _opened(build: Build) -> Accelerator:
+    """The build's accelerator on the active board; a step of its own, as the model may have to be compiled."""
+    with step(f"opening {build.bit.stem}"):
+        return Accelerator(build.bit)

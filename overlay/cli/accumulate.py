@@ -8,7 +8,8 @@ import click
 from bitloom.overlay.study import accumulate as accumulation
 
 from .options import out_option
-from .show import bar, dump, grid, json_option, one_line_errors
+from .progress import bar
+from .show import dump, grid, json_option, one_line_errors
 
 TITLES = {
     "popcount": "trained for popcount",

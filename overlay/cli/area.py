@@ -10,7 +10,8 @@ from bitloom.overlay.area.synthesis import PATHS, Area, area
 from .design_of import design_of
 from .old_names import Command
 from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
-from .show import dump, grid, json_option, one_line_errors, working
+from .progress import working
+from .show import dump, grid, json_option, one_line_errors
 
 COLUMNS = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 """What the table shows of the resources, and its heading."""

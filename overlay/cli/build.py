@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Any
 
 import click
@@ -24,7 +25,11 @@ from bitloom.overlay.study import design_figures as benches
 from .kept import tell_kept
 from .old_names import Command
 from .options import FILE, FOLDER, OLD_OPTIONS, board_option, folding_options, map_order_option, stream_bits_option
-from .show import dump, json_option, one_line_errors, table, working
+from .progress import append_log, step_lines, working
+from .show import dump, json_option, one_line_errors, table
+
+LOG = "build.log"
+"""File of a build's folder that every build adds a part to: time, command, and its steps with their times."""
 
 
 @click.command("build", cls=Command, old_options=OLD_OPTIONS)
@@ -65,7 +70,7 @@ def build_command(
     """
     subject = _subject(network, design_name, foldings)
     target = board(board_name) if board_name else None
-    with working("generating Verilog and compiling the network"):
+    with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
             found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model)
@@ -77,6 +82,8 @@ def build_command(
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             command=_words(click.get_current_context()),
         )  # fmt: skip
+    done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
+    append_log(made.folder / LOG, done, lines)
     tell_kept(made)
     facts = _facts(subject, design, made, target)
     if as_json:
@@ -151,8 +158,10 @@ def _words(context: click.Context) -> list[str]:
     """The command line, without what only changes what is printed."""
     words = ["bitloom", "build"]
     for parameter in context.command.params:
-        name, value = str(parameter.name), context.params[str(parameter.name)]
-        if name == "as_json" or context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+        name = str(parameter.name)
+        value = context.params.get(name)
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if not given or name == "as_json" or not parameter.expose_value:
             continue
         if isinstance(parameter, click.Option):
             words.append(parameter.opts[0])

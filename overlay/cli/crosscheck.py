@@ -9,7 +9,8 @@ from bitloom.golden import zoo as networks
 from bitloom.overlay.study.crosscheck import NAMES, StageResult, available, crosscheck, missing
 
 from .options import out_option
-from .show import bar, dump, grid, json_option, one_line_errors
+from .progress import bar
+from .show import dump, grid, json_option, one_line_errors
 
 NETWORKS = ("digits-cnn", "cnv-w1a1")
 

@@ -9,7 +9,8 @@ from bitloom.overlay.build.reference_designs import default_npu
 from bitloom.overlay.study.dataflows import dataflows
 
 from .options import out_option
-from .show import bar, dump, grid, json_option, one_line_errors
+from .progress import bar
+from .show import dump, grid, json_option, one_line_errors
 
 HEADER = (
     "layer", "kernel groups", "tuple words, output_stationary", "tuple words, input_stationary",

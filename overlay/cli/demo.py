@@ -15,7 +15,8 @@ from bitloom.overlay.build.run import Conditions
 
 from .kept import tell_kept
 from .options import out_option, stall_options
-from .show import json_option, one_line_errors, working
+from .progress import working
+from .show import json_option, one_line_errors
 from .simulation import fail_unless_exact, show_report, simulated
 
 

@@ -19,7 +19,8 @@ from bitloom.overlay.platform.boards import board
 
 from .old_names import Command
 from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
-from .show import bar, dump, grid, json_option, one_line_errors, working
+from .progress import bar, working
+from .show import dump, grid, json_option, one_line_errors
 
 HEADER = ["", "NPUs", "lanes", "cycles", "latency", "LUT", "RAM", "BRAM36"]
 

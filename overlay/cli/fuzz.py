@@ -10,7 +10,8 @@ from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
 
 from .options import FILE, FOLDER, NumberRange
-from .show import bar, dump, json_option, one_line_errors, table
+from .progress import bar
+from .show import dump, json_option, one_line_errors, table
 
 MINUTES = 5.0
 """How long a campaign takes where nothing else is said."""

@@ -15,6 +15,7 @@ from .learn import learn_command
 from .machine import machine_command
 from .map_orders import map_orders_command
 from .old_names import Commands
+from .progress import add_verbosity
 from .report import report_command
 from .serve import serve_command
 from .simulate import simulate_command
@@ -53,4 +54,5 @@ def bitloom() -> None:
 
 
 for command in COMMANDS:
+    add_verbosity(command)
     bitloom.add_command(command)

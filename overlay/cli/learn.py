@@ -20,7 +20,8 @@ from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from bitloom.overlay.study.machine_timeline import plot_timeline
 
 from .options import FILE, out_option
-from .show import bar, dump, grid, json_option, one_line_errors
+from .progress import bar
+from .show import dump, grid, json_option, one_line_errors
 
 HIDDEN = "256,256"
 """Neurons of the hidden layers where nothing is said."""

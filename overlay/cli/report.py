@@ -14,7 +14,8 @@ from bitloom.overlay.show.report.text import number
 
 from .kept import loaded, model_of
 from .options import FILE, FOLDER, POSITIVE
-from .show import bar, dump, json_option, one_line_errors, table, working
+from .progress import bar, working
+from .show import dump, json_option, one_line_errors, table
 
 
 @click.command("report")

@@ -12,7 +12,8 @@ from bitloom.overlay.virtual.serve import PORT
 
 from .kept import loaded
 from .options import FOLDER, NumberRange
-from .show import one_line_errors, working
+from .progress import working
+from .show import one_line_errors
 
 
 @click.command("serve")

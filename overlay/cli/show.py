@@ -1,10 +1,9 @@
-"""What every command shares: errors in one line, progress bars, tables for people and JSON for machines."""
+"""What every command shares: errors in one line, tables for people and JSON for machines."""
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import click
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -32,7 +30,6 @@ EXPECTED = (
     ProtocolError,
     SimulationTimeout,
 )
-console = Console(stderr=True)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,29 +66,6 @@ def _file_error(error: OSError) -> str:
         return f"{error.filename}: must exist, got no such file or folder"
     said = error.strerror or type(error).__name__
     return f"{error.filename}: must be usable, got: {said[:1].lower()}{said[1:]}"
-
-
-@contextmanager
-def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, gone when it is done; gives ``update(done, total)``."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=max(4, min(40, console.width - 70))),  # the figures beside it are never cut
-        MofNCompleteColumn(),
-        TextColumn(unit, markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(title, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner for work of unknown length."""
-    with console.status(Text(what)):
-        yield
 
 
 def table(title: str, rows: Mapping[str, str]) -> None:

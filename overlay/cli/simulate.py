@@ -7,8 +7,10 @@ import numpy as np
 
 from bitloom.golden.atomic import write_bytes
 from bitloom.hls_gen.design.array_file import npy_bytes
+from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
+from bitloom.overlay.explore.estimate import estimate
 
 from .kept import loaded, model_of
 from .options import FILE, FOLDER, stall_options
@@ -17,6 +19,10 @@ from .simulation import fail_unless_exact, show_report, simulated
 
 FRAMES = 16
 """Random images that run where neither images nor a number of frames is given."""
+
+VCD_BYTES = 2.7
+"""Bytes of a waveform for each register and cycle, about: digits-cnn has 2.6 to 2.9, loading included."""
+LARGE_MB = 100
 
 
 @click.command("simulate")
@@ -55,12 +61,23 @@ def simulate_command(
     for file in (vcd, out):
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
+    if vcd:
+        _announce(vcd, made, model.network.name, len(given))
     conditions = Conditions(stall=stall, seed=seed, waveform=vcd)
     done = simulated(made, model, given, batch=batch, conditions=conditions)
     if out:
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
     fail_unless_exact(done)
+
+
+def _announce(waveform: Path, made: Build, network: str, frames: int) -> None:
+    """Say how large a waveform will be, where it is large: every signal's changes, most of them those of registers."""
+    cycles = made.program(network).ideal_cycles
+    each = VCD_BYTES * estimate(made.design).ff * cycles / 1e6
+    if frames * each > LARGE_MB:
+        rule = f"--frames 1 makes about {each:,.0f}" if frames > 1 else "every signal is in it"
+        click.echo(f"bitloom: warning: {waveform} will have about {frames * each:,.0f} MB; {rule}", err=True)
 
 
 def _first(images: np.ndarray, path: Path, frames: int | None) -> np.ndarray:

@@ -8,7 +8,8 @@ from bitloom.golden.network import Model
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import Run, run
 
-from .show import bar, dump, table
+from .progress import bar
+from .show import dump, table
 
 
 def simulated(made: builds.Build, model: Model, images: np.ndarray, **options: Any) -> Run:

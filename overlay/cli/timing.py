@@ -13,7 +13,8 @@ from bitloom.overlay.timing.routed import Routed, routed
 
 from .design_of import design_of
 from .options import folding_options, map_order_option, stream_bits_option
-from .show import dump, grid, json_option, one_line_errors, working
+from .progress import working
+from .show import dump, grid, json_option, one_line_errors
 
 
 @click.command("timing")

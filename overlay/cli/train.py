@@ -9,7 +9,8 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.zoo import digits
 
 from .options import FILE
-from .show import bar, dump, json_option, one_line_errors, table
+from .progress import bar
+from .show import dump, json_option, one_line_errors, table
 
 
 @click.command("train")

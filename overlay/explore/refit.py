@@ -20,7 +20,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.synthesis import Area, area
 from bitloom.overlay.area.yosys import yosys_version
-from bitloom.overlay.cli.show import bar, grid, one_line_errors
+from bitloom.overlay.cli.progress import bar
+from bitloom.overlay.cli.show import grid, one_line_errors
 
 from .estimate import FILE
 from .least_squares import errors, fitted

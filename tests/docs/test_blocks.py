@@ -27,6 +27,7 @@ NOT_RUN: dict[str, list[str]] = {
         "minutes; tests/overlay/fuzz runs them",
         "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
+    "docs/how-to/without-linux.md": ["needs Windows", "needs a container engine", "needs Colab"],
     "docs/start/install.md": [
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",
         "a test's PATH has the environment already",

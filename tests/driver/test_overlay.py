@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import pydoc
 import re
 
 import numpy as np
@@ -30,6 +31,8 @@ class Bench:
         design.program(model, design.manifest()).save(self.program)
         self.images = random_images(model, 5, np.random.default_rng(2))
         self.expected = model.forward(self.images)
+        (npu,) = design.manifest().npus
+        self.hardware = f"1 NPU of {npu.kfp} x {npu.kgp} lanes, {design.manifest().stream_bits}-bit streams"
 
     def overlay(self, **options):
         return BitloomOverlay(str(self.path), device=self.device, **{"timeout": 0.2, **options})
@@ -53,6 +56,24 @@ def test_a_program_file_and_images(bench):
         overlay.clear_counters()
         assert overlay.counters()["frames"] == 0
     assert not bench.device.allocated
+
+
+def test_it_says_what_it_is(bench):
+    overlay = bench.overlay()
+    stem = bench.path.stem
+    assert repr(overlay.accelerator) == f"<Accelerator {stem}: no program; {bench.hardware}>"
+    overlay.load(bench.program)
+    accelerator = f"<Accelerator {stem}: {overlay.accelerator.program.name}; {bench.hardware}>"
+    assert repr(overlay) == f"<BitloomOverlay {bench.path}: {accelerator}>"
+    overlay.free()
+    assert repr(overlay) == f"<BitloomOverlay {bench.path}: not in use>"
+
+
+def test_help_tells_what_it_does(bench):
+    text = pydoc.render_doc(BitloomOverlay, renderer=pydoc.plaintext)
+    for words in ("load(self, program", "predict(self, images", "Send the parameters of", "counters(self)"):
+        assert words in text
+    assert list(inspect.signature(bench.overlay().predict).parameters) == ["images", "batch", "progress"]
 
 
 def test_the_path_may_be_any_path(bench):

@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.primitives.text import Header, header_lines
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli import serve, show
+from bitloom.overlay.cli import progress, serve, show
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
@@ -156,7 +156,7 @@ def test_python_lines(made: tuple[builds.Build, str]) -> None:
 def test_markup_of_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show.table("[bold]a[/bold] [/x]", {"[red]b[/red]": "[link=x]c[/link]"})
     show.grid("[bold]d", ["[i]e"], [["[/]f"]])
-    with show.bar("[/g]", "[h]") as update, show.working("[/i]"):
+    with progress.bar("[/g]", "[h]") as update, progress.working("[/i]"):
         update(1, 2)
     printed = capsys.readouterr().out
     for text in ("[bold]a[/bold] [/x]", "[red]b[/red]", "[link=x]c[/link]", "[bold]d", "[i]e", "[/]f"):

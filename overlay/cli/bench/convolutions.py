@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import click
 
 from bitloom.overlay.cli.options import together
-from bitloom.overlay.cli.show import bar, dump, grid, json_option
+from bitloom.overlay.cli.progress import bar
+from bitloom.overlay.cli.show import dump, grid, json_option
 from bitloom.overlay.study import convolutions
 from bitloom.overlay.study.contenders import shapes
 from bitloom.overlay.study.convolutions import Row

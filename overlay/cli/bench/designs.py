@@ -7,7 +7,8 @@ import click
 
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, reference_design
 from bitloom.overlay.cli.options import out_option
-from bitloom.overlay.cli.show import bar, dump, grid, json_option, one_line_errors, working
+from bitloom.overlay.cli.progress import bar, working
+from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
 from bitloom.overlay.study import design_figures as benches
 
 ROWS = {

@@ -28,6 +28,7 @@ from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
+from bitloom.overlay.steps import step
 
 from .verilator_install import Verilator, find_verilator
 
@@ -179,17 +180,15 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     def build(folder: Path) -> None:
         source = folder / f"{top}.v"
         write_scratch(source, verilog if verilog.endswith("\n") else verilog + "\n")  # 5.006 drops an unended last line
-        run_tool(
-            [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", ".", *options, source.name],
-            "Verilator",  # relative names: it can't read a path with a quotation mark
-            env=verilator.environment,
-            cwd=folder,
-        )
+        command = [verilator.program, "--cc", "--prefix", PREFIX, "--top-module", top, "-Mdir", ".", *options]
+        with step(f"{top} to C++ by Verilator"):  # relative names: it can't read a path with a quotation mark
+            run_tool([*command, source.name], "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = _sources(verilator, folder, trace)
         own = [*flags, f"-I{folder}", f"-I{HARNESS.parent}", *harness_flags]
         jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in _levels(folder, fast, slow)]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
-        _compile(compiler, jobs, folder)
+        with step(f"compiling {len(jobs)} files of C++"):
+            _compile(compiler, jobs, folder)
         _link(compiler, folder, [*(target for _, target, _ in jobs), *runtime_objects])
 
     return cached_folder("model", key, build) / "model.so"

@@ -47,7 +47,7 @@ def test_depths_of_a_small_network():
         "input_words": 9 * 2,
         "tuple_words": 2 * (5 + 1),  # a window reaches 5 tuples back: positions 0 1 3 4, then 2 and 5, then 6
         "pool_words": 2,
-        "pool_tuple_words": 2,
+        "pool_tuple_words": 1,
         "taps": 16,
         "olds": 16 - 9,
         "jumps": 0,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from bitloom.overlay.cli import show
+from bitloom.overlay.cli import progress, show
 from tests.paths import ROOT
 from tests.printed import lines, row
 
@@ -138,11 +138,11 @@ def test_names_in_brackets_are_no_markup(monkeypatch) -> None:
     """Paths and names come from outside, and rich takes brackets for markup."""
     out = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(show, "console", Console(file=out, force_terminal=True, width=120))
+    monkeypatch.setattr(progress, "console", Console(file=out, force_terminal=True, width=120))
     for brackets in ("[/x] net", "[bold] net"):
-        with show.bar(f"{brackets}: searching") as update:
+        with progress.bar(f"{brackets}: searching") as update:
             update(1, 2)
-        with show.working(brackets):
+        with progress.working(brackets):
             pass
         assert f"{brackets}: searching" in out.getvalue()
 

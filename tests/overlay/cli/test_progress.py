@@ -1,0 +1,113 @@
+"""What commands show while they work: lines without a terminal, steps with -v, nothing with -q, a log in a build."""
+
+import logging
+import re
+import threading
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from bitloom.overlay.cli import progress
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.steps import step
+
+MOST_SECONDS = 60
+"""Until a line must have come; none is waited for in vain."""
+
+
+class Listener(Console):
+    """Standard error, no terminal; tells when a line has come."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True, force_terminal=False)
+        self.come = threading.Event()
+
+    def print(self, *objects, **options) -> None:
+        super().print(*objects, **options)
+        self.come.set()
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
+    made = Listener()
+    monkeypatch.setattr(progress, "console", made)
+    return made
+
+
+def work(wait: threading.Event | None) -> click.Command:
+    """A command of three steps, which goes on when a line has come, and has come again."""
+
+    @click.command()
+    def command() -> None:
+        with progress.bar("counting", "sheep") as update, step("falling asleep"):
+            update(3, 1_000)
+            if wait:
+                assert wait.wait(MOST_SECONDS)
+                wait.clear()
+        with progress.working("waking"):
+            assert wait is None or wait.wait(MOST_SECONDS)
+        click.echo("done")
+
+    progress.add_verbosity(command)
+    return command
+
+
+def test_a_line_now_and_then(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    result = CliRunner().invoke(work(listener.come), [])
+    assert (result.exit_code, result.stdout) == (0, "done\n"), result.output
+    lines = result.stderr.splitlines()
+    assert all(re.fullmatch(r"bitloom: (counting: 3 of 1,000 sheep, \d+ s|(counting|waking): \d+ s)", x) for x in lines)
+    assert any("waking" in line for line in lines)
+
+
+@pytest.mark.parametrize("option", ["-v", "--verbose"])
+def test_steps_with_their_times(option: str, listener: Listener) -> None:
+    result = CliRunner().invoke(work(None), [option])
+    assert (result.exit_code, result.stdout) == (0, "done\n"), result.output
+    found = [re.fullmatch(r"bitloom: (.+): \d+\.\d s", line) for line in result.stderr.splitlines()]
+    assert [one and one.group(1) for one in found] == ["falling asleep", "counting", "waking"]
+    assert not logging.getLogger("bitloom").handlers
+
+
+@pytest.mark.parametrize("option", ["-q", "--quiet"])
+def test_nothing_but_the_result(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.0001)
+    monkeypatch.setattr(progress, "console", Console(stderr=True, force_terminal=True))
+    result = CliRunner().invoke(work(None), [option])
+    assert (result.stdout, result.stderr) == ("done\n", "")
+
+
+def test_both_exclude_each_other() -> None:
+    result = CliRunner().invoke(bitloom, ["bench", "designs", "digits-cnn", "-q", "--verbose"])
+    assert (result.exit_code, result.output.splitlines()[-1]) == (
+        2, "Error: --verbose and --quiet exclude each other"
+    )  # fmt: skip
+
+
+def test_a_step_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "bitloom"), pytest.raises(ValueError, match="no"), step("trying"):
+        raise ValueError("no")
+    (line,) = caplog.messages
+    assert re.fullmatch(r"trying: ended after \d+\.\d s by ValueError", line)
+
+
+def test_a_build_keeps_its_log(tmp_path: Path) -> None:
+    """Every build adds its part; what a person wrote there stays."""
+    (tmp_path / "build").mkdir()
+    log = tmp_path / "build" / "build.log"
+    for _ in range(2):
+        result = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--out", str(log.parent), "--quiet"])
+        assert (result.exit_code, result.stderr) == (0, ""), result.output
+    text = log.read_text()
+    heads = [line for line in text.splitlines() if not line.startswith(" ")]
+    assert len(heads) == 2
+    for head in heads:
+        when, what = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "bitloom build digits-cnn --out "
+        assert re.match(rf"{when}  bitloom \S+, design [0-9a-f]{{16}}: {what}", head)
+    steps = re.findall(r"^    (.+): \d+\.\d s$", text, re.M)
+    assert "compiling digits-cnn" in steps
+    assert len(steps) == len(text.splitlines()) - 2

@@ -1,0 +1,53 @@
+"""Files by which others run the project: hosted tests, container, online notebooks. What they name must exist here."""
+
+import os
+import re
+import subprocess
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from tests.paths import ROOT
+
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+|\$\(VENV\)/\.ready-[a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+PYTHONS = SpecifierSet(re.search(r'^requires-python = "(.+?)"', PROJECT, re.M).group(1))  # type: ignore[union-attr]
+OPTIONAL = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+EXTRAS = set(re.findall(r"^([a-z]+) = \[", OPTIONAL, re.M))
+
+
+def made(text: str) -> list[str]:
+    """Targets that make is called for."""
+    return [target.replace(".venv", "$(VENV)") for target in re.findall(r"\bmake (?:-\S+ \S+ )?([a-z./-]+)", text)]
+
+
+def test_hosted_tests_run_what_the_makefile_has() -> None:
+    text = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+    jobs = yaml.safe_load(text)["jobs"]
+    commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+    assert made("\n".join(commands)) == ["lint", "docs", "test", "test-slow"]
+    assert set(made("\n".join(commands))) <= TARGETS
+    versions = [*jobs["tests"]["strategy"]["matrix"]["python"]]
+    assert versions == ["3.10", "3.12"]  # the ends of what the project supports
+    for version in (*versions, *re.findall(r'python-version: "(.+)"', text)):
+        assert version in PYTHONS
+
+
+def test_the_container_makes_what_the_makefile_has() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    assert set(made(text)) | {"$(VENV)/.ready-demo", "demo"} <= TARGETS
+    assert re.search(r"^FROM python:(\S+)-slim$", text, re.M).group(1) in PYTHONS  # type: ignore[union-attr]
+    assert "RUN make .venv/.ready-demo\n" in text
+    assert (ROOT / ".dockerignore").read_text() == (ROOT / ".containerignore").read_text()
+
+
+def test_online_notebooks_install_extras_that_there_are() -> None:
+    folder = ROOT / ".binder"
+    script = folder / "postBuild"
+    assert os.access(script, os.X_OK)
+    subprocess.run(["bash", "-n", script], check=True)
+    (asked,) = re.findall(r"-e '\.(\[.+\])'", script.read_text())
+    assert Requirement(f"bitloom{asked}").extras <= EXTRAS
+    assert (folder / "runtime.txt").read_text().removeprefix("python-").strip() in PYTHONS
+    assert (folder / "apt.txt").read_text().split() == ["g++", "make"]

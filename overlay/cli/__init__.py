@@ -17,6 +17,11 @@ def main() -> None:
 
 def _run() -> None:
     """Import the commands, and run the one that was asked for."""
+    import sys
+
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="surrogateescape")  # paths may have any bytes, and come out as they came in
     try:
         from .group import bitloom
     except ImportError as e:

@@ -1,6 +1,7 @@
 """The command explore: foldings for a network within a budget."""
 
 import json
+from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -9,32 +10,39 @@ import click
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import write_text
+from bitloom.golden.layers.conv import Weighted
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import check_plot, plot
 from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
-from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.boards import Board, board
 
 from .old_names import Command
 from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors
 
-HEADER = ["", "NPUs", "lanes", "cycles", "latency", "LUT", "RAM", "BRAM36"]
+HEADER = ["", "NPUs", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36", "DSP"]
+RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+"""What a board's device has, by the budget's name."""
 
 
 @click.command("explore", cls=Command, old_options=OLD_OPTIONS)
 @click.argument("network")
-@board_option("Budget: all of this board's device.")
+@board_option("Budget: all of this board's device, but for a margin of its LUTs.")
+@click.option(
+    "--margin", type=click.FloatRange(0),
+    help="LUTs kept free, in percent of the estimate.  [default: with --board, as much as it was off at most; else 0]",
+)  # fmt: skip
 @click.option("--lut", type=float, help="LUTs at most, those used as memory included.")
 @click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit.")
 @click.option("--dsp", type=float, help="DSP blocks at most.")
 @click.option("--lanes", type=float, help="Lanes at most.")
 @click.option("--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen.")
 @click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz.")
-@click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate.")
+@click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate and for frames a second.")
 @click.option("--latency", type=float, help="Latency at most, in cycles.")
 @stream_bits_option("64")
 @map_order_option("pull", "raster", default="pull")
@@ -72,6 +80,7 @@ def explore_command(
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
     """
     limit = _budget(**budget)
+    on = board(budget["board_name"]) if budget["board_name"] else None
     if picture is not None:
         check_plot(picture)
     model = networks.find(network)
@@ -84,18 +93,26 @@ def explore_command(
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None:
-        _save(found, name, save)
+        _save(found, limit, name, save)
     measured = _measured(found, model, name) if synthesise and found.best else None
     if as_json:
         dump({"network": name, "front": [row.to_dict() for row in found.front],
-              "best": found.best and found.best.to_dict(), "model_error": error(),
-              "synthesised": measured})  # fmt: skip
+              "best": found.best and found.best.to_dict(), "nearest": found.nearest and found.nearest.to_dict(),
+              "budget": {key: value for key, value in asdict(limit).items() if value is not None},
+              "model_error": error(), "synthesised": measured})  # fmt: skip
         return
-    _show(name, found, measured)
+    _show_front(name, found, on, budget["clock_mhz"])
+    _show_budget(found, limit, on)
+    if measured is not None:
+        click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in measured.items()))
+    if found.best is not None:
+        _show_npus(found.best, [layer.name for layer in model.network.layers if isinstance(layer, Weighted)])
 
 
-def _budget(board_name: str | None, rate: float | None, clock_mhz: float, **limits: float | None) -> Budget:
-    """The limits that the options say; a rate becomes cycles a frame."""
+def _budget(
+    board_name: str | None, margin: float | None, rate: float | None, clock_mhz: float, **limits: float | None
+) -> Budget:
+    """The limits that the options say; a rate becomes cycles a frame, and LUTs are fewer by the margin."""
     for name, value in (("rate", rate), ("clock-mhz", clock_mhz)):
         if value is not None and not 0 < value < inf:
             raise ValueError(f"explore: {name} must be a number > 0, got {value}")
@@ -103,13 +120,18 @@ def _budget(board_name: str | None, rate: float | None, clock_mhz: float, **limi
         if limits["cycles"] is not None:
             raise ValueError("explore: give --cycles or --rate, not both")
         limits["cycles"] = clock_mhz * 1e6 / rate
-    return Budget.of_board(board(board_name), **limits) if board_name else Budget(**limits)
+    if margin is not None and not (board_name or limits["lut"]):
+        raise ValueError(f"explore: --margin is one of LUTs, it needs --board or --lut, got {margin:g} alone")
+    if limits["lut"] is not None:
+        limits["lut"] /= 1 + (margin or 0) / 100
+    share = error()["worst"] if margin is None else margin / 100
+    return Budget.of_board(board(board_name), share, **limits) if board_name else Budget(**limits)
 
 
-def _save(found: Explored, name: str, path: Path) -> None:
+def _save(found: Explored, limit: Budget, name: str, path: Path) -> None:
     """Write the chosen design's foldings."""
     if found.best is None:
-        raise ValueError(f"{name}: no design fits the budget, nothing was written to {path}")
+        raise ValueError(f"{name}: no design fits the budget, nothing was written to {path}: {_missed(found, limit)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
 
@@ -124,45 +146,64 @@ def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
     return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp}
 
 
-def _show(name: str, found: Explored, measured: dict[str, Any] | None) -> None:
-    """Print the front, the chosen design, and how far the area formula may be off."""
-    dsp = any(row.figures.area.dsp for row in found.front)
-    rows = [_row(str(k + 1), row, dsp) for k, row in enumerate(found.front)]
+def _missed(found: Explored, limit: Budget) -> str:
+    """What the nearest design takes where its limit is less."""
+    assert found.nearest is not None
+    f = found.nearest.figures
+    values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
+              "cycles": f.cycles, "latency": f.latency}  # fmt: skip
+    over = [f"{values[key]:,g} {RESOURCES.get(key, key)} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
+    return f"the nearest takes {', '.join(over)}"
+
+
+def _show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
+    """Print the front and the chosen design, the largest share of the board last."""
+    rows = [_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(found.front)]
     if found.best is not None:
-        rows.append(_row("chosen", found.best, dsp))
+        rows.append(_row("chosen", found.best, on, clock_mhz))
     title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
-    grid(title, HEADER + ["DSP"] * dsp, rows)
+    grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
+
+
+def _show_budget(found: Explored, limit: Budget, on: Board | None) -> None:
+    """Print what the columns mean, how far the area formula may be off, and what was missed if nothing fits."""
     made = error()
     click.echo(
-        "cycles: a frame's, by the flow model; LUT: of logic and memory, RAM: those of memory, by formula, off by "
-        f"{made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
+        "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
+        f"off by {made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
         f"({made['designs']}, each left out in turn)"
     )
-    if measured is not None:
-        click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in measured.items()))
-    if found.best is not None:
-        _show_npus(found.best)
+    if on and limit.lut is not None and limit.lut < on.lut:
+        click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")
+    if found.best is None:
+        fastest = f"the fastest that was tried takes {found.front[0].figures.cycles:,g} cycles a frame"
+        click.echo(f"nothing fits: {_missed(found, limit)}; {fastest}")
 
 
-def _show_npus(best: Row) -> None:
+def _show_npus(best: Row, names: list[str]) -> None:
     """Print the folding and the memories of each NPU of the chosen design."""
-    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accs", "rows", "kernel RAM", "words"]
+    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows", "kernel RAM",
+              "tuple words"]  # fmt: skip
     rows = []
     for n, npu in enumerate(best.candidate.npus):
-        own = [k for k, m in enumerate(best.candidate.mapping) if m == n]
-        layers = str(own[0]) if len(own) == 1 else f"{own[0]}..{own[-1]}"
+        own = [name for name, m in zip(names, best.candidate.mapping) if m == n]
+        layers = own[0] if len(own) == 1 else f"{own[0]} .. {own[-1]}"
         values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
                   npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
         rows.append([str(n), layers, *(f"{v:,}" if isinstance(v, int) else v for v in values)])
-    grid("the chosen design", header, rows)
+    grid("the chosen design", header, rows, labels=2)
     orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
     if orders:
         click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")
 
 
-def _row(name: str, row: Row, dsp: bool) -> list[str]:
-    """Cells of one design; the DSP blocks only where the table has a column of them."""
+def _row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
+    """Cells of one design."""
     f, a = row.figures, row.figures.area
-    cycles = f"{f.cycles:,.0f}" if f.cycles == int(f.cycles) else f"{f.cycles:,.1f}"
-    return [name, str(len(row.candidate.npus)), f"{f.lanes:,}", cycles, f"{f.latency:,}",
-            f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", *([f"{a.dsp}"] if dsp else [])]  # fmt: skip
+    cells = [name, str(len(row.candidate.npus)), f"{f.lanes:,}", f"{f.cycles:,g}", f"{clock_mhz * 1e6 / f.cycles:,.0f}",
+             f"{f.latency:,}", f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp)]  # fmt: skip
+    if on is None:
+        return cells
+    used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}
+    share, key = max((value / getattr(on, key), key) for key, value in used.items())
+    return [*cells, f"{share:.0%} {RESOURCES[key]}"]

@@ -106,7 +106,7 @@ def step_lines() -> Iterator[list[str]]:
 def append_log(path: Path, head: str, lines: list[str]) -> None:
     """Append what was done to a log file, after a line with the time; what stands in the file stays."""
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    with path.open("a", encoding="utf-8") as file:
+    with path.open("a", encoding="utf-8", errors="surrogateescape") as file:  # paths may have any bytes
         file.write("".join(f"{line}\n" for line in (f"{now}  {head}", *(f"    {line}" for line in lines))))
 
 

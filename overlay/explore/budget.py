@@ -50,17 +50,19 @@ class Budget:
                 raise ValueError(f"budget: {f.name} must be > 0 and finite, got {value}")
 
     @classmethod
-    def of_board(cls, board: Board, **limits: float | None) -> "Budget":
+    def of_board(cls, board: Board, margin: float = 0.0, **limits: float | None) -> "Budget":
         """A budget of all that a board's device has.
 
         Parameters
         ----------
         board
             The board.
+        margin
+            Share by which LUTs may turn out to be more than their estimate, >= 0: its limit is smaller by that.
         limits
             Further limits; one that is not None replaces the device's.
         """
-        whole = {"lut": board.lut, "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
+        whole = {"lut": board.lut / (1 + margin), "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
         return cls(**{**whole, **{key: value for key, value in limits.items() if value is not None}})
 
     def excess(self, found: Figures) -> dict[str, float]:

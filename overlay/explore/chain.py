@@ -28,8 +28,9 @@ ROOM = 2
 """Tuples that a tuple memory has room for beyond those it must hold."""
 BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
-MOST_LUT_ROWS = 128
-"""Up to so many rows, kernels are also tried in the kind of RAM that Yosys would not take by itself."""
+MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
+"""Up to so many rows, kernels are also tried in the kind of RAM that Yosys would not take by itself; the second where
+block RAM is limited."""
 LARGEST = (
     "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "windows", "window_taps", "groups",
     "levels", "input_words",
@@ -94,12 +95,15 @@ class Chain:
         Width of a feature, of all NPUs.
     most_npus
         NPUs at most.
+    lut_rows
+        Rows of a kernel memory that is tried in LUT RAM, at most.
     """
 
     layers: Sequence[LayerDemand]
     stream_bits: int = 64
     feature_bits: int = 1
     most_npus: int = MOST_NPUS
+    lut_rows: int = MOST_LUT_ROWS
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
@@ -249,7 +253,8 @@ class Chain:
         key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes)
         if key not in self._areas:
             full = changed(npu, **self.depths(i, j, npu))
-            styles = STYLES if full.kernel_rows <= MOST_LUT_ROWS else STYLES[:1]
+            large = ("auto", "distributed") if full.kernel_rows <= self.lut_rows else ("auto",)
+            styles = STYLES if full.kernel_rows <= MOST_LUT_ROWS else large
             made = [changed(full, kernel_ram=style) for style in styles]
             self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
         return self._areas[key]

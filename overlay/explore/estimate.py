@@ -23,8 +23,8 @@ from .parts import AreaPart, core_parts, outlet_parts, parts
 from .stores import SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"
-FITTED = ("lut", "ff", "dsp")
-"""Figures that have coefficients."""
+FITTED = ("lut", "ff")
+"""Figures that have coefficients; the others go by rule."""
 Coefficients = dict[str, Any]
 
 
@@ -51,9 +51,10 @@ def error(made: Coefficients | None = None) -> dict[str, Any]:
 
 
 def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
-    """Sums of FITTED over parts."""
-    total = dict.fromkeys(FITTED, 0.0)
+    """Sums of FITTED and of DSP blocks over parts."""
+    total = dict.fromkeys((*FITTED, "dsp"), 0.0)
     for part in found:
+        total["dsp"] += part.dsp * part.times
         for key, weights in made["parts"].get(part.kind, {}).items():
             value = sum(weights.get(name, 0) * size for name, size in part.features.items())
             total[key] += max(value, 0) * part.times
@@ -122,5 +123,5 @@ def _whole(found: dict[str, float], made: Coefficients) -> Resources:
         ff=round(found["ff"] * flat["ff"]),
         bram36=found["bram36"],
         lutram=round(found["lutram"] * flat["lutram"]),
-        dsp=round(found["dsp"]),
+        dsp=int(found["dsp"]),
     )

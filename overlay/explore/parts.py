@@ -16,6 +16,8 @@ from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
 
+LEAST_PRODUCT_BITS = 9
+"""Bits of the narrowest product that Yosys gives a DSP block."""
 Features = dict[str, float]
 """Sizes of a block by name."""
 
@@ -40,6 +42,8 @@ class AreaPart:
         Whether the figures are those of the block with the blocks in it.
     modules
         Modules in it whose own figures are counted with its own; their names begin so.
+    dsp
+        DSP blocks of an instance, which go by rule: `dsps`.
     """
 
     kind: str
@@ -49,6 +53,19 @@ class AreaPart:
     times: int = 1
     inside: bool = False
     modules: tuple[str, ...] = ()
+    dsp: int = 0
+
+
+def dsps(left: int, right: int) -> int:
+    """DSP blocks of a product of signed numbers of so many bits, as Yosys makes them of DSP48E1 (25 x 18 bits).
+
+    Products of fewer than LEAST_PRODUCT_BITS bits become LUTs. Source: Yosys, techlibs/xilinx/synth_xilinx.cc.
+    """
+    wide, narrow = max(left, right), min(left, right)
+    if left + right < LEAST_PRODUCT_BITS:
+        return 0
+    pieces = lambda bits, most: 1 if bits <= most else -(-(bits - 1) // (most - 1))  # noqa: E731
+    return pieces(wide, 25) * pieces(narrow, 18)
 
 
 def _sequencer(unit: str) -> tuple[str, ...]:
@@ -148,7 +165,11 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
     values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
               "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
-    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n)
+    multiplied = 0
+    if npu.engine == "integer":
+        values["wide"] = npu.ol * npu.product_bits
+        multiplied = npu.ol * dsps(acc, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
+    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=multiplied)
     if not npu.pool:
         return
     ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
@@ -162,7 +183,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     words = timing.pool_fifo_words(npu)
     yield AreaPart("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
     if integer:
-        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp)
+        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
 
 
 def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -173,7 +194,9 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
         products = lanes * npu.feature_bits * npu.weight_bits
         features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
                     "several": several * acc, "choice": choice}  # fmt: skip
-        yield AreaPart("pe_integer", "pe_", features, n, npu.kgp, True)
+        each = dsps(npu.feature_bits, npu.weight_bits)
+        kind = "pe_integer_dsp" if each else "pe_integer_lut"
+        yield AreaPart(kind, "pe_", features, n, npu.kgp, True, dsp=lanes * each)
         return
     if npu.collect:
         yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)

@@ -16,13 +16,13 @@ MOST_LANES = 400
 def samples(count: int, seed: int) -> list[Design]:
     """So many random designs; the same seed gives the same ones."""
     rng = random.Random(seed)
-    return [_design(rng, f"sample_{seed}_{k}", integer=k % 5 == 4) for k in range(count)]
+    return [_design(rng, f"sample_{seed}_{k}", integer=k % 2 == 1) for k in range(count)]
 
 
 def _design(rng: random.Random, name: str, integer: bool) -> Design:
     """A random chain, with the integer engine or with the binary one."""
     chain = rng.choice([pipeline, pipeline, pipeline, cascade, ring])
-    features = rng.choice([8, 8, 4])
+    features = rng.choice([8, 8, 4, 3, 2])
     npus = chain([(_integer(rng, features) if integer else _binary(rng, k == 0)) for k in range(rng.randint(1, 3))])
     closed = "ring" in npus[0].inlets
     return Design(
@@ -43,14 +43,15 @@ def _binary(rng: random.Random, first: bool) -> Npu:
 
 def _integer(rng: random.Random, bits: int) -> Npu:
     """A random NPU of the integer engine, for features of so many bits."""
-    npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 4, 8]), "shift_bits": 0}
-    return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8]), "accumulators": rng.choice([1, 1, 16])})
+    npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 3, 4, 8]), "shift_bits": 0}
+    npu["multiplier_bits"] = rng.choice([0, 0, 4, 8, 16])
+    return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8, 16]), "accumulators": rng.choice([1, 1, 16])})
 
 
 def _common(rng: random.Random, given: dict) -> Npu:
     """An NPU with what is ``given``; the rest is random."""
     integer = given.get("engine") == "integer"
-    kgp = rng.randint(1, max(1, min(24, (12 if integer else MOST_LANES) // given["kfp"])))
+    kgp = rng.randint(1, max(1, min(24, (48 if integer else MOST_LANES) // given["kfp"])))
     ol = rng.choice([n for n in (1, 1, 2, 3, 4, 8) if n <= kgp])
     pool = rng.random() < 0.4
     power = lambda low, high: 1 << rng.randint(low, high)  # noqa: E731
@@ -65,6 +66,7 @@ def _common(rng: random.Random, given: dict) -> Npu:
         layers=rng.choice([2, 2, 2, 5, 9]),
         tuple_words=power(2, 10),
         pool_words=power(1, 8),
+        pool_tuple_words=rng.choice([1, 2, 8, 64]),
         buffer_words=power(1, 5),
         **{name: rng.choice([2, 2, 60, 300, 1000]) for name in ("taps", "olds", "jumps", "pool_taps", "pool_olds")},
         kernel_rows=rng.choice([9, 30, 60, 100, 300, 1000]),

@@ -41,7 +41,7 @@ class Effort:
     Attributes
     ----------
     points
-        Intervals of the sweep; with a rate that is asked for, there are those of SHARES instead.
+        Intervals of the sweep; where a rate is asked for, those that are near it are tried, too.
     halvings
         Times that, after the sweep, the gap between the fastest interval that fits and the next shorter one is halved.
         With more than HALVINGS, these intervals are also tried with the last one of PRICES, which takes most of the
@@ -66,10 +66,13 @@ class Explored:
     best
         What the budget asks for: the fastest row, or the smallest one if a rate is asked for. None where nothing that
         was found keeps to the budget.
+    nearest
+        Where ``best`` is None: the row that is least over its limits.
     """
 
     front: tuple[Row, ...]
     best: Row | None
+    nearest: Row | None = None
 
 
 def explore(
@@ -120,6 +123,8 @@ def explore(
     count = _Counter(len(sweep) + effort.halvings * len(prices) + 1, progress)
     rows = list(count.rows(effort.workers, tries, sweep))
     if not rows:
+        rows = list(count.rows(effort.workers, tries, [(tries.fastest(), FEW_NPUS)]))
+    if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
     for _ in range(effort.halvings):
         interval = between_fitting(rows, budget)
@@ -129,7 +134,8 @@ def explore(
     fitting = [row for row in rows if row.fits]
     fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
     count.end()
-    return Explored(tuple(pareto(fitting or rows)), _best(fitting, budget))
+    nearest = None if fitting else min(rows, key=lambda row: max(budget.excess(row.figures).values()))
+    return Explored(tuple(pareto(fitting or rows)), _best(fitting, budget), nearest)
 
 
 def _sweep(tries: Tries, effort: Effort) -> list[Task]:

@@ -13,7 +13,7 @@ from bitloom.overlay.build.reference_designs import needs_integer
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
-from .chain import Chain, Price, Segment
+from .chain import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Chain, Price, Segment
 from .layer_demand import LayerDemand
 
 SHARES = (1.0, 0.985, 0.95, 0.9)
@@ -80,16 +80,23 @@ class Tries:
 
     def __init__(self, model: Model, made: Sequence[LayerDemand], budget: Budget, stream_bits: int, map_order: str):
         self.model, self.budget, self.map_order, self.stream_bits = model, budget, map_order, stream_bits
-        self.chain = Chain(made, stream_bits, feature_bits(model, made))
+        lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
+        self.chain = Chain(made, stream_bits, feature_bits(model, made), lut_rows=lut_rows)
         self._macs = sum(layer.macs for layer in made)
         self._seen: dict[tuple[Segment, ...], tuple[Candidate, Figures] | None] = {}
 
     def intervals(self, points: int) -> list[int]:
-        """Intervals to try: those for the rate that is asked for, or a sweep of ``points`` from the fastest one on."""
-        if self.budget.cycles is not None:
-            return [int(self.budget.cycles * share) for share in SHARES]
+        """Intervals to try: a sweep of ``points`` from the fastest one on.
+
+        Where a rate is asked for, of these the ones that are short enough, and behind them some that are near it. A
+        shorter one than the longest that does may make the smaller design.
+        """
         fastest = self.fastest()
-        return [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
+        sweep = [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
+        if self.budget.cycles is None:
+            return sweep
+        asked = [max(1, int(self.budget.cycles * share)) for share in SHARES]
+        return [*dict.fromkeys([*asked, *(interval for interval in sweep if interval < asked[-1])])]
 
     def fastest(self) -> int:
         """A short interval that has a chain: a cycle for each tap of the layer with most, or as fast as a frame comes.

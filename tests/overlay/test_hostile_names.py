@@ -10,6 +10,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
@@ -28,7 +28,6 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.primitives.text import Header, header_lines
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli import progress, serve, show
-from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.vivado.tables import make_value
@@ -38,12 +37,13 @@ from tests.errors import value_error
 from tests.golden.test_names import HOSTILE, said
 from tests.overlay.conftest import loop_verilog
 from tests.overlay.platform.vivado import tcl
+from tests.paths import SOURCES
 
 NAME = "9.A-b_" + "c" * 58
 """As long as a name may be, with every kind of character."""
 LABELS = ("<b>&amp;\"'", "$x_{^$", "[red]0[/red]", "Häuschen", "木", "a b", "{\\}", "`id`", "%s", "; rm -rf ~")
-FOLDER = "a $(touch pwned) `touch pwned` ; & 'x' \"y\" <z> [exec touch pwned] {w # ä"
-"""A folder of the user's may be called anything."""
+FOLDER = os.fsdecode("a $(touch pwned) `touch pwned` ; & 'x' \"y\" <z> [exec touch pwned] {w # ä".encode())
+"""A folder of the user's may be called anything: also what a command line without UTF-8 makes of an umlaut."""
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +56,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Build, str]:
     file.save(hostile, path)
     words = ["build", str(path), "--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "1", "--planes", "6",
              "--board", "Pynq-Z2", "--out", str(folder)]  # fmt: skip
-    done = CliRunner().invoke(bitloom, words)
-    assert done.exit_code == 0, done.output
-    return builds.load(folder), done.output
+    command = [sys.executable, "-c", "from bitloom.overlay.cli import main; main()", *words]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCES)})
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return builds.load(folder), os.fsdecode(done.stdout)
 
 
 def test_names_and_labels_come_back(made: tuple[builds.Build, str]) -> None:

@@ -1,6 +1,7 @@
 """bitloom explore, and bitloom build with what it saved."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
+from bitloom.overlay.explore.estimate import error
 
 
 def call(*arguments: str) -> Result:
@@ -86,13 +88,41 @@ def test_command_json_and_rate() -> None:
         (("--lut", "-5"), "budget: lut must be > 0 and finite, got -5.0"),
         (("--plot", "x.pdf"), "--plot: file name must end with .png or .svg, got x.pdf"),
         (("--lut", "10", "--points", "1", "--save", "x.json"),
-         "digits-cnn: no design fits the budget, nothing was written to x.json"),
+         "digits-cnn: no design fits the budget, nothing was written to x.json: the nearest takes {lut} LUT for 10"),
+        (("--margin", "5"), "explore: --margin is one of LUTs, it needs --board or --lut, got 5 alone"),
     ],
 )  # fmt: skip
 def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
     result = call("digits-cnn", *arguments)
     assert result.exit_code != 0
-    assert str(result.exception) == f"bitloom: {message}"
+    found = str(result.exception)
+    lut = re.search(r"takes ([\d,]+) LUT", found)
+    assert found == f"bitloom: {message.format(lut=lut and lut.group(1))}"
+
+
+def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
+    result = call("digits-cnn", "--board", "pynq-z1", "--points", "1", "--clock-mhz", "50")
+    assert result.exit_code == 0, result.output
+    assert f"budget: {53_200 / (1 + error()['worst']):,.0f} LUT of the 53,200 of Pynq-Z1" in result.stdout
+    head, row = (line for line in result.stdout.splitlines() if "frames a second" in line or "chosen │" in line)
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    names = [cell.strip() for cell in head.strip("┃").split("┃")]
+    shown = dict(zip(names, cells))
+    assert shown["frames a second"] == f"{50e6 / float(shown['cycles a frame'].replace(',', '')):,.0f}"
+    share = max((int(shown["LUT"].replace(",", "")) / 53_200, "LUT"), (float(shown["BRAM36"]) / 140, "BRAM36"))
+    assert shown["of Pynq-Z1"] == f"{share[0]:.0%} {share[1]}"
+    for name in ("conv_0", "dense_5", "tuple words", "kernel rows"):
+        assert name in result.stdout
+
+
+def test_where_nothing_fits_the_nearest_is_told() -> None:
+    result = call("digits-cnn", "--cycles", "1")
+    assert result.exit_code == 0, result.output
+    told = r"nothing fits: the nearest takes [\d,]+ cycles for 1; the fastest that was tried takes \d+ cycles"
+    assert re.search(told, result.stdout)
+    best = json.loads(call("digits-cnn", "--cycles", "1", "--json").stdout)
+    assert (best["best"], best["budget"]) == (None, {"cycles": 1.0})
+    assert best["nearest"]["cycles_per_frame"] > 1
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])

@@ -87,6 +87,8 @@ def plan(
     if chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
+    if choices.map_order not in (*ORDERS, "auto"):
+        raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     if choices.map_order != "auto":
         return _planned(model, npus, choices, chunk)
     plans = {order: _planned(model, npus, replace(choices, map_order=order), chunk) for order in ORDERS}

@@ -122,18 +122,15 @@ class Npu(Capacities, Folding):
         for key in reader.data:
             require(key in names, "fields must be those of an NPU", shown(key))
         known = dict(reader.data)
+        if "pool_words" in known:  # hardware of before this field: the pool's queue is as long as its tuple memory
+            known.setdefault("pool_tuple_words", known["pool_words"])
         known |= {key: reader.texts(key) for key in ("inlets", "outlets") if key in known}
         return cls(**known)
 
 
 def renamed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``.
-
-    Where they don't say ``pool_tuple_words``, the pool's queue has as many rows as its tuple memory.
-    """
+    """JSON data of an NPU by present names: files of bitloom 0.1 call the engine ``kind``."""
     made: dict[str, Any] = dict(data)
     if "kind" in made:
         made["engine"] = made.pop("kind")
-    if "pool_words" in made:
-        made.setdefault("pool_tuple_words", made["pool_words"])
     return made

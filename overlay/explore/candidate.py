@@ -130,7 +130,7 @@ class Candidate:
         file = Reader(data, "foldings")
         file.format(FORMAT, VERSION)
         file.only(KEYS)
-        least = {"acc_bits": 32, **{key: DEFAULTS[key] for key in CAPACITIES}}
+        least = {"acc_bits": 32, **{key: DEFAULTS[key] for key in ("pool_tuple_words", *CAPACITIES)}}
         npus = []
         for n, entry in enumerate(file.entries("npus", 1)):
             with naming(f"foldings: npus[{n}]"):

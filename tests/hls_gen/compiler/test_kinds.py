@@ -47,7 +47,7 @@ def scores(weight: Encoding = INT8) -> Dense:
 
 
 def planned(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Plan:
-    return plan(model, npus, CompileChoices(mapping=mapping))
+    return plan(model, npus, CompileChoices(mapping=mapping, map_order="pull"))
 
 
 MIDDLE = [*conv(2), *conv(3)]

@@ -324,7 +324,7 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     (t,) = schedule([TINY], "pull").tables
     with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
         image_of(t, 4, reread=True)
-    with pytest.raises(ValueError, match=whole("schedule: map_order must be one of pull, raster, auto, got 'snake'")):
+    with pytest.raises(ValueError, match=whole("schedule: map_order must be one of pull, raster, got 'snake'")):
         schedule([TINY], "snake")
     with pytest.raises(
         ValueError, match=whole("schedule: there must be at least one stage (conv, dense or pool), got none")

@@ -34,7 +34,7 @@ def test_command(tmp_path: Path) -> None:
     assert made.program("digits-cnn").mapping == candidate.mapping
 
 
-SOME = Candidate("digits-cnn", (Npu(),), (0,)).to_dict()
+SOME = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
 
 
 def test_a_foldings_file_may_stream_weights() -> None:
@@ -111,7 +111,7 @@ def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
     assert shown["frames a second"] == f"{50e6 / float(shown['cycles a frame'].replace(',', '')):,.0f}"
     share = max((int(shown["LUT"].replace(",", "")) / 53_200, "LUT"), (float(shown["BRAM36"]) / 140, "BRAM36"))
     assert shown["of Pynq-Z1"] == f"{share[0]:.0%} {share[1]}"
-    for name in ("conv_0", "dense_5", "tuple words", "kernel rows"):
+    for name in ("conv_1", "dense_4", "tuple words", "kernel rows"):
         assert name in result.stdout
 
 

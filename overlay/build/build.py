@@ -33,7 +33,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.reader import Reader
-from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.generate import Target, Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
@@ -165,27 +165,30 @@ def build(
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
     folder, choices, target = Path(folder), choices or CompileChoices(), target or BoardTarget()
-    with step("generating Verilog for simulation"):
-        made = generate(design)
+    made = _generated(design, "simulation")
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
-    programs = {m.network.name: _compiled(m, manifest, choices) for m in models}
-    with step("generating Verilog for synthesis"):
-        synthesis = generate(design, target="synthesis").modules
-    overlay = simulation_overlay_files(made.manifest, made.text, target)
-    compiled = {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()}
+    synthesis = _generated(design, "synthesis").modules
+    overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
+    compiled = {f"{m.network.name}.program.npz": _compiled(m, manifest, choices).to_bytes() for m in models}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
     files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept}
     if target.board:
         sources = source_files(block_design, made.manifest, synthesis, compiled)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
-        folder, design, manifest.digest, folder / list(overlay)[-1],
-        _named(folder, programs, compiled), _named(folder, programs, kept), choices.map_order, choices.dataflow,
-        tuple(command), folder / SOURCES if target.board else None,
+        folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled),
+        _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(command),
+        folder / SOURCES if target.board else None,
     )  # fmt: skip
     with step(f"writing {len(files):,} files"):
         return replace(done, kept=replace_build(folder, _description(done), files))
+
+
+def _generated(design: Design, target: Target) -> Verilog:
+    """A design's Verilog; a step of its own."""
+    with step(f"generating Verilog for {target}"):
+        return generate(design, target=target)
 
 
 def _compiled(model: Model, manifest: Manifest, choices: CompileChoices) -> Program:

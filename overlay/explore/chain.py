@@ -29,8 +29,7 @@ ROOM = 2
 BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
-"""Up to so many rows, kernels are also tried in the kind of RAM that Yosys would not take by itself; the second where
-block RAM is limited."""
+"""Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
 LARGEST = (
     "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "windows", "window_taps", "groups",
     "levels", "input_words",
@@ -93,10 +92,8 @@ class Chain:
         Width of both streams, 32 or 64.
     feature_bits
         Width of a feature, of all NPUs.
-    most_npus
-        NPUs at most.
-    lut_rows
-        Rows of a kernel memory that is tried in LUT RAM, at most.
+    most_npus, lut_rows
+        NPUs, and rows of a kernel memory that is tried in LUT RAM, at most.
     """
 
     layers: Sequence[LayerDemand]
@@ -204,9 +201,8 @@ class Chain:
         """
         key = (i, j, npu.kfp, npu.planes, interval)
         if key not in self._possible:
-            self._possible[key] = [
-                list(self._results(i, j, made, interval)) for made in self._kgps(i, j, npu, interval)
-            ]
+            kgps = self._kgps(i, j, npu, interval)
+            self._possible[key] = [list(self._results(i, j, made, interval)) for made in kgps]
         layer = self.layers[j]
         for choices in self._possible[key]:
             found = next((made for made in choices if layer.raw or not reader or layer.fits(made, reader)), None)
@@ -253,8 +249,8 @@ class Chain:
         key = (i, j, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes)
         if key not in self._areas:
             full = changed(npu, **self.depths(i, j, npu))
-            large = ("auto", "distributed") if full.kernel_rows <= self.lut_rows else ("auto",)
-            styles = STYLES if full.kernel_rows <= MOST_LUT_ROWS else large
+            rows, large = full.kernel_rows, ("auto", "distributed")
+            styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
             made = [changed(full, kernel_ram=style) for style in styles]
             self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
         return self._areas[key]
@@ -282,8 +278,7 @@ class Chain:
     def _enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""
         layer = self.layers[0]
-        words = layer.reading[False].tuples * layer.words(npu)
-        return geared(words, npu.host_word_bits, self.stream_bits) <= interval
+        return geared(layer.reading[False].tuples * layer.words(npu), npu.host_word_bits, self.stream_bits) <= interval
 
 
 def changed(npu: Npu, **values: Any) -> Npu:

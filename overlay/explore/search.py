@@ -123,8 +123,6 @@ def explore(
     count = _Counter(len(sweep) + effort.halvings * len(prices) + 1, progress)
     rows = list(count.rows(effort.workers, tries, sweep))
     if not rows:
-        rows = list(count.rows(effort.workers, tries, [(tries.fastest(), FEW_NPUS)]))
-    if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
     for _ in range(effort.halvings):
         interval = between_fitting(rows, budget)

@@ -88,15 +88,15 @@ class Tries:
     def intervals(self, points: int) -> list[int]:
         """Intervals to try: a sweep of ``points`` from the fastest one on.
 
-        Where a rate is asked for, of these the ones that are short enough, and behind them some that are near it. A
-        shorter one than the longest that does may make the smaller design.
+        Where a rate is asked for, some that are near it, and of the sweep the shorter ones, which may make a smaller
+        design; the fastest one in any case, to tell what can be reached.
         """
         fastest = self.fastest()
         sweep = [round(fastest * SPAN ** (k / max(1, points - 1))) for k in range(points)]
         if self.budget.cycles is None:
             return sweep
         asked = [max(1, int(self.budget.cycles * share)) for share in SHARES]
-        return [*dict.fromkeys([*asked, *(interval for interval in sweep if interval < asked[-1])])]
+        return [*dict.fromkeys([*asked, fastest, *(interval for interval in sweep if interval < asked[-1])])]
 
     def fastest(self) -> int:
         """A short interval that has a chain: a cycle for each tap of the layer with most, or as fast as a frame comes.

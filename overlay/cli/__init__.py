@@ -26,5 +26,7 @@ def _run() -> None:
         from .group import bitloom
     except ImportError as e:
         missing = (e.name or str(e)).partition(".")[0]
+        if missing == "bitloom":  # a mistake of ours, nothing to install
+            raise
         raise SystemExit(f'bitloom: the command line needs {missing}: pip install "bitloom[hls,sim,cli]"') from None
     bitloom()

@@ -15,7 +15,8 @@ from bitloom.overlay.platform.target import BoardTarget
 
 from .area import show_area
 from .options import board_option, out_option
-from .show import dump, json_option, one_line_errors, table, working
+from .progress import working
+from .show import dump, json_option, one_line_errors, table
 
 DEFAULT = MachineParameters()
 

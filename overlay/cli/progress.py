@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from bitloom.golden.atomic import write_bytes
 from bitloom.overlay.steps import logger, step
 
 EVERY_SECONDS = 10.0
@@ -106,8 +107,9 @@ def step_lines() -> Iterator[list[str]]:
 def append_log(path: Path, head: str, lines: list[str]) -> None:
     """Append what was done to a log file, after a line with the time; what stands in the file stays."""
     now = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
-    with path.open("a", encoding="utf-8", errors="surrogateescape") as file:  # paths may have any bytes
-        file.write("".join(f"{line}\n" for line in (f"{now}  {head}", *(f"    {line}" for line in lines))))
+    text = "".join(f"{line}\n" for line in (f"{now}  {head}", *(f"    {line}" for line in lines)))
+    before = path.read_bytes() if path.exists() else b""
+    write_bytes(path, before + text.encode("utf-8", "surrogateescape"))  # paths may have any bytes
 
 
 @contextmanager

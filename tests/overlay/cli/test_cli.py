@@ -293,7 +293,7 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
          "learn: --save needs all training images, so not --held-out"),
         (["--rate-times", "0"], "learning: rate_times must be > 0 and finite, got 0.0"),
         (["--hidden", "8,x"], "learn: --hidden must be numbers with commas between, got '8,x'"),
-        (["--hidden", "0"], "learning: hidden layers must be one or more, of 1 neuron or more, got (0,)"),
+        (["--hidden", "0"], "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (0,)"),
         (["--plot", "x.gif"], "--plot: file name must end with .png or .svg, got x.gif"),
     ],
 )

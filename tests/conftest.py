@@ -7,6 +7,8 @@ when they are imported.
 
 import os
 
+import pytest
+
 ABSENT = (
     "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER",  # terminal
     "LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING",  # locale
@@ -29,3 +31,11 @@ if "BITLOOM_TEST_SURROUNDINGS" not in os.environ:
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thread
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Compile models as fast as can be, before fixtures do: a run of the default tier is shorter than -O1 takes."""
+    from bitloom.overlay.virtual.sim import verilator
+
+    verilator.FAST = "-O1" if item.get_closest_marker("slow") else "-O0"

@@ -8,6 +8,7 @@ versions of Verilator and of the compiler, and all flags. It lives in ``$BITLOOM
 ``~/.cache/bitloom``:
 
     runtime/<key>/*.o      Verilator's own C++ files, compiled once for all designs
+    runtime/<key>/*.gch    its headers, likewise
     model/<key>/model.so   one design with the harness
 
 Any number of processes may ask for the same model: one builds it, the others wait. golden/kernels/cache.py keeps the
@@ -21,10 +22,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
-from bitloom.golden.kernels.cache import cached_folder
+from bitloom.golden.kernels.cache import cache_root, cached_folder
 from bitloom.golden.kernels.native import BuildError, Compiler, digest, find_compiler, run_tool
 from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
@@ -83,6 +85,32 @@ def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], 
 
     folder = cached_folder("runtime", key, build)
     return [folder / f"{path.stem}.o" for path in sources]
+
+
+def headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
+    """Flags that let a unit begin with Verilator's headers, compiled once for all units with ``flags``.
+
+    Reading them takes longer than compiling what a small design adds.
+    """
+    folder = _headers(cache_root(), compiler, tuple(flags))
+    try:
+        os.utime(folder)  # in use: another process that prunes the cache leaves it
+    except FileNotFoundError:
+        _headers.cache_clear()
+        folder = _headers(cache_root(), compiler, tuple(flags))
+    return ["-include", str(folder / "headers.h")]
+
+
+@lru_cache  # the cache compares digests whenever it is asked: for these 70 MB as long as reading the headers
+def _headers(root: Path, compiler: Compiler, flags: tuple[str, ...]) -> Path:
+    """The folder of headers.h and headers.h.gch, in the cache at ``root``."""
+
+    def build(folder: Path) -> None:
+        write_scratch(folder / "headers.h", '#include "verilated.h"\n')
+        command = [compiler.program, *flags, "-x", "c++-header", "headers.h", "-o", "headers.h.gch"]
+        run_tool(command, f"{compiler.program} headers.h", cwd=folder)
+
+    return cached_folder("runtime", digest("headers", repr(compiler), repr(flags)), build)
 
 
 def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path], list[Path], list[Path]]:
@@ -184,8 +212,13 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
         with step(f"{top} to C++ by Verilator"):  # relative names: it can't read a path with a quotation mark
             run_tool([*command, source.name], "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = _sources(verilator, folder, trace)
-        own = [*flags, f"-I{folder}", f"-I{HARNESS.parent}", *harness_flags]
-        jobs = [(path, path.with_suffix(".o"), [*own, level]) for path, level in _levels(folder, fast, slow)]
+        own = [*flags, *harness_flags]
+        included = {FAST: headers(compiler, [*own, FAST])}
+        own += [f"-I{folder}", f"-I{HARNESS.parent}"]
+        jobs = [
+            (path, path.with_suffix(".o"), [*own, level, *included.get(level, [])])
+            for path, level in _levels(folder, fast, slow)
+        ]
         runtime_objects = _runtime(verilator, compiler, runtime, trace)
         with step(f"compiling {len(jobs)} files of C++"):
             _compile(compiler, jobs, folder)

@@ -20,10 +20,10 @@ import veriloggen
 from veriloggen.core import vtypes as vt
 
 from bitloom.golden.kernels.cache import cached_folder
-from bitloom.golden.kernels.native import Compiler, digest, find_compiler, run_tool
+from bitloom.golden.kernels.native import digest, find_compiler, run_tool
 from bitloom.hls_gen.rtl.primitives.block import Block, width
 from bitloom.overlay.virtual.sim import verilator as sim
-from bitloom.overlay.virtual.sim.verilator_install import Verilator, find_verilator
+from bitloom.overlay.virtual.sim.verilator_install import find_verilator
 
 LIMIT = 100_000
 """Cycles after which ``run`` gives up."""
@@ -172,25 +172,13 @@ def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
         (folder / "block.cpp").write_text(whole + accessor)
         objects = sim._runtime(verilator, compiler, runtime, False)
         link = ["-shared", "-o", "block.so", "block.cpp", *objects, "-pthread"]
-        options = [*flags, "-include", _headers(verilator, compiler, flags), f"-I{folder}"]
+        options = [*flags, *sim.headers(compiler, flags), f"-I{folder}"]
         run_tool([compiler.program, *options, *link], f"{compiler.program} {block.m.name}", cwd=folder)
         for path in folder.iterdir():
             if path.name != "block.so":
                 path.unlink()
 
     return cached_folder("block", key, make) / "block.so"
-
-
-def _headers(verilator: Verilator, compiler: Compiler, flags: Sequence[str]) -> Path:
-    """A header that includes Verilator's, compiled once: reading them takes longer than a small block itself."""
-
-    def make(folder: Path) -> None:
-        header = folder / "headers.h"
-        header.write_text('#include "verilated.h"\n')
-        run_tool([compiler.program, *flags, "-x", "c++-header", header, "-o", f"{header}.gch"], "headers", cwd=folder)
-
-    key = digest(repr((verilator, compiler, tuple(flags))))
-    return cached_folder("runtime", f"headers-{key}", make) / "headers.h"
 
 
 def _accessor(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from bitloom.golden import file
 from bitloom.golden.discrete.data import DATA, SOURCES, LearnData
@@ -28,6 +29,9 @@ HIDDEN = "256,256"
 EPOCHS = {"digits": 40, "mnist": 20}
 """By data, enough for a curve that has become flat."""
 MOST_SEEDS = 1000
+WITHOUT_MACHINE = ("all_settings", "seeds", "first_seed", "held_out", "rate_times", "picture", "save")
+WITH_MACHINE = ("slaves", "timeline")
+"""Parameters that mean something without --machine only, and with it only."""
 
 
 @click.command("learn")
@@ -79,12 +83,11 @@ def learn_command(
     With --machine a perceptron without normalisation learns sample by sample, with weights that are words, or codes as
     --setting says; hidden layers are 32 then, unless --hidden says something else.
     """
+    _check_unused(machine)
     if machine is not None:
         plan = _machine_plan(machine, slaves, hidden, epochs, settings)
         _on_machine(data, plan, timeline, out, as_json)
         return
-    if timeline is not None:
-        raise ValueError("learn: --timeline needs --machine")
     if picture is not None:
         check_plot(picture)
     names = list(SETTINGS) if all_settings else list(dict.fromkeys(settings or ["codes-1"]))
@@ -109,6 +112,18 @@ def learn_command(
         dump({"data": data, "seeds": seeds, "epochs": plans[0].epochs, "settings": [row.to_dict() for row in rows]})
         return
     _show(title, rows)
+
+
+def _check_unused(machine: str | None) -> None:
+    """ValueError if an option is given that the machine, or learning without it, would leave aside."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if given and machine is None and parameter.name in WITH_MACHINE:
+            raise ValueError(f"learn: {parameter.opts[0]} needs --machine")
+        if given and machine is not None and parameter.name in WITHOUT_MACHINE:
+            rule = "must be left out with --machine, which has one run of its own"
+            raise ValueError(f"learn: {parameter.opts[0]} {rule}")
 
 
 def _about(images: LearnData, plan: LearnPlan) -> str:

@@ -283,6 +283,11 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--timeline", "x.svg"], "learn: --timeline needs --machine"),
+        (["--slaves", "8"], "learn: --slaves needs --machine"),
+        *((["--machine", "interpreter", *option],
+           f"learn: {option[0]} must be left out with --machine, which has one run of its own")
+          for option in (["--seeds", "1"], ["--first-seed", "2"], ["--held-out"], ["--rate-times", "1"],
+                         ["--all-settings"], ["--plot", "x.svg"], ["--save", "x.npz"])),
         (["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
          "learn: with --machine --setting must be given once, got words, codes-1"),
         (["--machine", "interpreter", "--setting", "binary"],

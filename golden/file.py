@@ -114,7 +114,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
 def _model(archive: Archive) -> Model:
     if HEADER not in archive.names:
-        raise ValueError(f"must be a model file, with a member {HEADER}, got members {listed(archive.names)}")
+        raise ValueError(f"must be a model file, with a member {HEADER}, got {listed(archive.names)}")
     for name in archive.compressed:
         raise ValueError(f"members must be stored without compression and encryption, got {name!r}")
     names = archive.names

@@ -12,13 +12,14 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ZERO
-from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
+from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS, SHIFT_BITS
 
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import IntegerLayer
 
-SCALES = {"bias": 0, "multiplier": 1, "shift": 0}
-"""Fields that memory ``scales`` has for each lane, and their values where no kernel is."""
+SCALES = {"bias": 0, "multiplier": 1, "shift": (1 << SHIFT_BITS) - 1}
+"""Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
+the binary engine counts on in lanes that no channel has."""
 
 
 def two_complement(values: Array, bits: int) -> Array:
@@ -130,8 +131,7 @@ def scales(p: IntegerLayer, steps: Layout) -> dict[str, Ints]:
     Returns
     -------
     dict
-        Name of a field -> its column, one row a step; no rows where the sums are the result. Where no kernel is, bias
-        and shift are 0 and the multiplier is 1.
+        Name of a field -> its column, one row a step; no rows where the sums are the result.
     """
     if p.bias is None or p.multiplier is None or p.shift is None:
         return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}

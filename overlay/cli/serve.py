@@ -39,7 +39,7 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {e}") from None
     limits = ServerLimits(idle_seconds=idle_seconds)
     made = loaded(folder)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+    _show_log()
     with working("compiling the model"):
         server = Server(made.bit, host, port, limits)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -52,6 +52,17 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
             server.wait()
     except KeyboardInterrupt:
         click.echo("bitloom: the server ends", err=True)
+
+
+def _show_log() -> None:
+    """What the server logs goes to standard error, with the time."""
+    from bitloom.overlay.virtual.serve.errors import LOG
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.INFO)
+    LOG.propagate = False  # -v shows steps in a way of its own
 
 
 def _loopback(host: str) -> bool:

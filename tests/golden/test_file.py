@@ -150,14 +150,14 @@ def test_another_file_is_refused(path):
     with value_error(f"{path}: must be a whole, unchanged zip archive, got: File is not a zip file"):
         load(path)
     np.savez(path, a=np.zeros(3), b=np.zeros(2))
-    with value_error(f"{path}: must hold bitloom.json, got a.npy, b.npy"):
+    with value_error(f"{path}: must be a model file, with a member bitloom.json, got a.npy, b.npy"):
         load(path)
     np.savez_compressed(path, a=np.zeros(3))
     with value_error(f"{path}: members must be stored without compression and encryption, got 'a.npy'"):
         load(path)
     with zipfile.ZipFile(path, "w"):
         pass
-    with value_error(f"{path}: must hold bitloom.json, got no member"):
+    with value_error(f"{path}: must be a model file, with a member bitloom.json, got no member"):
         load(path)
 
 

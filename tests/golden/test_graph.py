@@ -190,7 +190,7 @@ RULE = "takes a chain of layers, where one layer reads each map, got threshold_1
     [
         (lambda m: lower(m), "the compiler"),
         (lambda m: engines_of(m.network), "the compiler"),
-        (lambda m: schedule(m.network), "a schedule"),
+        (lambda m: schedule(m.network, "pull"), "a schedule"),
         (lambda m: check.stages(m, 64), "the check of golden.kernels.tiled"),
         (lambda m: train(m.network, images(32), np.zeros(32, int), Recipe(epochs=1)), "training"),
     ],

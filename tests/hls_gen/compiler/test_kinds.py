@@ -91,7 +91,7 @@ def test_signs_have_a_row_of_scales_each():
         none = [0] * (6 - 3 * len(kernels))
         assert scales[f"bias_{lane}"].tolist() == [*p.bias[kernels].ravel(), *none]
         assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
-        assert scales[f"shift_{lane}"].tolist() == [0] * 6
+        assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [63 for _ in none]  # what comes becomes 0
     row = made.results[0]
     assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)
 

@@ -173,7 +173,7 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     )
     np.savez(tmp_path / "other.npz", weights=np.zeros(3))
     assert error("build", str(tmp_path / "other.npz")) == (
-        f"bitloom: {tmp_path / 'other.npz'}: must be a model file, with a member bitloom.json, got members weights.npy"
+        f"bitloom: {tmp_path / 'other.npz'}: must be a model file, with a member bitloom.json, got weights.npy"
     )
     (tmp_path / "cut.npz").write_bytes(b"PK\x03\x04")
     foreign = error("build", str(tmp_path / "cut.npz"))

@@ -21,6 +21,8 @@ from tests.overlay.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 
+CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+"""What the board's Python runs with: it finds what is installed, and no checkout."""
 PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
 TESTS = (
@@ -77,7 +79,7 @@ def test_versions(board, tmp_path):
         "import bitloom.driver as d, numpy as n, pynq, sys; "
         "print(sys.version_info[:2], n.__version__, pynq.__version__, d)"
     )
-    done = subprocess.run([board, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+    done = subprocess.run([board, "-c", code], cwd=tmp_path, env=CLEAN, check=True, capture_output=True, text=True)
     assert done.stdout.startswith("(3, 10) 1.21.6 3.0.1 ")
     assert "site-packages" in done.stdout
     listed = subprocess.run([board, "-m", "pip", "list"], check=True, capture_output=True, text=True).stdout
@@ -93,7 +95,7 @@ def test_every_module_imports(board, tmp_path):
         "    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):\n"
         "        importlib.import_module(module.name)\n"
     )
-    subprocess.run([board, "-c", code], cwd=tmp_path, check=True)
+    subprocess.run([board, "-c", code], cwd=tmp_path, env=CLEAN, check=True)
 
 
 def test_drivers_and_goldens_own_tests(board, tmp_path):
@@ -101,7 +103,7 @@ def test_drivers_and_goldens_own_tests(board, tmp_path):
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=skipped)  # away from our sources
     files = [str(tmp_path / "tests" / name) for name in TESTS]
     command = [board, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *files]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=tmp_path, env=CLEAN, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:]
     assert " passed" in done.stdout
 
@@ -121,7 +123,7 @@ program = Program.load("program.npz")
 frames = Frames(manifest, program, 1 << 20)
 words = np.zeros(3 * frames.words, np.uint32)
 images = np.arange(3 * program.input.size).reshape(3, *program.input.shape) % 17
-frames.fill(words, images)
+frames.fill(words, images, signature=0x1234, number=0)
 np.save("frames.npy", words)
 np.save("outputs.npy", model.forward(images))
 """
@@ -132,8 +134,9 @@ def test_programs_frames_and_golden_give_the_same_bytes(board, tmp_path):
     made = Manifest.of(size_memories("digits", [model], DIGITS), "0" * 64)
     (tmp_path / "manifest.json").write_text(json.dumps(made.to_dict()))
     source = ROOT / "golden" / "zoo" / "digits-cnn.npz"
-    for name, python in (("here", sys.executable), ("board", board)):
+    for name, python, environment in (("here", sys.executable, os.environ), ("board", board, CLEAN)):
         (tmp_path / name).mkdir()
-        subprocess.run([python, "-c", COMPILE, str(source), "../manifest.json"], cwd=tmp_path / name, check=True)
+        command = [python, "-c", COMPILE, str(source), "../manifest.json"]
+        subprocess.run(command, cwd=tmp_path / name, env=environment, check=True)
     for name in ("program.npz", "frames.npy", "outputs.npy"):
         assert (tmp_path / "board" / name).read_bytes() == (tmp_path / "here" / name).read_bytes(), name

@@ -181,7 +181,7 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     if board is None:
         assert found["high"] == [5 * count for count in beats]  # in the waveform of the first five frames
     assert found["tables"]["pool_2"] == [1, 36]
-    assert found["orders"] == ["raster", 537_558, 424_498]
+    assert found["orders"] == ["raster", 590_695, 498_887]
     assert found["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
 
 

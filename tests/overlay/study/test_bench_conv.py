@@ -133,6 +133,7 @@ def test_a_batch_that_needs_more_memory_than_is_allowed():
         next(contenders("cpu", shape, 10_000, 1))
 
 
+@needs_torch
 def test_only_tf32_may_round_to_tf32():
     """PyTorch's setting is one for all: each run makes its own."""
     import torch

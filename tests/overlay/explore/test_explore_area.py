@@ -99,3 +99,18 @@ def test_error_is_stated() -> None:
     assert made["designs"] >= 4
     assert made["median"] <= 0.05
     assert made["worst"] <= 0.15
+
+
+def test_every_kind_of_block_has_a_formula() -> None:
+    """A kind without one would cost nothing."""
+    from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+    from bitloom.overlay.explore.estimate import coefficients
+    from bitloom.overlay.explore.samples import samples
+
+    designs = [*samples(24, 1), *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL)]
+    kinds = {part.kind for design in designs for part in parts(design)}
+    assert {"pe_integer_lut", "pe_integer_dsp", "pe_popcount", "pe_planes"} <= kinds
+    assert not {kind for kind in kinds if not coefficients()["parts"].get(kind, {}).get("lut")} - {"npu"}
+
+
+SMALL = ("digits-cnn", "cifar-quick-int8")

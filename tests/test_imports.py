@@ -113,3 +113,15 @@ def test_boards_can_read_it(path):
 def test_a_newer_syntax_would_be_noticed():
     with pytest.raises(SyntaxError):
         ast.parse("try:\n    pass\nexcept* ValueError:\n    pass\n", feature_version=BOARD_PYTHON)
+
+
+@pytest.mark.parametrize("room", ["golden", "driver", "hls_gen/design", "hls_gen/compiler"])
+def test_annotations_are_ones_that_numpy_1_21_knows(room: str) -> None:
+    """numpy's own types can't be subscripted there when a module is imported; as text they may stand."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("np.dtype", "np.ndarray", "np.number")
+    ]
+    assert not found

@@ -129,7 +129,7 @@ class Converter:
         return last - closest[..., 0], last - closest[..., 1]
 
 
-def _real(x: Array) -> np.dtype[Any]:
+def _real(x: Array) -> "np.dtype[Any]":  # quoted: numpy 1.21 on boards can't subscript it
     """The type of what is made from numbers: float32 stays, all others become float64."""
     return np.dtype(np.float32 if x.dtype == np.float32 else np.float64)
 

@@ -146,13 +146,19 @@ def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
     return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp}
 
 
+def _number(value: float) -> str:
+    """All digits before the point, and one behind it where it is no integer."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
+
+
 def _missed(found: Explored, limit: Budget) -> str:
     """What the nearest design takes where its limit is less."""
     assert found.nearest is not None
     f = found.nearest.figures
     values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
               "cycles": f.cycles, "latency": f.latency}  # fmt: skip
-    over = [f"{values[key]:,g} {RESOURCES.get(key, key)} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
+    names = {key: RESOURCES.get(key, key) for key in values}
+    over = [f"{_number(values[key])} {names[key]} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
     return f"the nearest takes {', '.join(over)}"
 
 
@@ -176,7 +182,7 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None) -> None:
     if on and limit.lut is not None and limit.lut < on.lut:
         click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")
     if found.best is None:
-        fastest = f"the fastest that was tried takes {found.front[0].figures.cycles:,g} cycles a frame"
+        fastest = f"the fastest that was tried takes {_number(found.front[0].figures.cycles)} cycles a frame"
         click.echo(f"nothing fits: {_missed(found, limit)}; {fastest}")
 
 
@@ -200,8 +206,9 @@ def _show_npus(best: Row, names: list[str]) -> None:
 def _row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
     """Cells of one design."""
     f, a = row.figures, row.figures.area
-    cells = [name, str(len(row.candidate.npus)), f"{f.lanes:,}", f"{f.cycles:,g}", f"{clock_mhz * 1e6 / f.cycles:,.0f}",
-             f"{f.latency:,}", f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp)]  # fmt: skip
+    rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
+    cells = [name, str(len(row.candidate.npus)), f"{f.lanes:,}", _number(f.cycles), rate, f"{f.latency:,}",
+             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp)]  # fmt: skip
     if on is None:
         return cells
     used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}

@@ -9,10 +9,15 @@ from click.testing import CliRunner, Result
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.cli.explore import _missed, _row
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate, Figures
 from bitloom.overlay.explore.estimate import error
+from bitloom.overlay.explore.search import Explored
+from bitloom.overlay.explore.tries import Row
 
 
 def call(*arguments: str) -> Result:
@@ -113,6 +118,17 @@ def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
     assert shown["of Pynq-Z1"] == f"{share[0]:.0%} {share[1]}"
     for name in ("conv_1", "dense_4", "tuple words", "kernel rows"):
         assert name in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1_234_567.0, "1,234,567"), (89.25, "89.2"), (28_800, "28,800"), (1e8, "100,000,000")]
+)
+def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
+    candidate = Candidate("net", (Npu(),), (0,))
+    row = Row(candidate, Figures(Resources(lut=1_234_567), 4, value, 5), 1, False)
+    assert _row("1", row, None, 100)[3] == shown
+    missed = _missed(Explored((row,), None, row), Budget(cycles=10, lut=100))
+    assert missed == f"the nearest takes 1,234,567 LUT for 100, {shown} cycles for 10"
 
 
 def test_where_nothing_fits_the_nearest_is_told() -> None:

@@ -38,7 +38,8 @@ def test_an_epoch_of_digits(slaves):
         sample_words(TRAINING, form, form.words(x), form.words(np.eye(10)[y])),
     ]
     program, words = ProgramWriter(machine, TRAINING).program(len(x)), np.concatenate(data)
-    (expected,) = Interpreter(machine, program).run(words)
+    interpreter = Interpreter(machine, program)
+    (expected,) = interpreter.run(words)
     with SimulatedMachine(machine, program) as hardware:
         (got,) = hardware.run(words)
         cycles = hardware.cycles / len(x)
@@ -49,4 +50,6 @@ def test_an_epoch_of_digits(slaves):
     assert (outputs.argmax(axis=1) == y_test).mean() > 0.85
     ideal = TRAINING.multiplications / slaves
     assert ideal < cycles < ideal + 850
-    print(f"{slaves} slaves: {cycles:.0f} cycles a sample, ideal {ideal:.0f}")
+    least = interpreter.cycles / len(x)
+    assert ideal < least < cycles
+    print(f"{slaves} slaves: {cycles:.0f} cycles a sample, interpreter {least:.0f}, ideal {ideal:.0f}")

@@ -64,8 +64,8 @@ class Build:
     programs
         File of each compiled network, by the network's name.
     models
-        File of the model that each network was compiled from, by the network's name; builds of bitloom 0.2 and before
-        have none.
+        File of the model that each network was compiled from, by the network's name; builds of before there were such
+        files have none.
     map_order, dataflow
         Choices with which the networks were compiled; see ``CompileChoices``.
     command

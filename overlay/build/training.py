@@ -16,8 +16,7 @@ from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
-SOURCES = "vivado"
-"""Folder of the sources for a bitstream."""
+from .build import SOURCES
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None) -> None:
     click.echo(
         "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
         f"off by {made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
-        f"({made['designs']}, each left out in turn)"
+        f"({made['designs']}, most of them binary, each left out in turn)"
     )
     if on and limit.lut is not None and limit.lut < on.lut:
         click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")

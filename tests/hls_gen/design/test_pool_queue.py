@@ -1,0 +1,27 @@
+"""The pool's queue: a row for each word of the longest tuple, in design, layout and Verilog."""
+
+import pytest
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.pool.pool import pool_unit
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+
+@pytest.mark.parametrize(
+    ("pool_words", "pool_tuple_words", "bits"), [(256, 3, 2), (256, 16, 4), (4, 256, 2), (64, 1, 1), (64, 64, 6)]
+)
+def test_rows_and_fields_follow_the_longest_tuple(pool_words: int, pool_tuple_words: int, bits: int) -> None:
+    npu = Npu(pool_words=pool_words, pool_tuple_words=pool_tuple_words)
+    assert npu.pool_index_bits == npu.memory("pool_layers").field("words_minus_1").width == bits
+    assert npu.memory("pool_olds").field("word").width == (pool_words - 1).bit_length()
+    library = Library(32)
+    text = pool_unit(library, npu).m.to_verilog()
+    assert f"ram_{npu.pfp}x{1 << bits}" in text.replace("lut_", "")
+
+
+def test_files_of_before_have_a_queue_as_long_as_the_memory() -> None:
+    """Their hardware has rows of that width."""
+    data = Npu(pool_words=64, pool_tuple_words=4).to_dict()
+    assert Npu.from_dict(data).pool_index_bits == 2
+    del data["pool_tuple_words"]
+    assert Npu.from_dict(data).pool_index_bits == 6

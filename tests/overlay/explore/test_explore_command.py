@@ -106,7 +106,8 @@ def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
 
 
 def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
-    result = call("digits-cnn", "--board", "pynq-z1", "--points", "1", "--clock-mhz", "50")
+    words = ["explore", "digits-cnn", "--board", "pynq-z1", "--points", "1", "--clock-mhz", "50"]
+    result = CliRunner(env={"COLUMNS": "250"}).invoke(bitloom, words)  # each table in one part
     assert result.exit_code == 0, result.output
     assert f"budget: {53_200 / (1 + error()['worst']):,.0f} LUT of the 53,200 of Pynq-Z1" in result.stdout
     head, row = (line for line in result.stdout.splitlines() if "frames a second" in line or "chosen │" in line)

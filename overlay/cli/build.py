@@ -1,5 +1,6 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -166,7 +167,7 @@ def _words(context: click.Context) -> list[str]:
         if isinstance(parameter, click.Option):
             words.append(parameter.opts[0])
         if not (isinstance(parameter, click.Option) and parameter.is_flag):
-            words.append(str(value))
+            words.append(os.fsencode(str(value)).decode("utf-8", "replace"))  # a path of another locale is text too
     return words
 
 

@@ -142,7 +142,7 @@ def test_shell_lines(made: tuple[builds.Build, str]) -> None:
     assert shlex.split(simulate)[2:4] == [str(build.folder), "it's $HOME; a net.npz"]
     command = json.loads((build.folder / "build.json").read_text())["command"]
     assert command == list(build.command)
-    assert command[command.index("--out") + 1] == str(build.folder)
+    assert command[command.index("--out") + 1] == os.fsencode(build.folder).decode()
 
 
 def test_python_lines(made: tuple[builds.Build, str]) -> None:

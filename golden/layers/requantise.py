@@ -5,7 +5,7 @@ Per channel, with integers alone:
     t = x + bias                        |t| < 2^31
     p = t * multiplier                  |p| < 2^47
     y = p / 2^shift                     to the nearest integer, halves away from zero
-    result = clip(y, low, high)         low, high of the output encoding; with ReLU low is 0
+    result = clip(y, low, high)         low, high of the output encoding, or limits within it; with ReLU low is 0
 
 Rounding is odd and never falls, and 0 rounds to 0. So max(., 0) is the same at t, at p, before and after rounding, and
 a symmetric network stays symmetric. Halves away from zero, in two's complement with an arithmetic shift right (>>),
@@ -13,7 +13,7 @@ which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -42,11 +42,15 @@ class Requantise(OneInput):
         Of the output, which results are clipped to: signed 2 to 8 bits or unsigned 1 to 8 bits.
     relu : bool
         Whether negative results become 0. With an unsigned encoding they do so anyway.
+    clip : tuple of int
+        (low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
+        own ends. With ReLU a low below 0 counts as 0, and high must be 0 or more.
     """
 
     kind: ClassVar[str] = "requantise"
     encoding: Encoding
     relu: bool = False
+    clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})  # came after the first files
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,16 +59,29 @@ class Requantise(OneInput):
             raise ValueError(f"{self.name}: encoding must be signed 2..8 bit or unsigned 1..8 bit, got {self.encoding}")
         if not isinstance(self.relu, bool):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
+        self._check_clip()
+
+    def _check_clip(self) -> None:
+        """Raise ValueError unless clip is None or two limits within the encoding, in order, that leave a result."""
+        if self.clip is None:
+            return
+        pair = isinstance(self.clip, tuple) and len(self.clip) == 2 and all(type(value) is int for value in self.clip)
+        if not pair or not self.encoding.low <= self.clip[0] <= self.clip[1] <= self.encoding.high:
+            rule = f"(low, high) within {self.encoding}"
+            raise ValueError(f"{self.name}: clip must be None or {rule}, got {self.clip!r}")
+        if self.relu and self.clip[1] < 0:
+            raise ValueError(f"{self.name}: clip must end at 0 or above with relu, got {self.clip!r}")
 
     @property
     def low(self) -> int:
         """Smallest result."""
-        return 0 if self.relu else self.encoding.low
+        low = self.clip[0] if self.clip else self.encoding.low
+        return max(low, 0) if self.relu else low
 
     @property
     def high(self) -> int:
         """Largest result."""
-        return self.encoding.high
+        return self.clip[1] if self.clip else self.encoding.high
 
     def output(self, source: Map) -> Map:
         return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)

@@ -124,6 +124,16 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
     return signed(pick.integer(2, bits)) if kind == "signed" else unsigned(pick.integer(1, bits - 1))
 
 
+def requantisation(pick: Pick, name: str, bits: int) -> Requantise:
+    """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own."""
+    encoding, relu = encodings(pick, bits, STORED), pick.flip()
+    clip = None
+    if pick.integer(0, 2) == 0:
+        low = pick.integer(encoding.low, encoding.high)
+        clip = (low, pick.integer(max(low, 0) if relu else low, encoding.high))
+    return Requantise(name=name, encoding=encoding, relu=relu, clip=clip)
+
+
 def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
     """A pool of one of these kinds, of at most 9 x 9 taps, that fits the map."""
     w = windows(pick, at, 9)
@@ -147,8 +157,7 @@ def integer_network(pick: Pick, feature_bits: int = 8, weight_bits: int = 8) -> 
         layers.append(layer)
         if i == count - 1 and pick.flip():
             break
-        encoding = encodings(pick, feature_bits, STORED)
-        layers.append(Requantise(name=f"act_{i}", encoding=encoding, relu=pick.flip()))
+        layers.append(requantisation(pick, f"act_{i}", feature_bits))
         at = layers[-1].output(out)
         kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
         if kind:
@@ -191,8 +200,7 @@ def mixed_network(pick: Pick, kinds: Sequence[str], poolable: Sequence[bool] | N
             break
         pooled, tail = (poolable is None or poolable[i]) and pick.flip(), list[Layer]()
         if kind == "integer" and (is_last or kinds[i + 1] == "integer"):
-            encoding = encodings(pick, 8, STORED)
-            tail.append(Requantise(name=f"act_{i}", encoding=encoding, relu=pick.flip()))
+            tail.append(requantisation(pick, f"act_{i}", 8))
             if pooled:
                 tail.append(pools(pick, tail[0].output(out), f"pool_{i}", (MaxPool, AvgPool)))
         else:

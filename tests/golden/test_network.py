@@ -136,6 +136,17 @@ def test_encodings_of_layers_survive_the_description():
     assert Network.from_dict(json.loads(json.dumps(network.to_dict()))) == network
 
 
+def test_what_requantise_got_later_is_written_where_it_is_set():
+    layers = Requantise(name="r_1", encoding=signed(3)), Requantise(name="r_2", encoding=signed(3), clip=(-3, 2))
+    network = Network(name="n", input=case_map(1, 2, 3), layers=layers)
+    data = json.loads(json.dumps(network.to_dict()))
+    assert [sorted(entry) for entry in data["layers"]] == [
+        ["encoding", "kind", "name", "relu"],
+        ["clip", "encoding", "kind", "name", "relu"],
+    ]
+    assert Network.from_dict(data) == network
+
+
 def test_layers_are_counted_before_they_are_sorted():
     layers = tuple(Threshold(name=f"t_{n}") for n in range(1025))
     with value_error("long: a network must have at most 1,024 layers, got 1,025"):

@@ -21,14 +21,15 @@ BOUND = (1 << 31) - 1
 """The largest |x + bias|."""
 
 
-def exact(x: int, bias: int, multiplier: int, shift: int, encoding: Encoding, relu: bool) -> int:
+def exact(x: int, bias: int, multiplier: int, shift: int, layer: Requantise) -> int:
     """The rule, in fractions; ReLU before the scaling."""
-    t = max(x + bias, 0) if relu else x + bias
+    t = max(x + bias, 0) if layer.relu else x + bias
     y = Fraction(t * multiplier, 2**shift)
     whole = int(y)  # towards zero
     if abs(y - whole) >= Fraction(1, 2):
         whole += 1 if y > 0 else -1
-    return max(encoding.low, min(encoding.high, whole))
+    low, high = layer.clip or (layer.encoding.low, layer.encoding.high)
+    return max(low, min(high, whole))
 
 
 def arrays(bias: Sequence[int], multiplier: Sequence[int], shift: Sequence[int]) -> dict[str, np.ndarray]:
@@ -43,7 +44,7 @@ def compare(layer: Requantise, source: Map, values: dict[str, np.ndarray], x: np
     np.testing.assert_array_equal(plain, fast)
     layer.encoding.check("output", plain)
     rows = list(zip(*(values[what].tolist() for what in ("bias", "multiplier", "shift"))))
-    expected = [[exact(v, *row, layer.encoding, layer.relu) for v, row in zip(p, rows)] for p in x.tolist()]
+    expected = [[exact(v, *row, layer) for v, row in zip(p, rows)] for p in x.tolist()]
     np.testing.assert_array_equal(plain.reshape(x.shape), expected)
     return plain.reshape(x.shape)
 
@@ -77,6 +78,22 @@ def test_every_tie_rounds_away_from_zero(shift, relu):
         values = arrays(sums + offset, np.full(len(k), 1 << log), np.full(len(k), shift))
         y = compare(layer, source, values, np.zeros((1, len(k)), int))
         np.testing.assert_array_equal(y[0], np.clip(expected, 0 if relu else -128, 127))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "relu", "clip", "reached"),
+    [(signed(8), False, (-127, 127), {-127, 127}), (signed(8), True, (-5, 100), {0, 100}),
+     (signed(8), True, (3, 9), {3, 9}), (signed(4), False, (-3, -2), {-3, -2}), (unsigned(3), False, (1, 6), {1, 6}),
+     (unsigned(8), True, (7, 7), {7}), (signed(2), False, (-2, 1), {-2, 1}), (signed(5), True, (-9, 0), {0})],
+)  # fmt: skip
+def test_results_keep_to_limits_of_their_own(encoding, relu, clip, reached):
+    rng = np.random.default_rng(7)
+    layer, source = Requantise(name="r", encoding=encoding, relu=relu, clip=clip), case_map(1, 1, 65, signed(24))
+    bias, multiplier = rng.integers(-(1 << 22), 1 << 22, 65), rng.integers(1, 1 << 16, 65)
+    x = random_values((40, 65), signed(24), rng)
+    y = compare(layer, source, arrays(bias, multiplier, rng.integers(24, 41, 65)), x)
+    assert reached <= set(y.ravel().tolist())
+    assert (layer.low, layer.high) == (min(reached), max(reached))
 
 
 def test_ties_by_hand():
@@ -225,6 +242,11 @@ def check(bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT
     Requantise(name="r", encoding=signed(8)).check_arrays(values, case_map(1, 1, 3, source))
 
 
+def clipped(clip: object, relu: bool = False) -> None:
+    Requantise(name="r", encoding=signed(8), relu=relu, clip=clip)
+
+
+CLIP = "r: clip must be None or (low, high) within"
 RULE = "r: encoding must be signed 2..8 bit or unsigned 1..8 bit, got"
 SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
 
@@ -239,6 +261,15 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
         (lambda: Requantise(name="r", encoding=TERNARY), f"{RULE} ternary 2 bit (-1..1)"),
         (lambda: Requantise(name="r", encoding=8), f"{RULE} 8"),
         (lambda: Requantise(name="r", encoding=signed(8), relu=1), "r: relu must be True or False, got 1"),
+        (lambda: clipped((-129, 0)), f"{CLIP} signed 8 bit (-128..127), got (-129, 0)"),
+        (lambda: clipped((0, 128)), f"{CLIP} signed 8 bit (-128..127), got (0, 128)"),
+        (lambda: clipped((1, 0)), f"{CLIP} signed 8 bit (-128..127), got (1, 0)"),
+        (lambda: clipped((0,)), f"{CLIP} signed 8 bit (-128..127), got (0,)"),
+        (lambda: clipped(()), f"{CLIP} signed 8 bit (-128..127), got ()"),
+        (lambda: clipped((0, 1.0)), f"{CLIP} signed 8 bit (-128..127), got (0, 1.0)"),
+        (lambda: clipped((False, 1)), f"{CLIP} signed 8 bit (-128..127), got (False, 1)"),
+        (lambda: clipped(7), f"{CLIP} signed 8 bit (-128..127), got 7"),
+        (lambda: clipped((-9, -1), relu=True), "r: clip must end at 0 or above with relu, got (-9, -1)"),
         (lambda: check(0, 0), "r.multiplier: values must be 1..65535, got 0"),
         (lambda: check(0, -1), "r.multiplier: values must be 1..65535, got -1"),
         (lambda: check(0, 65536), "r.multiplier: values must be 1..65535, got 65536"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from bitloom.golden import file
 from bitloom.golden.names import shown
 from bitloom.golden.network import Model, Network
+from bitloom.golden.transform import Transform
 
 from . import bnn_pynq, int8_ends
 from . import cifar_quick as reference
@@ -28,6 +29,15 @@ READ: dict[str, tuple[Callable[[], Network], str]] = {
     "lfc-w1a1": (bnn_pynq.lfc, "lfcW1A1_mnist.npz"),
 }
 """Networks whose trained weights lie in a file of `data_folder`, if it is there."""
+TRANSFORMS = {
+    "digits-cnn": Transform("none"),
+    "digits-or": Transform("none"),
+    "cifar-quick-int8": Transform("minus:128"),
+    "cnv-w1a1": bnn_pynq.CNV_TRANSFORM,
+    "lfc-w1a1": bnn_pynq.LFC_TRANSFORM,
+}
+"""How the pixels that a network was made for become its input: grey values of 0 .. 16 of digits-cnn and digits-or,
+0 .. 255 of the others."""
 
 
 def data_folder() -> Path:

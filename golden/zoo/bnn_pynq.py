@@ -32,11 +32,14 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.archive import Archive, read_archive
 from bitloom.golden.reading.file import naming
 from bitloom.golden.training.reproducible import random_words
+from bitloom.golden.transform import Transform
 
 CIFAR = ("Airplane", "Automobile", "Bird", "Cat", "Deer", "Dog", "Frog", "Horse", "Ship", "Truck")
 DIGITS = tuple("0123456789")
 PADDED = {("cnv-w1a1", 8): (64, 512), ("lfc-w1a1", 0): (1024, 832), ("lfc-w1a1", 3): (64, 1024)}
 """(outputs, inputs) in the file, of the layers that it holds with padding."""
+CNV_TRANSFORM, LFC_TRANSFORM = Transform("fixed:8"), Transform("threshold:128")
+"""How a pixel of 0 .. 255 becomes a value of the networks' input."""
 
 KEYS = {"cnv-w1a1": 3, "lfc-w1a1": 4}
 """First part of the keys of random streams; then IMAGES, or WEIGHTS and the number of the weighted layer."""
@@ -71,9 +74,7 @@ def lfc() -> Network:
 
 def cnv_images(pixels: Array) -> Array:
     """Turn (N, 32, 32, 3) uint8 RGB pixels into the input of CNV: int8 of the same shape, in units of 2^-7."""
-    scaled = np.floor((2 * pixels.astype(np.float64) / 255 - 1) * 128 + 0.5)
-    clipped: Array = np.clip(scaled, -128, 127).astype(np.int8)
-    return clipped
+    return CNV_TRANSFORM(pixels).astype(np.int8)
 
 
 def lfc_images(pixels: Array) -> Array:
@@ -81,15 +82,15 @@ def lfc_images(pixels: Array) -> Array:
 
     That is (N, 28, 28, 1) int8: +1 where a pixel is >= 128, else -1.
     """
-    return np.where(pixels.reshape(-1, 28, 28, 1) >= 128, 1, -1).astype(np.int8)
+    return LFC_TRANSFORM(pixels.reshape(-1, 28, 28, 1)).astype(np.int8)
 
 
 def highest_set_class(output: Array) -> Array:
     """The class that the board gives for each output of LFC: the highest that is +1, or 0 if none is.
 
-    (N, 1, 1, 10) of +-1 -> (N,) integers.
+    (N, 1, 1, classes) of +-1 -> (N,) integers.
     """
-    classes: Array = (np.arange(10) * (output[:, 0, 0] > 0)).max(axis=1)
+    classes: Array = (np.arange(output.shape[-1]) * (output[:, 0, 0] > 0)).max(axis=1)
     return classes
 
 

@@ -3,16 +3,14 @@
 They are not part of this repository: `bitloom.golden.zoo.data_folder` says where they are looked for.
 """
 
-import gzip
 from pathlib import Path
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.reading.idx import read_idx
 
 IMAGES, LABELS = "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"
-HEADERS = {IMAGES: 16, LABELS: 8}
-"""Bytes before the data."""
 COUNT, SIDE = 10_000, 28
 
 
@@ -35,15 +33,15 @@ def load_mnist(folder: Path) -> tuple[Array, Array]:
     FileNotFoundError
         If a file is not there.
     ValueError
-        If a file has another size than MNIST's.
+        If a file is damaged, or holds an array of another shape than MNIST's.
     """
     found = {}
-    for name, shape in ((IMAGES, (COUNT, SIDE, SIDE, 1)), (LABELS, (COUNT,))):
+    for name, shape in ((IMAGES, (COUNT, SIDE, SIDE)), (LABELS, (COUNT,))):
         path = folder / name
         if not path.exists():
             raise FileNotFoundError(f"mnist: {name} is not in {folder} (set BITLOOM_DATA to its folder)")
-        data = np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8)[HEADERS[name] :]
-        if data.size != np.prod(shape):
-            raise ValueError(f"{path}: must hold {int(np.prod(shape))} bytes of data, got {data.size}")
-        found[name] = data.reshape(shape)
-    return found[IMAGES], found[LABELS].astype(np.int64)
+        array = read_idx(path)
+        if array.shape != shape:
+            raise ValueError(f"{path}: must hold an array of shape {shape}, got {array.shape}")
+        found[name] = array
+    return found[IMAGES][..., None], found[LABELS].astype(np.int64)

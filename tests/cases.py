@@ -108,7 +108,7 @@ def integer_cases() -> list[tuple[str, Model]]:
     """(id, model) of small integer networks; the same on every call.
 
     All are of the form that the integer engine runs: weighted layers of signed 2..8 bit weights, each followed by a
-    Requantise and perhaps a pool; only the last weighted layer may be raw. Features: signed 2..8 or unsigned 1..8 bit.
+    Requantise and perhaps a pool; only the last weighted layer may be raw. Features: signed 2..9 or unsigned 1..8 bit.
     """
     return [(name, random_model(Network(name=name, input=source, layers=tuple(layers)), np.random.default_rng(100 + i)))
             for i, (name, source, layers) in enumerate(_integer_networks())]
@@ -226,4 +226,10 @@ def _integer_networks() -> list[tuple[str, Map, list[Layer]]]:
             _requantise(2, s8), AvgPool(name="pool_2", **cut),
             Dense(name="dense_3", out_channels=33, weight=s8), _requantise(3, s8, True),
             Dense(name="dense_4", out_channels=10, weight=s8)]),
+        ("int_zero_point", case_map(5, 6, 3, unsigned(8)), [
+            Conv(name="conv_1", out_channels=9, kernel=(2, 3), weight=s8),
+            Requantise(name="requantise_1", encoding=signed(9), clip=(-200, 55)),
+            AvgPool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
+            Dense(name="dense_2", out_channels=3, weight=s8),
+            Requantise(name="requantise_2", encoding=unsigned(8), clip=(3, 251))]),
     ]

@@ -39,7 +39,8 @@ class Requantise(OneInput):
     Attributes
     ----------
     encoding : Encoding
-        Of the output, which results are clipped to: signed 2 to 8 bits or unsigned 1 to 8 bits.
+        Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits. (9 bits
+        hold an 8-bit value less any zero point.)
     relu : bool
         Whether negative results become 0. With an unsigned encoding they do so anyway.
     clip : tuple of int
@@ -54,9 +55,9 @@ class Requantise(OneInput):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least = {"signed": 2, "unsigned": 1}.get(getattr(self.encoding, "kind", ""), 9)
-        if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= 8:
-            raise ValueError(f"{self.name}: encoding must be signed 2..8 bit or unsigned 1..8 bit, got {self.encoding}")
+        least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(self.encoding, "kind", ""), (1, 0))
+        if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= most:
+            raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
         if not isinstance(self.relu, bool):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
         self._check_clip()

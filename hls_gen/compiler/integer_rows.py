@@ -12,7 +12,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ZERO
-from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS, SHIFT_BITS
+from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import IntegerLayer
@@ -181,13 +181,18 @@ def scale_fields(columns: Mapping[str, Ints], npu: Npu) -> dict[str, Ints]:
     }
 
 
-def reciprocals() -> Ints:
+def reciprocals(bits: int) -> Ints:
     """Rows of the memory ``reciprocals``, by which averages are divided (hls_gen/rtl/pool/divide.py).
+
+    Parameters
+    ----------
+    bits
+        Width of a reciprocal, ``Folding.reciprocal_bits``.
 
     Returns
     -------
     ndarray
-        (2^COUNT_BITS,): row c is ceil(2^RECIPROCAL_BITS / (2 c)). Row 0 is 0, and is never read.
+        (2^COUNT_BITS,): row c is ceil(2^bits / (2 c)). Row 0 is 0, and is never read.
     """
     counts = np.arange(1, 1 << COUNT_BITS)
-    return np.append(0, -(-(1 << RECIPROCAL_BITS) // (2 * counts)))
+    return np.append(0, -(-(1 << bits) // (2 * counts)))

@@ -49,7 +49,8 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
         scales = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
         out["scales"] = pack_fields(npu.memory("scales"), scale_fields(scales, npu))
         if npu.pool:
-            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), {"reciprocal": reciprocals()})
+            table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
+            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)
         return out
     if len(made.binariser):
         width = npu.binariser_bits + 1

@@ -9,7 +9,7 @@ from typing import Any
 from bitloom.golden.integers import make_fields_plain
 
 from .lanes import lane_groups, plane_lanes
-from .widths import COUNT_BITS, bits_for
+from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
 ACCUMULATIONS = ("popcount", "or", "both")
@@ -35,7 +35,7 @@ class Folding:
         "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
         pool).
     feature_bits, weight_bits
-        Bits of a feature and of a weight: 1 for binary; 2..8 for integer, two's complement.
+        Bits of a feature and of a weight: 1 for binary; for integer, in two's complement, 2..9 and 2..8.
     kfp
         Input lanes: channels that a PE takes in a cycle, >= 1 (spec B, KFP).
     kgp
@@ -55,9 +55,9 @@ class Folding:
         Of each PE: 1, registers, for dataflow output_stationary; or a power of two of them, at most 256, in a small
         memory, which also allows input_stationary: at least the kernel groups of a layer, twice as many for overlap.
     planes
-        0, or 2..8 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary only.
+        0, or 2..9 bit planes side by side in a PE's lanes for integer inputs; needs kfp >= planes + 1. Binary only.
     shift_bits
-        0..3; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary only.
+        0..4; where planes is 0, bit planes come one after another, shifted by 0..2^shift_bits - 1. Binary only.
     binariser_bits
         0, or 2..9: inputs of so many bits are made binary on line, by thresholds, in front of the NPU.
     buffer_words
@@ -108,9 +108,8 @@ class Folding:
     def _check_engine(self) -> None:
         """Raise ValueError unless engine, feature_bits, weight_bits, planes and shift_bits go together."""
         require(self.engine in ENGINES, "engine must be binary or integer", repr(self.engine))
-        low, high = (1, 1) if self.engine == "binary" else (2, 8)
-        for name in ("feature_bits", "weight_bits"):
-            value = getattr(self, name)
+        for name, most in (("feature_bits", FEATURE_BITS), ("weight_bits", WEIGHT_BITS)):
+            value, (low, high) = getattr(self, name), (1, 1) if self.engine == "binary" else (2, most)
             ok = isinstance(value, int) and low <= value <= high
             require(ok, f"{name} must be {low}..{high} for engine {self.engine}", repr(value))
         require(
@@ -143,11 +142,12 @@ class Folding:
         require(self.ol <= self.kgp, f"ol must be <= kgp = {self.kgp}", self.ol)
         ok = self.accumulators <= MOST_ACCUMULATORS and not self.accumulators & (self.accumulators - 1)
         require(ok, f"accumulators must be a power of two <= {MOST_ACCUMULATORS}", self.accumulators)
-        ok = self.planes == 0 or (2 <= self.planes <= 8 and self.kfp > self.planes)
-        require(ok, f"planes must be 0 or 2..8 and below kfp = {self.kfp}", self.planes)
+        ok = self.planes == 0 or (2 <= self.planes <= PLANES and self.kfp > self.planes)
+        require(ok, f"planes must be 0 or 2..{PLANES} and below kfp = {self.kfp}", self.planes)
         ok = not self.binariser_bits or (self.engine == "binary" and 2 <= self.binariser_bits <= 9)
         require(ok, "binariser_bits must be 0, or 2..9 for engine binary", self.binariser_bits)
-        require(self.shift_bits <= 3, "shift_bits must be 0..3", self.shift_bits)
+        most = bits_for(PLANES - 1)
+        require(self.shift_bits <= most, f"shift_bits must be 0..{most}", self.shift_bits)
 
     def _check_accumulation(self) -> None:
         """Raise ValueError unless accumulate and collect go with the rest."""
@@ -218,6 +218,11 @@ class Folding:
     def pool_sum_bits(self) -> int:
         """Width of a sum of 2^COUNT_BITS features, of which an average is made."""
         return self.feature_bits + COUNT_BITS
+
+    @property
+    def reciprocal_bits(self) -> int:
+        """Width of the reciprocals by which averages are divided: with it no quotient is wrong."""
+        return RECIPROCAL_BITS + max(0, self.feature_bits - 8)
 
     @property
     def units(self) -> int:

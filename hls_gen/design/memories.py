@@ -15,7 +15,6 @@ from .widths import (
     FRAME_BITS,
     LAYER_BITS,
     PLACE_BITS,
-    RECIPROCAL_BITS,
     SHIFT_BITS,
     SIDE_BITS,
     TAIL_BITS,
@@ -151,7 +150,7 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
     if "ring" in npu.inlets:
         rows.append(("chunks", npu.layers, [("words_minus_1", bits_for(npu.buffer_words - 1))]))
     if npu.engine == "integer" and npu.pool:
-        rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", RECIPROCAL_BITS)]))
+        rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)]))
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
 
 

@@ -22,10 +22,17 @@ MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
 """Of a requantisation's multiplier."""
 SHIFT_BITS = 6
 """Of a requantisation's shift."""
+FEATURE_BITS = 9
+"""Of a feature of the integer engine at most: it holds unsigned integers of 8 bits, and those less a zero point."""
+WEIGHT_BITS = 8
+"""Of a weight of the integer engine at most."""
+PLANES = 9
+"""Bit planes of an integer input of the binary engine at most."""
 COUNT_BITS = 7
 """Of a count of the valid taps that an average divides by."""
 RECIPROCAL_BITS = 23
-"""Of a reciprocal: 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py)."""
+"""Of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py), where features have 8 bits
+at most; features of 9 bits need one bit more (`Folding.reciprocal_bits`)."""
 
 
 def bits_for(top: int) -> int:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
@@ -14,12 +12,10 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
+from .small_npu import INTEGER, small_npu
+
 DIGITS = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 """digits-cnn's one NPU. Its first layer reads 5-bit pixels as 6 bit planes side by side."""
-
-INTEGER = Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
-"""The folding of spec B20's 8-bit engine."""
-
 
 ENDS_FIRST = replace(INTEGER, kfp=3, kgp=16, ol=2, pool=False)
 """bnn-int8-ends: the NPU of the first layer, whose weights have 8 bits."""
@@ -273,17 +269,9 @@ def default_npu(model: Model) -> Npu:
     """The one NPU that runs a network by default.
 
     It is that of the network's reference design, if that has one NPU; else a small one of the engine that the network
-    needs.
+    needs, with room for its integers: features of 8 bits, or 9 for unsigned ones of 8, and their bit planes.
     """
     reference = REFERENCE_DESIGNS.get(model.network.name)
     if reference and len(reference.npus) == 1:
         return reference.npus[0]
-    return INTEGER if needs_integer(model) else Npu()
-
-
-def needs_integer(model: Model) -> bool:
-    """Whether the network needs the integer engine: it requantises, or has weights of several bits."""
-    return any(
-        isinstance(layer, Requantise) or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
-        for layer in model.network.layers
-    )
+    return small_npu(model)

@@ -78,7 +78,7 @@ folding_options = together(
     click.option("--kgp", type=int, help="PEs, kernels in parallel."),
     click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),
     click.option("--ol", type=int, help="Results that leave the array in a cycle."),
-    click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..8."),
+    click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..9."),
 )
 """``--kfp``, ``--kgp``, ``--pfp``, ``--ol`` and ``--planes``: the folding of one NPU, None where it isn't given."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import PLANES, bits_for
 from bitloom.overlay.area.netlist import Resources
 
 from .estimate import estimate_core, estimate_outlets
@@ -159,12 +160,11 @@ class Chain:
             planes = self.layers[i].planes
             if planes:
                 beside = max(2, planes)
-                if beside <= 8:
-                    few = splits(self.layers[i].channels)
-                    sizes = [n * (beside + 1) for n in few]
+                if beside <= PLANES:
+                    sizes = [n * (beside + 1) for n in splits(self.layers[i].channels)]
                     sizes += [w for w in wide if w > sizes[-1]] if i != j else []
                     found += [changed(base, kfp=n, planes=beside) for n in sizes]
-                base = changed(base, shift_bits=3)
+                base = changed(base, shift_bits=max(3, bits_for(planes - 1)))
             found += [changed(base, kfp=n) for n in wide]
             self._bare[key] = found
         return self._bare[key]

@@ -26,7 +26,8 @@ from bitloom.hls_gen.compiler.tables import Tables, rows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.build.reference_designs import needs_integer
+from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
+from bitloom.overlay.build.small_npu import needs_integer
 
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
@@ -239,8 +240,8 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
 def _any(engine: str) -> Npu:
     """An NPU of that engine that computes whatever the engine can."""
     if engine == "integer":
-        return Npu(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0)
-    return Npu(accumulate="both", acc_bits=32)
+        return Npu(engine="integer", feature_bits=FEATURE_BITS, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+    return Npu(accumulate="both", acc_bits=32, shift_bits=bits_for(PLANES - 1))
 
 
 def _layer(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.overlay.build.reference_designs import needs_integer
+from bitloom.hls_gen.design.widths import FEATURE_BITS
+from bitloom.overlay.build.small_npu import needs_integer
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
@@ -167,13 +168,13 @@ def feature_bits(model: Model, made: Sequence[LayerDemand]) -> int:
     if not needs_integer(model):
         return 1
     weight_bits = max(layer.weight_bits for layer in made)
-    for bits in range(2, 9):
+    for bits in range(2, FEATURE_BITS):
         try:
             lower_integer(model, bits, weight_bits)
         except ValueError:
             continue
         return bits
-    return 8
+    return FEATURE_BITS
 
 
 def _raised(price: Price, over: Iterable[str]) -> Price:

@@ -15,9 +15,9 @@ ROOMY_INTEGER = replace(
     pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
 )  # fmt: skip
 SINGLE = {
-    "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1),)),
+    "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1, shift_bits=4),)),
     "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2),)),
-    "k8_g8_planes": Design(name="k8_g8_planes", npus=(replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=8),)),
+    "k8_g8_planes": Design(name="k8_g8_planes", npus=(replace(ROOMY, kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
     "k64_g64": Design(
         name="k64_g64", stream_bits=64, npus=(replace(ROOMY, kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
     ),
@@ -28,6 +28,7 @@ SINGLE = {
         name="int_k8_g8_w4_f5",
         npus=(replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24),),
     ),
+    "int_wide": Design(name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, feature_bits=9),)),
     "int_k16_g12": Design(
         name="int_k16_g12", stream_bits=64,
         npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),

@@ -68,16 +68,17 @@ def _requantisation(
     """
     middle, spread = int(sums.mean()), max(1, int(np.abs(sums - sums.mean()).mean()))
     bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
-    scale = (layer.high + 0.5) / spread * rng.uniform(0.2, 0.8)
+    top = max(1, layer.high, -layer.low)
+    scale = (top + 0.5) / spread * rng.uniform(0.2, 0.8)
     largest = (1 << MULTIPLIER_BITS) - 1
     case = rng.integers(0, 12)
     if case < 6:
         return bias, *scale_to_multiplier(scale)
     return [
         (bias, *scale_to_multiplier(min(scale * 20, largest))),
-        (bias, 1, max(1, int(spread / max(1, layer.high)).bit_length())),
+        (bias, 1, max(1, int(spread / top).bit_length())),
         (bounds[rng.integers(0, 2)], largest, int(rng.integers(16, MAX_SHIFT + 1))),
-        (bounds[rng.integers(0, 2)], *scale_to_multiplier(layer.high / max(abs(b) for b in bounds))),
+        (bounds[rng.integers(0, 2)], *scale_to_multiplier(top / max(abs(b) for b in bounds))),
         (bias, largest, 0),
         (0, 1, int(rng.choice([0, MAX_SHIFT]))),
     ][case - 6]

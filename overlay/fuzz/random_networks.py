@@ -17,6 +17,8 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import PLANES
 
 from .pick import Pick
 
@@ -51,6 +53,11 @@ def maps(pick: Pick, encoding: Encoding) -> Map:
     """An input map."""
     height, width, channels = pick.integer(1, 9), pick.integer(1, 9), pick.integer(1, MAX_CHANNELS)
     return Map(height=height, width=width, channels=channels, encoding=encoding)
+
+
+def most_planes(npu: Npu) -> int:
+    """Bit planes at most of an integer input of an NPU with engine "binary"."""
+    return npu.planes or min(PLANES, 1 << npu.shift_bits)
 
 
 def binary_network(pick: Pick, input_bits: int = 8) -> Network:

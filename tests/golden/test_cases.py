@@ -56,11 +56,12 @@ def test_integer_cases_have_every_width_and_the_odd():
     weighted = [(layer, source) for layer, source, _ in layers if isinstance(layer, Weighted)]
     requantise = [layer for layer, _, _ in layers if isinstance(layer, Requantise)]
     windows = [layer for layer, _, _ in layers if isinstance(layer, Conv | Pool)]
-    features = {signed(bits) for bits in range(2, 9)} | {unsigned(bits) for bits in range(1, 9)}
+    features = {signed(bits) for bits in range(2, 10)} | {unsigned(bits) for bits in range(1, 9)}
     assert {layer.weight for layer, _ in weighted} == {signed(bits) for bits in range(2, 9)}
     assert {source.encoding for _, source in weighted} == features
     assert {layer.encoding for layer in requantise} >= features - {unsigned(2)}
     assert {layer.relu for layer in requantise} == {False, True}
+    assert any(layer.clip for layer in requantise)
     assert {1, 3, 9, 33} == {source.channels for _, source in weighted}
     assert {1, 3, 9, 33, 10} == {layer.out_channels for layer, _ in weighted}
     assert {MaxPool, AvgPool} <= {type(layer) for layer in windows}

@@ -16,9 +16,6 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, co
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-POWER = RECIPROCAL_BITS
-"""The reciprocal is that of the divisor times 2^POWER."""
-
 
 def divide(library: Library, npu: Npu) -> Block:
     """Divider of one lane.
@@ -35,15 +32,15 @@ def divide(library: Library, npu: Npu) -> Block:
     Block
         Module ``divide``.
     """
-    w, out = npu.pool_sum_bits, npu.feature_bits
+    w, out, power = npu.pool_sum_bits, npu.feature_bits, npu.reciprocal_bits
     latency = f"{timing.DIVIDE_LATENCY} cycles from sum to quotient"
-    header = Header(__doc__, rate="one quotient a cycle", latency=latency, parameters={"feature_bits": out})
+    header = Header(_contract(npu), rate="one quotient a cycle", latency=latency, parameters={"feature_bits": out})
     b = Block(library.name("divide", npu), header, reset=False)
     inputs = (
         ("sum", w, "sum of the features, two's complement"),
         ("count", COUNT_BITS, "number of features"),
         ("average", 1, "1: divide; 0: quotient is the low bits of sum"),
-        ("reciprocal", RECIPROCAL_BITS, "what belongs to count"),
+        ("reciprocal", power, "what belongs to count"),
     )
     given = {name: (b.input(name, bit_count, means), bit_count) for name, bit_count, means in inputs}
     quotient = b.output_reg("quotient", out, init=None, means="sum divided by count, two's complement")
@@ -55,7 +52,7 @@ def divide(library: Library, npu: Npu) -> Block:
     total, count, average, reciprocal = held["sum"], held["count"], held["average"], held["reciprocal"]
     sign = bits(total, w - 1, 1)
     size = b.wire("size", w, choose(sign, ~total + const(1, w), total, w))
-    numerator, factor = b.reg("numerator", w + 1, init=None), b.reg("factor", RECIPROCAL_BITS, init=None)
+    numerator, factor = b.reg("numerator", w + 1, init=None), b.reg("factor", power, init=None)
     negative, plain = b.reg("negative", init=None), b.reg("plain", out, init=None)
     divided = b.reg("divided", init=None)
     b.on(
@@ -66,16 +63,27 @@ def divide(library: Library, npu: Npu) -> Block:
         (plain, bits(total, 0, out)),
         (divided, average),
     )
-    wide = w + 1 + RECIPROCAL_BITS
+    wide = w + 1 + power
     made = b.reg("made", wide + 2, init=None)
     b.on(None, (made, product(Cat(const(0, 1), numerator), Cat(const(0, 1), factor))))  # both are positive
     late_negative, late_plain, late_divided = (_late(b, signal) for signal in (negative, plain, divided))
-    magnitude = b.wire("magnitude", out, bits(made, POWER, out))
-    b.wire("fraction_unused", POWER, bits(made, 0, POWER))
-    b.wire("above_unused", wide + 2 - POWER - out, bits(made, POWER + out, wide + 2 - POWER - out))
+    magnitude = b.wire("magnitude", out, bits(made, power, out))
+    b.wire("fraction_unused", power, bits(made, 0, power))
+    b.wire("above_unused", wide + 2 - power - out, bits(made, power + out, wide + 2 - power - out))
     signed = b.wire("signed_quotient", out, choose(late_negative, ~magnitude + const(1, out), magnitude, out))
     b.on(None, (quotient, choose(late_divided, signed, late_plain, out)))
     return b
+
+
+def _contract(npu: Npu) -> str:
+    """The module's text, which speaks of features of 8 bits, with the numbers of this NPU."""
+    text = str(__doc__)
+    if npu.reciprocal_bits == RECIPROCAL_BITS:
+        return text
+    numbers = {"23": npu.reciprocal_bits, "8 bits": f"{npu.feature_bits} bits", "128": 1 << npu.feature_bits - 1}
+    for of_8_bits, own in numbers.items():
+        text = text.replace(of_8_bits, str(own))
+    return text
 
 
 def _late(b: Block, signal: Signal) -> Signal:

@@ -22,7 +22,7 @@ from bitloom.overlay.fuzz.designs import CHAINS, SINGLE, STREAMED
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
-from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, way
+from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, integer_network, most_planes, way
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
@@ -115,7 +115,7 @@ def _network(pick: Pick, design: Design) -> Network:
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
     if npu.engine == "integer":
         return integer_network(pick, npu.feature_bits, npu.weight_bits)
-    return binary_network(pick, npu.planes or 8)
+    return binary_network(pick, most_planes(npu))
 
 
 def campaign() -> NetworkCampaign:

@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.schedule import stages
 from tests.cases import case_map, integer_cases, random_images, random_values
 from tests.errors import value_error
 
-ENCODINGS = [*(signed(bits) for bits in range(2, 9)), *(unsigned(bits) for bits in range(1, 9))]
+ENCODINGS = [*(signed(bits) for bits in range(2, 10)), *(unsigned(bits) for bits in range(1, 9))]
 BOUND = (1 << 31) - 1
 """The largest |x + bias|."""
 
@@ -247,7 +247,7 @@ def clipped(clip: object, relu: bool = False) -> None:
 
 
 CLIP = "r: clip must be None or (low, high) within"
-RULE = "r: encoding must be signed 2..8 bit or unsigned 1..8 bit, got"
+RULE = "r: encoding must be signed 2..9 bit or unsigned 1..8 bit, got"
 SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
 
 
@@ -255,7 +255,7 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
     ("call", "message"),
     [
         (lambda: Requantise(name="r", encoding=signed(1)), f"{RULE} signed 1 bit (-1..0)"),
-        (lambda: Requantise(name="r", encoding=signed(9)), f"{RULE} signed 9 bit (-256..255)"),
+        (lambda: Requantise(name="r", encoding=signed(10)), f"{RULE} signed 10 bit (-512..511)"),
         (lambda: Requantise(name="r", encoding=unsigned(9)), f"{RULE} unsigned 9 bit (0..511)"),
         (lambda: Requantise(name="r", encoding=BIPOLAR), f"{RULE} bipolar 1 bit (-1..1 in steps of 2)"),
         (lambda: Requantise(name="r", encoding=TERNARY), f"{RULE} ternary 2 bit (-1..1)"),

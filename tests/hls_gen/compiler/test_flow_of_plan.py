@@ -12,7 +12,8 @@ from bitloom.hls_gen.compiler.flow.of_plan import system, unit
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.build.reference_designs import DIGITS, INTEGER
+from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.small_npu import INTEGER
 
 FOLDINGS = {"digits-cnn": DIGITS, "cifar-quick-int8": INTEGER}
 

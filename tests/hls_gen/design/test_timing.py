@@ -22,7 +22,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl import generate as generation
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.build.reference_designs import DIGITS, INTEGER
+from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.small_npu import INTEGER
 
 BINARY = replace(Npu(), shift_bits=0, acc_bits=24)
 

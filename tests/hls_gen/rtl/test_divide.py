@@ -10,14 +10,14 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.hls_gen.compiler.integer_rows import reciprocals
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY as LATENCY
-from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
-from bitloom.hls_gen.rtl.pool.divide import POWER, divide
+from bitloom.hls_gen.design.widths import COUNT_BITS
+from bitloom.hls_gen.rtl.pool.divide import divide
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench
 
 COUNTS = 1 << COUNT_BITS
-BITS = (2, 5, 8)
+BITS = (2, 5, 8, 9)
 """Feature bits of the dividers under test."""
 MOST = 81
 """Counts that the spec asks for (B14); the memory has room up to COUNTS - 1."""
@@ -51,7 +51,7 @@ def quotients(cases: Iterable[Case]) -> list[int]:
 
 def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
     """The quotients, LATENCY cycles after what they belong to, a case a cycle."""
-    width, table, out = npu(bits).pool_sum_bits, reciprocals().tolist(), []
+    width, table, out = npu(bits).pool_sum_bits, reciprocals(npu(bits).reciprocal_bits).tolist(), []
     for k in range(len(cases) + LATENCY):
         if k >= LATENCY:
             value = bench["quotient"]
@@ -62,18 +62,21 @@ def play(bench: Bench, bits: int, cases: list[Case]) -> list[int]:
     return out
 
 
-def test_driver_and_hardware_agree_on_the_reciprocals():
-    assert reciprocals()[1:].tolist() == [-(-(1 << POWER) // (2 * count)) for count in range(1, COUNTS)]
-    assert int(reciprocals().max()).bit_length() == RECIPROCAL_BITS
+@pytest.mark.parametrize(("bits", "power"), [(2, 23), (8, 23), (9, 24)])
+def test_driver_and_hardware_agree_on_the_reciprocals(bits, power):
+    table = reciprocals(npu(bits).reciprocal_bits)
+    assert table[1:].tolist() == [-(-(1 << power) // (2 * count)) for count in range(1, COUNTS)]
+    assert int(table.max()).bit_length() == power == npu(bits).memory("reciprocals").width
 
 
-@pytest.mark.parametrize("bits", [*range(2, 9)])
+@pytest.mark.parametrize("bits", [*range(2, 10)])
 def test_the_formula_is_exact(bits):
-    """All sums of 1 .. 127 features: floor((2 |sum| + count) * ceil(2^23 / (2 count)) / 2^23), with the sum's sign."""
-    table = reciprocals()
+    """All sums of 1 .. 127 features: floor((2 |sum| + count) * ceil(2^p / (2 count)) / 2^p), with the sum's sign."""
+    power = npu(bits).reciprocal_bits
+    table = reciprocals(power)
     for count in range(1, COUNTS):
         total = sums(count, bits)
-        size = (2 * np.abs(total) + count) * table[count] >> POWER
+        size = (2 * np.abs(total) + count) * table[count] >> power
         np.testing.assert_array_equal(np.sign(total) * size, rounded_quotient(total, np.array(count)))
 
 
@@ -91,8 +94,19 @@ def test_sampled_sums_of_every_count(benches, bits):
     assert play(benches[bits], bits, cases) == quotients(cases)
 
 
+@pytest.mark.parametrize(("bits", "power", "bound"), [(5, 23, "8 bits (n <= 2 * 127 * 128 + 127)"),
+                                                      (9, 24, "9 bits (n <= 2 * 127 * 256 + 127)")])  # fmt: skip
+def test_the_header_has_the_numbers_of_its_features(bits, power, bound):
+    (text,) = divide(Library(32), npu(bits)).modules().values()
+    header = " ".join(line.removeprefix("//").strip() for line in text.splitlines() if line.startswith("//"))
+    assert f"product --> >> {power}, sign" in header
+    assert f"ceil(2^{power} / (2 count))" in header
+    assert f"n (d - 1) < 2^{power} for counts to 127 and features of {bound}" in header
+
+
 @pytest.mark.slow
-def test_every_sum_of_every_count(benches):
+@pytest.mark.parametrize("bits", [8, 9])
+def test_every_sum_of_every_count(benches, bits):
     for count in range(1, MOST + 1):
-        cases = [(v, count, 1) for v in sums(count, 8).tolist()]
-        assert play(benches[8], 8, cases) == quotients(cases), f"count {count}"
+        cases = [(v, count, 1) for v in sums(count, bits).tolist()]
+        assert play(benches[bits], bits, cases) == quotients(cases), f"count {count}"

@@ -22,11 +22,14 @@ NPUS = {
     "grouped_narrow": Npu(kfp=28, acc_bits=6, planes=8),
     "first_layer": Npu(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
     "shifted": Npu(kfp=5, acc_bits=14, shift_bits=3),
+    "grouped_9": Npu(kfp=20, acc_bits=16, planes=9),
+    "shifted_9": Npu(kfp=5, acc_bits=15, shift_bits=4),
     "shifted_narrow": Npu(kfp=1, acc_bits=4, shift_bits=3),
     "shifted_1": Npu(kfp=70, acc_bits=11, shift_bits=1),
 }
 LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
-           "first_layer": 3, "shifted": 3, "shifted_narrow": 3, "shifted_1": 4}  # fmt: skip
+           "first_layer": 3, "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
+           "shifted_9": 3}  # fmt: skip
 
 
 @dataclass(frozen=True)

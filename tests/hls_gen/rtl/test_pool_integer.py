@@ -71,7 +71,7 @@ class Sequencer(Agent):
 def built():
     with Bench(pool_unit_integer(Library(32), NPU)) as made:
         memory = NPU.memory("reciprocals")
-        load(made, memory, 0, reciprocals().tolist())
+        load(made, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
         yield made
 
 

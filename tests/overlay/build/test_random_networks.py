@@ -16,12 +16,13 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.overlay.fuzz.designs import SINGLE as DESIGNS
+from bitloom.overlay.fuzz.random_networks import most_planes
 from tests.networks import integer_networks, networks, random_images, random_integer_model, random_model
 from tests.simulated import outputs, overlay
 
 DATAFLOWS = st.sampled_from(["output_stationary", "auto"])
 
-QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5", "raster")
+QUICK = ("k3_g5", "k8_g8_planes", "int_k3_g5", "int_k8_g8_w4_f5", "int_wide", "raster")
 """Designs of the default tier."""
 
 
@@ -37,7 +38,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     if integer:
         network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits))
     else:
-        network = data.draw(networks(input_bits=npu.planes or 8))
+        network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))
     model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
     images = random_images(network, 3, seed)

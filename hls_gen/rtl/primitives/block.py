@@ -4,7 +4,6 @@ Verilator's -Wall wants every operand as wide as its result; the helpers below s
 modules say what they mean. Numbers are unsigned or two's complement by use; no signal is declared signed.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ from veriloggen.core import vtypes as vt
 
 from .port_names import meaning_of
 from .text import Header, broken_lines, header_lines
+from .writer import module_text
 
 Signal = Any  # a Veriloggen expression
 _ONE_BIT = (
@@ -181,7 +181,8 @@ class Block:
         self.m.add_hook(self._make_registers)
 
     def _make_registers(self) -> None:
-        """The two always blocks, once everything else is in the module."""
+        """The two always blocks, once everything else is in the module: nothing can be added then."""
+        self.m.hook.clear()  # a module that two others instantiate is asked twice
         for title, group in (("Control registers, with reset.", self._control), ("Data registers.", self._data)):
             if group is not None and group.body:
                 self.comment(title)
@@ -283,13 +284,12 @@ class Block:
         dict
             Module name -> text with its header, this module first.
         """
-        blocks = {name: module.block for name, module in self.m.get_modules().items()}
-        text = broken_lines(self.m.to_verilog())
+        self.m.resolve_hook()  # as to_verilog would in a copy of all modules, which takes longer than writing them
         made = {}
-        for found in re.finditer(r"^module (\w+)\b.*?^endmodule\n", text, flags=re.M | re.S):
-            block = blocks[found[1]]
-            lines = [] if block.header is None else header_lines(found[1], block.header, block.meanings.items())
-            made[found[1]] = "\n".join([*lines, found[0]])
+        for name, module in self.m.get_modules().items():
+            block = module.block
+            lines = [] if block.header is None else header_lines(name, block.header, block.meanings.items())
+            made[name] = "\n".join([*lines, broken_lines(module_text(module)).lstrip("\n")])
         return made
 
 

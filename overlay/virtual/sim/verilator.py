@@ -90,7 +90,8 @@ def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], 
 def headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
     """Flags that let a unit begin with Verilator's headers, compiled once for all units with ``flags``.
 
-    Reading them takes longer than compiling what a small design adds.
+    Reading them takes longer than compiling what a small design adds. A unit may add macros that the headers don't use;
+    with any other flag besides (-pthread is one) the compiler reads the headers as text, and says nothing.
     """
     folder = _headers(cache_root(), compiler, tuple(flags))
     try:
@@ -212,9 +213,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
         with step(f"{top} to C++ by Verilator"):  # relative names: it can't read a path with a quotation mark
             run_tool([*command, source.name], "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = _sources(verilator, folder, trace)
-        own = [*flags, *harness_flags]
-        included = {FAST: headers(compiler, [*own, FAST])}
-        own += [f"-I{folder}", f"-I{HARNESS.parent}"]
+        own = [*flags, *harness_flags, f"-I{folder}", f"-I{HARNESS.parent}"]
+        included = {FAST: headers(compiler, [*flags, FAST])}
         jobs = [
             (path, path.with_suffix(".o"), [*own, level, *included.get(level, [])])
             for path, level in _levels(folder, fast, slow)

@@ -171,9 +171,11 @@ def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
         whole = "".join(f'#include "{path.name}"\n' for path in [*fast, *slow])  # one unit: headers are read once
         (folder / "block.cpp").write_text(whole + accessor)
         objects = sim._runtime(verilator, compiler, runtime, False)
-        link = ["-shared", "-o", "block.so", "block.cpp", *objects, "-pthread"]
         options = [*flags, *sim.headers(compiler, flags), f"-I{folder}"]
-        run_tool([compiler.program, *options, *link], f"{compiler.program} {block.m.name}", cwd=folder)
+        compile_ = [compiler.program, *options, "-c", "block.cpp"]
+        run_tool(compile_, f"{compiler.program} {block.m.name}", cwd=folder)
+        link = [compiler.program, "-shared", "-o", "block.so", "block.o", *objects, "-pthread"]
+        run_tool(link, "linking", cwd=folder)
         for path in folder.iterdir():
             if path.name != "block.so":
                 path.unlink()

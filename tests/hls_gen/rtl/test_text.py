@@ -213,6 +213,26 @@ def test_registers_are_sorted_by_reset():
     assert "parts[0] <= d[1];" in second
 
 
+def test_a_module_of_two_others_is_complete_once():
+    """Its registers and what is said of them, and all as Veriloggen would write it."""
+    shared = Block("shared")
+    shared.on(shared.input("take"), (shared.output_reg("y", 3), shared.input("d", 3)), (shared.reg("z", init=None), 1))
+    whole = Block("whole")
+    for name in ("left", "right"):
+        between = Block(name)
+        ports = {port: between.input(port, w) for port, w in (("take", 1), ("d", 3))}
+        between.instance(shared, "inner", **ports, y=between.output("y", 3))
+        ports = {port: whole.input(f"{name}_{port}", w) for port, w in (("take", 1), ("d", 3))}
+        whole.instance(between, name, **ports, y=whole.output(f"{name}_y", 3))
+    alone = shared.m.to_verilog()
+    made = whole.modules()
+    assert list(made) == ["whole", "left", "shared", "right"]
+    assert made["shared"].split() == alone.split()
+    assert [made["shared"].count(f"// {kind} registers") for kind in ("Control", "Data")] == [1, 1]
+    assert shared.m.to_verilog() == alone
+    assert whole.modules() == made
+
+
 def test_a_module_without_reset_has_no_first_values():
     message = "plain.x: a register with a first value needs a module with reset"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):

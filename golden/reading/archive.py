@@ -12,7 +12,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.limits import check_read
 from bitloom.golden.names import SHOWN, shown
 
-from .file import naming, read_file, reason
+from .file import foreign_reason, naming, read_file
 from .npy import parse_npy
 
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -119,4 +119,4 @@ def _unpacking() -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, struct.error, LookupError,
             OverflowError) as e:  # fmt: skip
-        raise ValueError(f"must be a whole, unchanged zip archive, got: {reason(e)}") from None
+        raise ValueError(f"must be a whole, unchanged zip archive, got: {foreign_reason(e)}") from None

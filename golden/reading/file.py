@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+LONGEST_REASON = 200
+"""Characters of an error of a library that a message shows."""
+
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """Read a whole file.
@@ -48,3 +51,9 @@ def reason(error: BaseException) -> str:
     text = error.args[0] if isinstance(error, KeyError) and error.args else str(error)
     lines = str(text).strip().splitlines()
     return lines[0] if lines else type(error).__name__
+
+
+def foreign_reason(error: BaseException) -> str:
+    """As `reason`, of an error that isn't ours: what it quotes of a file may be of any length, and is cut off."""
+    text = reason(error)
+    return text if len(text) <= LONGEST_REASON else f"{text[: LONGEST_REASON - 3]}..."

@@ -16,7 +16,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.limits import check_read
 from bitloom.golden.names import shown
 
-from .file import naming, read_file, reason
+from .file import foreign_reason, naming, read_file
 
 GZIP = b"\x1f\x8b"
 """How data begin that gzip has compressed."""
@@ -51,7 +51,7 @@ def parse_idx(data: bytes) -> Array:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             return _parse(stream, len(data))
     except (OSError, EOFError, zlib.error) as e:
-        raise ValueError(f"must be whole, unchanged gzip data, got: {reason(e)}") from None
+        raise ValueError(f"must be whole, unchanged gzip data, got: {foreign_reason(e)}") from None
 
 
 def read_idx(path: str | os.PathLike[str]) -> Array:

@@ -9,6 +9,7 @@ from .build import build_command
 from .crosscheck import crosscheck_command
 from .dataflows import dataflows_command
 from .demo import demo_command
+from .evaluate import evaluate_command
 from .explore import explore_command
 from .fuzz import fuzz_command
 from .learn import learn_command
@@ -30,6 +31,7 @@ COMMANDS = (
     crosscheck_command,
     dataflows_command,
     demo_command,
+    evaluate_command,
     explore_command,
     fuzz_command,
     learn_command,

@@ -1,4 +1,4 @@
-"""Damage to files: at random, or where it hurts a reader of zip archives, npy arrays, JSON, XML or VCD.
+"""Damage to files: at random, or where it hurts a reader of archives, arrays, pictures, JSON, XML or VCD.
 
     bytes of a valid file, generator --> damage --> bytes that may still be valid
 
@@ -6,10 +6,13 @@ Half of the time bytes are changed anywhere. Else the file is taken apart by wha
 put together again with right checksums, so that the damage reaches what is behind them.
 """
 
+import gzip
 import io
 import json
+import struct
 import warnings
 import zipfile
+import zlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -193,6 +196,54 @@ def _zip(data: bytes, rng: np.random.Generator) -> bytes:
     return out.getvalue()
 
 
+# Images and their labels
+
+
+def _idx(data: bytes, rng: np.random.Generator) -> bytes:
+    """Another type, number or size of axes, or other values behind them."""
+    begin = 4 + 4 * data[3]
+    what = int(rng.integers(4))
+    if what == 0:
+        return data[:2] + bytes([_one((0, 7, 8, 9, 11, 12, 13, 14, 255), rng)]) + data[3:]
+    if what == 1:
+        return data[:3] + bytes([_one((0, 1, 2, 3, 4, 5, 255), rng)]) + data[4:]
+    if what == 2:
+        at = 4 + 4 * int(rng.integers(data[3]))
+        return data[:at] + struct.pack(">I", _one((0, 1, 1 << 16, (1 << 32) - 1), rng)) + data[at + 4 :]
+    return data[:begin] + _one(_ANYWHERE, rng)(data[begin:], rng)
+
+
+def _gzip(data: bytes, rng: np.random.Generator) -> bytes:
+    """Other content, compressed anew; or the same one and then very much more."""
+    if rng.random() < 0.1:
+        return data + _zeros()
+    return gzip.compress(damaged(gzip.decompress(data), rng), 1, mtime=0)
+
+
+@cache
+def _zeros() -> bytes:
+    """A few hundred kilobytes that unpack to BOMB_BYTES."""
+    return gzip.compress(bytes(BOMB_BYTES), mtime=0)
+
+
+def _png(data: bytes, rng: np.random.Generator) -> bytes:
+    """A chunk with other content and a right checksum, lost, or doubled."""
+    chunks, at = [], 8
+    while at < len(data):
+        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
+        chunks.append(data[at + 4 : end - 4])
+        at = end
+    number = int(rng.integers(len(chunks)))
+    name, content = chunks[number][:4], chunks[number][4:]
+    if name == b"IDAT" and rng.random() < 0.5:
+        content = zlib.compress(_one(_ANYWHERE, rng)(zlib.decompress(content), rng))
+    else:
+        content = _one(_ANYWHERE, rng)(content, rng)
+    chunks[number : number + 1] = _one(([], [name + content], [name + content], [chunks[number]] * 2), rng)
+    packed = (struct.pack(">I", len(c) - 4) + c + struct.pack(">I", zlib.crc32(c)) for c in chunks)
+    return data[:8] + b"".join(packed)
+
+
 # Text
 
 
@@ -225,6 +276,9 @@ def _vcd(data: bytes, rng: np.random.Generator) -> bytes:
 _STRUCTURED: tuple[tuple[bytes, Damage], ...] = (
     (b"PK\x03\x04", _zip),
     (b"\x93NUMPY\x01", _npy),
+    (b"\0\0\x08", _idx),
+    (b"\x1f\x8b", _gzip),
+    (b"\x89PNG", _png),
     (b"{", _json),
     (b"<", _xml),
     (b"$", _vcd),

@@ -1,5 +1,7 @@
 """Every kind of file that bitloom reads: how a valid one is written, and what reads it."""
 
+import gzip
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images, read_images
+from bitloom.overlay.evaluation.files import read_labelled
+from bitloom.overlay.evaluation.pictures import check_pillow, read_picture
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.fuzz.campaign import read_progress, run_campaign, until
 from bitloom.overlay.platform.block_design import BlockDesign
@@ -166,6 +170,32 @@ def _learn_on_machine(path: Path) -> object:
     return learn_on_machine(MACHINE_PLAN, _learn_data(), path)
 
 
+IDX_NAMES = ("test-images-idx3-ubyte.gz", "test-labels-idx1-ubyte.gz")
+
+
+def _write_idx(folder: Path) -> None:
+    """Three images as IDX, compressed, and their labels beside them."""
+    for name, shape in zip(IDX_NAMES, ((3, 8, 8), (3,))):
+        values = bytes(range(16)) * 12 if len(shape) > 1 else bytes([7, 0, 9])
+        data = bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape) + values
+        write_scratch(folder / name, gzip.compress(data, mtime=0))
+
+
+def _write_labelled(path: Path) -> None:
+    """Three images and their labels as npz."""
+    write_scratch(path, array_bytes({"x": random_images(_model().network, 3, 0), "y": np.array([7, 0, 9])}))
+
+
+def _write_picture(path: Path) -> None:
+    """A PNG of 8 x 8 grey pixels."""
+    check_pillow()
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)).save(out, "PNG")
+    write_scratch(path, out.getvalue())
+
+
 _ALL = (
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
@@ -179,6 +209,13 @@ _ALL = (
     FileKind("images", "images.npy",
              lambda folder: write_scratch(folder / "images.npy", npy_bytes(random_images(_model().network, 3, 0))),
              lambda path: read_images(path, _model().network)),
+    FileKind("labelled images", "labelled.npz", lambda folder: _write_labelled(folder / "labelled.npz"),
+             lambda path: read_labelled(path, _model().network)),
+    FileKind("IDX images", IDX_NAMES[0], _write_idx, lambda path: read_labelled(path, _model().network)),
+    FileKind("IDX labels", IDX_NAMES[1], _write_idx,
+             lambda path: read_labelled(path.with_name(IDX_NAMES[0]), _model().network, path)),
+    FileKind("picture", "picture.png", lambda folder: _write_picture(folder / "picture.png"),
+             lambda path: read_picture(path, (8, 8, 1), resize=True)),
     FileKind("checkpoint", "checkpoint.npz", lambda folder: _train(folder / "checkpoint.npz"), _train),
     FileKind("learning checkpoint", "learning.npz", lambda folder: _learn(folder / "learning.npz"), _learn),
     FileKind("machine checkpoint", "machine.npz", lambda folder: _learn_on_machine(folder / "machine.npz"),

@@ -76,3 +76,12 @@ def test_what_is_missing_or_damaged_is_told():
         Archive(data[:-1])
     with value_error("a: must be npy data, got b'conten'"):
         Archive(data).array("a")
+
+
+def test_a_name_of_any_length_is_cut_off_in_the_message():
+    """A member's own header says another name, which reaches far into the file."""
+    data = bytearray(archive(("a.npy", bytes(3000))))
+    data[26:28] = (2000).to_bytes(2, "little")  # length of the name
+    with pytest.raises(ValueError, match=r"^must be a whole, unchanged zip archive, got: File name in .{1,200}\Z") as e:
+        Archive(bytes(data)).read("a.npy")
+    assert len(str(e.value)) == len("must be a whole, unchanged zip archive, got: ") + 200

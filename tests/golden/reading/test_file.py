@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bitloom.golden.names import shown
-from bitloom.golden.reading.file import naming, read_file, reason
+from bitloom.golden.reading.file import foreign_reason, naming, read_file, reason
 from tests.errors import value_error
 
 
@@ -28,5 +28,7 @@ def test_errors_are_named_and_in_one_line():
         raise ValueError("first\nsecond")
     assert reason(KeyError("missing")) == "missing"
     assert reason(EOFError()) == "EOFError"
+    assert foreign_reason(ValueError("x" * 200)) == "x" * 200
+    assert foreign_reason(ValueError("x" * 201)) == "x" * 197 + "..."
     assert shown("\x1b[31m") == "'\\x1b[31m'"
     assert shown("x" * 100) == "'" + "x" * 56 + "..."

@@ -1,0 +1,238 @@
+"""The command evaluate: how often a network is right on labelled images, and how fast its hardware is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.network import Model
+from bitloom.golden.reading.file import reason
+from bitloom.golden.transform import NONE, Transform
+from bitloom.hls_gen.compiler.flow import Deadlock
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.reference_designs import chosen_design
+from bitloom.overlay.evaluation.data import labelled_images
+from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
+from bitloom.overlay.evaluation.labelled import LabelledImages
+from bitloom.overlay.evaluation.plot import plot_confusion
+from bitloom.overlay.evaluation.score import RULES, WORDS, Score, class_rule, evaluate, inputs
+from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.show.report.gather import CLOCK_MHZ
+
+from .kept import loaded, model_of, tell_kept
+from .options import FILE, FOLDER, POSITIVE
+from .progress import bar, working
+from .show import dump, grid, json_option, one_line_errors, table
+
+CONFUSED = 5
+"""Commonest mistakes that are shown."""
+MOST_CLASSES = 10
+"""Classes up to which the confusion matrix is shown as a table."""
+MOST_RECALLS = 20
+"""Classes whose recall is shown; of more of them those with the lowest."""
+
+
+@click.command("evaluate")
+@click.argument("net", metavar="NETWORK|FOLDER")
+@click.argument("data", required=False)
+@click.option("--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]")
+@click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]")
+@click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly.")
+@click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
+              help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
+@click.option("--limit", type=click.IntRange(1), help="Images to take, the first ones.  [default: all]")
+@click.option("--network", help="Which network of the build in FOLDER.  [default: the first one]")
+@click.option("--hardware", type=click.IntRange(2), help="Images that also run on simulated hardware, the first ones.")
+@click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
+@click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]")
+@click.option("--plot", "picture", type=FILE, help="Write a picture of the confusion matrix, .png or .svg.")
+@json_option
+@one_line_errors
+def evaluate_command(
+    net: str,
+    data: str | None,
+    labels: Path | None,
+    transform: str | None,
+    resize: bool,
+    class_rule_name: str | None,
+    limit: int | None,
+    network: str | None,
+    hardware: int | None,
+    clock_mhz: float,
+    out: Path | None,
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Classify labelled images: accuracy, confusion matrix, and the cycles that hardware takes.
+
+    Takes a NETWORK, a name of ours (digits-cnn) or a model file (.npz), or a build's FOLDER. DATA is an npz with x and
+    y, a file of images (.npy, or IDX as MNIST has it), a folder of pictures by class, digits or mnist; without it, the
+    test images that a network of ours was made for. All images are classified by golden; those of --hardware run on the
+    simulated board too, and every bit is compared.
+
+    A transform is none, or steps with commas between them: minus:128, shift:3, threshold:128, fixed:8.
+    """
+    if picture is not None:
+        check_plot(picture)
+    subject = _subject(net, network, out, hardware)
+    rule = class_rule(subject.model.network, class_rule_name)
+    images = labelled_images(data, subject.model.network, labels=labels, resize=resize)
+    pixels = Transform(transform) if transform else networks.TRANSFORMS.get(subject.name, Transform(NONE))
+    if hardware is not None and hardware > (limit or len(images.labels)):
+        most = limit or len(images.labels)
+        raise ValueError(f"{images.name}: --hardware must be <= {most}, the images to classify, got {hardware}")
+    with bar(f"{subject.name}: classifying", "images") as update:
+        score = evaluate(subject.model, images, transform=pixels, rule=rule, limit=limit, progress=update)
+    cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
+    if picture is not None:
+        plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
+    about = {"network": subject.name, "weights": subject.weights, "data": images.name, "transform": str(pixels),
+             "class_rule": rule}  # fmt: skip
+    speed = cycles.figures(clock_mhz) if isinstance(cycles, FrameCycles) else {"unknown": cycles}
+    if as_json:
+        dump({**about, **_facts(score), "hardware": speed})
+    else:
+        _show(about, score, speed)
+    _fail_unless_exact(subject.name, speed)
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """What NETWORK|FOLDER names.
+
+    Attributes
+    ----------
+    model
+        The network that is evaluated.
+    weights
+        Where they come from.
+    build
+        The build in FOLDER; None where a network was named.
+    out
+        Where a build goes that --hardware needs.
+    """
+
+    model: Model
+    weights: str
+    build: builds.Build | None
+    out: Path
+
+    @property
+    def name(self) -> str:
+        """The network's name."""
+        return self.model.network.name
+
+
+def _subject(net: str, network: str | None, out: Path | None, hardware: int | None) -> _Evaluated:
+    """The network that the command is about; ValueError if an option is given that would be left aside."""
+    folder = Path(net).is_dir()
+    if network is not None and not folder:
+        raise ValueError(f"{net}: --network is for a build's folder, which has several, got {network}")
+    if out is not None and (folder or not hardware):
+        raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
+    if folder:
+        made = loaded(Path(net))
+        return _Evaluated(model_of(made, network), f"build {net}", made, Path(net))
+    model = networks.find(net)
+    return _Evaluated(model, networks.source(net), None, out or Path("build") / "evaluate" / model.network.name)
+
+
+def _modelled(subject: _Evaluated) -> FrameCycles | str:
+    """Cycles of the design by the flow model; or in a line why there are none."""
+    with working("following frames through the flow model"):
+        if subject.build is not None:
+            choices = build_choices(subject.build, subject.name)
+            if choices is None:
+                return "weights are streamed, which only --hardware can time"
+            return cycles_by_flow(subject.model, subject.build.design, choices)
+        try:
+            found = chosen_design(subject.model)
+            return cycles_by_flow(subject.model, found.design(subject.name, [subject.model]), found.choices)
+        except (ValueError, Deadlock) as e:  # golden computes networks that the compiler doesn't take
+            return f"no design by default: {reason(e)}"
+
+
+def _simulated(subject: _Evaluated, images: LabelledImages, transform: Transform, count: int) -> FrameCycles:
+    """The first images on the simulated board."""
+    made = subject.build
+    if made is None:
+        with working("generating Verilog and compiling the network"):
+            found = chosen_design(subject.model)
+            design = found.design(subject.name, [subject.model])
+            made = builds.build(subject.out, design, [subject.model], choices=found.choices)
+        tell_kept(made)
+    values = inputs(images, subject.model.network, transform, 0, count)
+    with bar("building and running the simulation") as update:
+        return cycles_by_simulation(made, subject.model, values, update)
+
+
+def _fail_unless_exact(name: str, speed: Mapping[str, Any]) -> None:
+    """ValueError unless every simulated frame equals golden."""
+    frames, exact = speed.get("frames", 0), speed.get("bit_exact_frames", 0)
+    if frames != exact:
+        raise ValueError(f"{name}: all {frames} frames must equal golden, got {exact}")
+
+
+def _facts(score: Score) -> dict[str, Any]:
+    """What --json says of the score."""
+    confused = [{"class": score.classes[row], "taken_for": score.classes[column], "images": count}
+                for row, column, count in score.confused(CONFUSED)]  # fmt: skip
+    return {
+        "images": score.images, "right": score.right, "accuracy": score.accuracy, "interval": list(score.interval),
+        "classes": list(score.classes), "recall": score.recall, "confused": confused,
+        "confusion": score.confusion.tolist(),
+    }  # fmt: skip
+
+
+def _show(about: Mapping[str, str], score: Score, speed: Mapping[str, Any]) -> None:
+    """Print the score and the cycles as tables."""
+    low, high = score.interval
+    rows = {
+        "weights": about["weights"],
+        "transform of the pixels": about["transform"],
+        "class": WORDS[about["class_rule"]],
+        "images": f"{score.images:,}",
+        "right": f"{score.right:,}",
+        "accuracy": f"{score.accuracy:.2%}",
+        "95 % interval": f"{low:.2%} .. {high:.2%}",
+    }
+    table(f"{about['network']}: {about['data']}", {**rows, **_speed_rows(speed)})
+    _show_recall(score)
+    if confused := score.confused(CONFUSED):
+        rows_confused = [[score.classes[row], score.classes[column], f"{count:,}"] for row, column, count in confused]
+        grid("most confused", ["class", "taken for", "images"], rows_confused, labels=2)
+    if len(score.classes) <= MOST_CLASSES:
+        cells = [[name, *map("{:,}".format, row)] for name, row in zip(score.classes, score.confusion.tolist())]
+        grid("confusion matrix: a row a class, a column what it is taken for", ["", *score.classes], cells)
+
+
+def _speed_rows(speed: Mapping[str, Any]) -> dict[str, str]:
+    """The cycles as rows of a table."""
+    if "unknown" in speed:
+        return {"cycles": f"not known: {speed['unknown']}"}
+    by, clock = speed["by"], f"{speed['clock_mhz']:g} MHz"
+    exact = {"bit-exact frames": f"{speed['bit_exact_frames']:,} of {speed['frames']:,}"} if "frames" in speed else {}
+    return {
+        **exact,
+        f"cycles a frame, by {by}": f"{speed['cycles_per_frame']:,.1f}",
+        f"latency, by {by}": f"{speed['latency_cycles']:,} cycles",
+        f"frames a second at {clock}": f"{speed['frames_per_second']:,.0f}",
+        f"latency at {clock}": f"{speed['latency_us']:,.1f} us",
+    }
+
+
+def _show_recall(score: Score) -> None:
+    """Print the recall of each class, of many classes the lowest ones."""
+    counts, hits = score.confusion.sum(axis=1).tolist(), score.confusion.diagonal().tolist()
+    order = list(range(len(counts)))
+    title = "recall"
+    if len(order) > MOST_RECALLS:
+        known = [number for number in order if counts[number]]
+        order = sorted(known, key=lambda number: hits[number] / counts[number])[:MOST_RECALLS]
+        title = f"recall, the {len(order)} lowest of {len(counts)} classes"
+    rows = [[score.classes[n], f"{counts[n]:,}", f"{hits[n]:,}", f"{hits[n] / counts[n]:.1%}" if counts[n] else "-"]
+            for n in order]  # fmt: skip
+    grid(title, ["class", "images", "right", "recall"], rows)

@@ -1,0 +1,113 @@
+"""What hardware makes of labelled images: the same bits as golden, and in how many cycles."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.run import Progress, run
+
+FLOW, SIMULATION = "flow model", "simulation"
+
+
+@dataclass(frozen=True)
+class FrameCycles:
+    """Cycles that frames take.
+
+    Attributes
+    ----------
+    by
+        FLOW or SIMULATION: where the figures come from.
+    cycles_per_frame
+        Of a steady stream of frames.
+    latency
+        Cycles of a frame alone.
+    frames, bit_exact_frames
+        How many images were simulated, and on how many of them every output equals golden's; 0 for FLOW.
+    """
+
+    by: str
+    cycles_per_frame: float
+    latency: int
+    frames: int = 0
+    bit_exact_frames: int = 0
+
+    def figures(self, clock_mhz: float) -> dict[str, Any]:
+        """Figures by name, for people and for files, with those at a clock of so many MHz."""
+        simulated = {"frames": self.frames, "bit_exact_frames": self.bit_exact_frames}
+        return {
+            "by": self.by,
+            **(simulated if self.by == SIMULATION else {}),
+            "cycles_per_frame": self.cycles_per_frame,
+            "latency_cycles": self.latency,
+            "clock_mhz": clock_mhz,
+            "frames_per_second": clock_mhz * 1e6 / self.cycles_per_frame,
+            "latency_us": self.latency / clock_mhz,
+        }
+
+
+def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> FrameCycles:
+    """Cycles by the flow model, which is exact as long as no weights are streamed.
+
+    Raises
+    ------
+    ValueError
+        If the network doesn't fit the design.
+    Deadlock
+        If the design can't finish a frame.
+    """
+    made = system(
+        plan(model, design.npus, choices), design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words
+    )
+    found = simulate(made)
+    return FrameCycles(FLOW, found.cycles_per_frame, found.latency)
+
+
+def build_choices(made: Build, network: str) -> CompileChoices | None:
+    """How a build's network was compiled; None if it streams its weights, which the flow model doesn't know."""
+    program = made.program(network)
+    if len(program.weights):
+        return None
+    return CompileChoices(map_order=made.map_order, dataflow=made.dataflow, mapping=program.mapping)
+
+
+def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Progress | None = None) -> FrameCycles:
+    """Run images on the simulated board, compare every output with golden's and count cycles.
+
+    There are batches of 1, half of the images, and all of them; figures are those of overlay/study/design_figures.py.
+
+    Parameters
+    ----------
+    made, model
+        The build, and the model that its network was compiled from.
+    images
+        (N, H, W, C) values of the network's input, N >= 2.
+    progress
+        Called with (frames done, frames in all) after each batch.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer images than 2, or `overlay.build.run.run` refuses the model.
+    """
+    count = len(images)
+    if count < 2:
+        raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {count}")
+    lengths = sorted({1, count // 2, count})
+    exact, cycles, done = np.ones(count, bool), {}, 0
+    for length in lengths:
+        result = run(made, model, images[:length], batch=length)
+        exact[:length] &= (result.outputs == result.golden).reshape(length, -1).all(axis=1)
+        cycles[length], done = result.counters["cycles"], done + length
+        if progress is not None:
+            progress(done, sum(lengths))
+    steady = (cycles[count] - cycles[count // 2]) / (count - count // 2)
+    return FrameCycles(SIMULATION, steady, cycles[1], count, int(exact.sum()))

@@ -1,0 +1,197 @@
+"""How often a network is right: its classes beside the labels, as a confusion matrix."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.kernels import packed
+from bitloom.golden.network import Model, Network
+from bitloom.golden.reading.file import naming
+from bitloom.golden.transform import Transform
+from bitloom.golden.zoo.bnn_pynq import highest_set_class
+
+from .labelled import LabelledImages
+
+LARGEST, HIGHEST_SET = "largest", "highest-set"
+RULES: dict[str, Callable[[Array], Array]] = {
+    LARGEST: lambda outputs: outputs[:, 0, 0].argmax(axis=1),  # of equal ones the first
+    HIGHEST_SET: highest_set_class,
+}
+"""How the class follows from (N, 1, 1, classes) outputs: it is that of the largest, of equal ones the first; or the
+highest that is above 0, 0 if none is."""
+WORDS = {LARGEST: "the largest output, of equal ones the first", HIGHEST_SET: "the highest output that is +1, else 0"}
+"""The rules in words."""
+Z95 = 1.959963984540054
+"""Half of the width of a normal distribution's middle 95 %, in standard deviations."""
+MOST_VALUES = 1 << 22
+"""Values of images, or of outputs, that are computed at a time at most; else it is one image."""
+MOST_IMAGES = 1024
+
+
+@dataclass(frozen=True)
+class Score:
+    """How often a network is right.
+
+    Attributes
+    ----------
+    classes
+        Name of each class; its number where it has none.
+    confusion
+        (classes, classes) int64: images of the class of the row that the network takes for that of the column.
+    """
+
+    classes: tuple[str, ...]
+    confusion: Array
+
+    @property
+    def images(self) -> int:
+        """Number of images."""
+        return int(self.confusion.sum())
+
+    @property
+    def right(self) -> int:
+        """Number of images whose class the network finds."""
+        return int(np.trace(self.confusion))
+
+    @property
+    def accuracy(self) -> float:
+        """Share of images whose class the network finds, 0..1."""
+        return self.right / self.images
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's interval of the accuracy: with other images from the same source, 95 % of such intervals hold it."""
+        return wilson(self.right, self.images)
+
+    @property
+    def recall(self) -> list[float | None]:
+        """For each class the share of its images that the network finds; None where it has no image."""
+        counts = self.confusion.sum(axis=1).tolist()
+        return [hit / count if count else None for hit, count in zip(np.diag(self.confusion).tolist(), counts)]
+
+    def confused(self, most: int) -> list[tuple[int, int, int]]:
+        """The commonest mistakes: class, what it is taken for, and how often; of equal ones the first.
+
+        Parameters
+        ----------
+        most
+            How many at most; what never happens is not among them.
+        """
+        wrong = self.confusion - np.diag(np.diag(self.confusion))
+        order = np.argsort(-wrong, axis=None, kind="stable")[:most].tolist()
+        pairs = [divmod(place, len(self.classes)) for place in order]
+        return [(row, column, int(wrong[row, column])) for row, column in pairs if wrong[row, column]]
+
+
+def wilson(right: int, images: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share (E. B. Wilson, 1927, J. Am. Stat. Assoc. 22, 209).
+
+    Parameters
+    ----------
+    right, images
+        The share is ``right / images``; images >= 1.
+
+    Returns
+    -------
+    tuple of float
+        Low and high end, 0..1.
+    """
+    share, weight = right / images, Z95**2 / images
+    middle = share + weight / 2
+    half = Z95 * sqrt(share * (1 - share) / images + weight / (4 * images))
+    return max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
+
+
+def class_rule(network: Network, rule: str | None = None) -> str:
+    """The rule by which a class follows from the network's outputs, one of RULES.
+
+    Parameters
+    ----------
+    network
+        The network. Single bits are told apart by ``highest-set``, as the boards of BNN-PYNQ do; all others by
+        ``largest``.
+    rule
+        What is chosen instead; None: nothing.
+
+    Raises
+    ------
+    ValueError
+        If the network has several outputs a class.
+    """
+    output = network.output
+    if (output.height, output.width) != (1, 1):
+        raise ValueError(
+            f"{network.name}: the output must be 1 x 1 x classes to tell a class, got shape {output.shape}"
+        )
+    return rule or (HIGHEST_SET if output.encoding == BIPOLAR else LARGEST)
+
+
+def inputs(data: LabelledImages, network: Network, transform: Transform, begin: int, end: int) -> Array:
+    """Images ``begin`` to ``end`` as values of the network's input, (end - begin, H, W, C).
+
+    Raises
+    ------
+    OSError
+        If a picture can't be read.
+    ValueError
+        If a picture is damaged, or the transform gives values that the input can't have.
+    """
+    pixels = data.pixels(begin, end)
+    with naming(data.name):
+        values = transform(pixels)
+        network.input.encoding.check(f"images with transform {transform}", values)
+    return values
+
+
+def evaluate(
+    model: Model,
+    data: LabelledImages,
+    *,
+    transform: Transform,
+    rule: str,
+    limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Score:
+    """Let golden classify labelled images.
+
+    Parameters
+    ----------
+    model
+        The network.
+    data
+        Images in the shape of its input.
+    transform
+        How pixels become values of the input.
+    rule
+        One of RULES.
+    limit
+        How many images, the first ones; None: all.
+    progress
+        Called with (images done, images) now and then.
+
+    Returns
+    -------
+    Score
+
+    Raises
+    ------
+    OSError, ValueError
+        As `inputs`; also if ``limit`` is more than there are.
+    """
+    network, labels = model.network, data.labels
+    if limit is not None and limit > len(labels):
+        raise ValueError(f"{data.name}: --limit must be <= {len(labels)}, the images that there are, got {limit}")
+    count, outputs = limit or len(labels), network.output.channels
+    size = max(1, min(MOST_IMAGES, MOST_VALUES // max(network.input.size, network.output.size)))
+    confusion = np.zeros((outputs, outputs), np.int64)
+    for begin in range(0, count, size):
+        end = min(begin + size, count)
+        found = RULES[rule](packed.forward(model, inputs(data, network, transform, begin, end)))
+        np.add.at(confusion, (labels[begin:end], found), 1)
+        if progress is not None:
+            progress(end, count)
+    names = network.classes or data.classes or tuple(str(number) for number in range(outputs))
+    return Score(names, confusion)

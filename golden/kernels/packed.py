@@ -135,7 +135,7 @@ def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
     if isinstance(layer, MaxPool):
         return _max_pool(layer, source, target)
     if isinstance(layer, Requantise):
-        return _requantise(layer, target, arrays)
+        return _requantise(layer, source, target, arrays)
     return lambda *inputs: layer.forward_of([x.astype(np.int64) for x in inputs], arrays, sources).astype(
         value_dtype(target)
     )
@@ -229,13 +229,20 @@ def _max_pool(layer: MaxPool, source: Map, target: Map) -> Forward:
     return run
 
 
-def _requantise(layer: Requantise, target: Map, arrays: Arrays) -> Forward:
-    # In float64: |product| < 2^47, a power of two changes no digit, and with the half added it has 48 bits.
+def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> Forward:
+    # In float64: |product| < 2^52, a power of two changes no digit, and with the half added it has 53 bits, or it is
+    # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products go the plain way.
+    low, high = source.encoding.low << layer.fraction, source.encoding.high << layer.fraction
+    if max(
+        max(abs(low + bias), abs(high + bias)) * multiplier
+        for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
+    ) >= 1 << 52:  # fmt: skip
+        return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
     bias, multiplier = arrays["bias"].astype(np.float64), arrays["multiplier"].astype(np.float64)
-    scale = 2.0 ** -arrays["shift"].astype(np.float64)
+    scale, unit = 2.0 ** -arrays["shift"].astype(np.float64), np.float64(1 << layer.fraction)
 
     def run(x: Array) -> Array:
-        y = x + bias
+        y = x * unit + bias if layer.fraction else x + bias
         y *= multiplier
         y *= scale
         y += np.copysign(0.5, y)

@@ -1,11 +1,13 @@
 """Requantisation: an accumulator becomes a feature of a few bits by bias, multiply, shift, rounding and clipping (B11).
 
-Per channel, with integers alone:
+Per channel, with integers alone, f being `Requantise.fraction`, 0 where nothing is said:
 
-    t = x + bias                        |t| < 2^31
-    p = t * multiplier                  |p| < 2^47
+    t = x * 2^f + bias                  |t| < 2^(31 + f)
+    p = t * multiplier                  |p| < 2^62
     y = p / 2^shift                     to the nearest integer, halves away from zero
     result = clip(y, low, high)         low, high of the output encoding, or limits within it; with ReLU low is 0
+
+So the scale is multiplier * 2^f / 2^shift, and the bias counts in parts 1 / 2^f of an accumulator's step.
 
 Rounding is odd and never falls, and 0 rounds to 0. So max(., 0) is the same at t, at p, before and after rounding, and
 a symmetric network stays symmetric. Halves away from zero, in two's complement with an arithmetic shift right (>>),
@@ -23,18 +25,24 @@ from bitloom.golden.encoding import Array, Encoding, signed
 from bitloom.golden.layer import Map, OneInput
 
 SUM_BITS = 32
-"""|x + bias| < 2^31: it fits 32 bits, and so does its negative."""
-MULTIPLIER_BITS = 16
-"""multiplier is 1 .. 2^16 - 1, so |p| < 2^47."""
-MAX_SHIFT = 40
+"""Without a fraction |x + bias| < 2^31: it fits 32 bits, and so does its negative."""
+MAX_FRACTION = 16
+"""Bits of the bias behind the point, at most."""
+MULTIPLIER_BITS = 31
+"""multiplier is 1 .. 2^31 - 1."""
+PRODUCT_BITS = 63
+"""|p| < 2^62: with half of 2^shift added it still fits 64 bits."""
+MAX_SHIFT = 61
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requantise(OneInput):
     """Each value for itself is biased, scaled by multiplier / 2^shift of its channel, rounded, and clipped.
 
-    Arrays, each (channels,): ``bias``, integers that fit 32 bits signed, with |x + bias| < 2^31 for every x of the
-    map that is read; ``multiplier``, 1 .. 2^16 - 1; ``shift``, 0 .. 40.
+    Arrays, each (channels,): ``bias``, integers that fit 32 + fraction bits signed, with
+    |x * 2^fraction + bias| < 2^(31 + fraction) for every x of the map that is read; ``multiplier``, 1 .. 2^31 - 1, with
+    which the product stays within 2^62; ``shift``, 0 .. 61. Multipliers of 16 bits at most, as `scale_to_multiplier`
+    gives them by default, make the smallest hardware.
 
     Attributes
     ----------
@@ -46,12 +54,16 @@ class Requantise(OneInput):
     clip : tuple of int
         (low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
         own ends. With ReLU a low below 0 counts as 0, and high must be 0 or more.
+    fraction : int
+        Bits of the bias behind the point, 0 to 16, by default 0: x is multiplied by 2^fraction before the bias is
+        added, and the shift takes that back. For offsets that are no integer number of accumulator steps.
     """
 
     kind: ClassVar[str] = "requantise"
     encoding: Encoding
     relu: bool = False
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})  # came after the first files
+    fraction: int = field(default=0, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,6 +72,8 @@ class Requantise(OneInput):
             raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
         if not isinstance(self.relu, bool):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
+        if type(self.fraction) is not int or not 0 <= self.fraction <= MAX_FRACTION:
+            raise ValueError(f"{self.name}: fraction must be 0..{MAX_FRACTION}, got {self.fraction!r}")
         self._check_clip()
 
     def _check_clip(self) -> None:
@@ -92,23 +106,27 @@ class Requantise(OneInput):
 
     def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
-        signed(SUM_BITS).check(f"{self.name}.bias", arrays["bias"])
+        signed(SUM_BITS + self.fraction).check(f"{self.name}.bias", arrays["bias"])
         for what, low, high in (("multiplier", 1, (1 << MULTIPLIER_BITS) - 1), ("shift", 0, MAX_SHIFT)):
             values = arrays[what]
             bad = (values < low) | (values > high)
             if bad.any():
                 raise ValueError(f"{self.name}.{what}: values must be {low}..{high}, got {values[bad][0]}")
-        limit = 1 << (SUM_BITS - 1)
-        for channel, bias in enumerate(arrays["bias"].tolist()):
-            if not -limit < source.encoding.low + bias <= source.encoding.high + bias < limit:
-                raise ValueError(
-                    f"{self.name}.bias: |x + bias| must be < 2^{SUM_BITS - 1} for every x of the map, "
-                    f"{source.encoding}, got {bias} in channel {channel}"
-                )
+        unit = f"x * 2^{self.fraction}" if self.fraction else "x"
+        each, most = f"for every x of the map, {source.encoding}", SUM_BITS - 1 + self.fraction
+        low, high = source.encoding.low << self.fraction, source.encoding.high << self.fraction
+        for channel, (bias, multiplier) in enumerate(zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())):
+            largest = max(abs(low + bias), abs(high + bias))
+            if largest >= 1 << most:
+                rule = f"|{unit} + bias| must be < 2^{most} {each}"
+                raise ValueError(f"{self.name}.bias: {rule}, got {bias} in channel {channel}")
+            if largest * multiplier >= 1 << PRODUCT_BITS - 1:
+                rule = f"|{unit} + bias| * multiplier must be < 2^{PRODUCT_BITS - 1} {each}"
+                raise ValueError(f"{self.name}.multiplier: {rule}, got {multiplier} in channel {channel}")
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         bias, multiplier, shift = (arrays[what].astype(np.int64) for what in ("bias", "multiplier", "shift"))  # (C,)
-        product = (x + bias) * multiplier  # (N, H, W, C)
+        product = ((x << self.fraction) + bias) * multiplier  # (N, H, W, C)
         y: Array = np.clip(rounded_shift(product, shift), self.low, self.high)
         return y
 
@@ -120,16 +138,18 @@ def rounded_shift(x: Array, shift: Array) -> Array:
     return y
 
 
-def scale_to_multiplier(scale: float) -> tuple[int, int]:
+def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:
     """Find the multiplier and the shift whose multiplier / 2^shift is nearest to a real scale.
 
-    Computed exactly. The relative error is at most 2^-16; for a scale below 2^-25, where the shift ends at 40, the
-    absolute error is at most 2^-41. Of two that are equally near it is the larger.
+    Computed exactly. The relative error is at most 2^-bits; for a scale below 2^(bits - 62), where the shift ends at
+    61, the absolute error is at most 2^-62. Of two that are equally near it is the larger.
 
     Parameters
     ----------
     scale : float
-        2^-40 .. 2^16 - 1.
+        2^-61 .. 2^bits - 1.
+    bits : int
+        Width of the multiplier at most, 1 to 31.
 
     Returns
     -------
@@ -139,15 +159,17 @@ def scale_to_multiplier(scale: float) -> tuple[int, int]:
     Raises
     ------
     ValueError
-        If the scale is out of range, or not a number.
+        If the scale is out of range or not a number, or bits are out of range.
     """
-    largest = (1 << MULTIPLIER_BITS) - 1
+    if not isinstance(bits, int) or not 1 <= bits <= MULTIPLIER_BITS:
+        raise ValueError(f"bits: must be 1..{MULTIPLIER_BITS}, got {bits!r}")
+    largest = (1 << bits) - 1
     if not 2.0**-MAX_SHIFT <= scale <= largest:  # not for NaN
         raise ValueError(f"scale: must be 2^-{MAX_SHIFT} .. {largest}, got {scale}")
     exact, shift = Fraction(scale), MAX_SHIFT
     while exact * 2**shift >= largest + 1:
         shift -= 1
-    multiplier = int(exact * 2**shift + Fraction(1, 2))  # may be 2^16, which is even
+    multiplier = int(exact * 2**shift + Fraction(1, 2))  # may be 2^bits, which is even
     while shift and multiplier % 2 == 0:
         multiplier, shift = multiplier // 2, shift - 1
     return multiplier, shift

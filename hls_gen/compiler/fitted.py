@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
+from bitloom.hls_gen.design.capacities import MAY_BE_0, POWERS_OF_TWO
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .npu_plan import NpuPlan
 
-LEAST = {"multiplier_bits": 0, "pool_tuple_words": 1}
+LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
 """Least value of a capacity; 2 for those that are not named."""
 TABLES = ("flags", "olds", "jumps", "pool_flags", "pool_olds")
 """The sequencers' tables, by the names of their memories."""

@@ -17,9 +17,10 @@ from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import IntegerLayer
 
-SCALES = {"bias": 0, "multiplier": 1, "shift": (1 << SHIFT_BITS) - 1}
+SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
 """Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
-the binary engine counts on in lanes that no channel has."""
+the binary engine counts on in lanes that no channel has. No NPU has so large a shift: `scale_fields` takes the NPU's
+largest."""
 
 
 def two_complement(values: Array, bits: int) -> Array:
@@ -171,14 +172,35 @@ def multiplier_bits(columns: Sequence[Mapping[str, Ints]]) -> int:
     return most.bit_length() if most > 1 else 0
 
 
-def scale_fields(columns: Mapping[str, Ints], npu: Npu) -> dict[str, Ints]:
-    """The columns as memory ``scales`` of an NPU holds them: shifts within its limit, multipliers if it has any."""
-    fields = npu.memory("scales").widths
-    return {
-        name: np.minimum(c, npu.most_shift) if name.startswith("shift_") else c
-        for name, c in columns.items()
-        if name in fields
-    }
+def scale_fields(columns: Mapping[str, Ints], npu: Npu, fraction: int = 0) -> dict[str, Ints]:
+    """Make columns what memory ``scales`` of an NPU holds: shifts within its limit, multipliers if it has any.
+
+    Where the NPU has more bits behind the point than the layer, sum and bias are as many powers of two larger there,
+    and so is what is divided by; rounding is the same, for the quotient is.
+
+    Parameters
+    ----------
+    columns
+        Of ``scales``.
+    npu
+        The NPU.
+    fraction
+        Bits of the layer's bias behind the point, at most those of the NPU.
+
+    Returns
+    -------
+    dict
+        Name of a field -> its column.
+    """
+    more, made = npu.bias_fraction_bits - fraction, dict[str, Ints]()
+    for name, column in columns.items():
+        if name.startswith("bias_"):
+            made[name] = column << more
+        elif name.startswith("shift_"):
+            made[name] = np.minimum(column + more, npu.most_shift)
+        elif npu.multiplier_bits:
+            made[name] = column
+    return made
 
 
 def reciprocals(bits: int) -> Ints:

@@ -106,6 +106,8 @@ class IntegerLayer:
     weight : (out_channels, taps, channels) int64
     bias, multiplier, shift : (out_channels, levels) int64 or None
         None: the sums themselves are the result.
+    fraction : int
+        Bits of the bias behind the point.
     low, high : int
         Smallest and largest result.
     pool : Window or None
@@ -113,7 +115,7 @@ class IntegerLayer:
     average : bool
         Whether the pool is an average, not a maximum.
     value_range : tuple of int
-        Smallest and largest sum, and sum plus bias, for any features.
+        Smallest and largest sum, and sum plus bias, for any features; what is behind the point is cut off.
     signs : bool
         Whether the results leave as bits, 1 where negative.
     """
@@ -133,6 +135,7 @@ class IntegerLayer:
     average: bool
     value_range: tuple[int, int]
     signs: bool = False
+    fraction: int = 0
 
     visits = 1
 
@@ -208,7 +211,8 @@ def run_integer_layer(p: IntegerLayer, features: Array) -> Array:
     value = signed_sum(padded, p.window.positions(p.height, p.width), p.weight)  # (N, outputs, O)
     if p.bias is None or p.multiplier is None or p.shift is None:
         return value.reshape(n, *size, -1)
-    scaled = rounded_shift((value[..., None] + p.bias) * p.multiplier, p.shift)  # (N, outputs, O, levels)
+    biased = (value[..., None] << p.fraction) + p.bias  # (N, outputs, O, levels)
+    scaled = rounded_shift(biased * p.multiplier, p.shift)
     result: Array = np.clip(scaled, p.low, p.high).reshape(n, len(value[0]), -1)
     if p.pool is not None:
         taps = p.pool.positions(*size)  # (outputs, taps)

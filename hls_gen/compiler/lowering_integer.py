@@ -129,6 +129,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         average=isinstance(pool, AvgPool),
         value_range=rule.value_range,
         signs=len(rule.complement) > 0,
+        fraction=rule.fraction,
     )
     return made, rule.complement
 
@@ -153,6 +154,8 @@ class _Rule:
     """Smallest and largest sum."""
     clip: tuple[int, int] = (0, 0)
     """Smallest and largest result."""
+    fraction: int = 0
+    """Bits of the biases behind the point."""
     factors: Mapping[str, Array] = field(default_factory=dict)
     """bias, multiplier and shift, each (O, levels); none where sums are the result."""
     complement: Array = field(default_factory=lambda: np.zeros(0, bool))
@@ -160,11 +163,12 @@ class _Rule:
 
     @property
     def value_range(self) -> tuple[int, int]:
-        """Smallest and largest of all sums, biases, and sums with their bias."""
+        """Smallest and largest of all sums, biases, and sums with their bias, rounded down to whole numbers."""
         low, high = self.reach
         if not self.factors:
             return low, high
-        bias = 0, int(self.factors["bias"].min()), int(self.factors["bias"].max())
+        whole = self.factors["bias"] >> self.fraction  # of a sum and a bias as of the bias alone
+        bias = 0, int(whole.min()), int(whole.max())
         return min(low + min(bias), *bias), max(high + max(bias), *bias)
 
 
@@ -177,7 +181,7 @@ def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     arrays = model.arrays[act.name]
     if isinstance(act, Requantise):
         factors = {key: value.astype(np.int64)[:, None] for key, value in arrays.items()}
-        return _Rule(weight=weight, reach=reach, clip=(act.low, act.high), factors=factors)
+        return _Rule(weight=weight, reach=reach, clip=(act.low, act.high), fraction=act.fraction, factors=factors)
     turned = _turned(arrays["direction"], part.tail)
     if turned.any():
         weight = np.where(turned[:, None, None], -weight, weight)

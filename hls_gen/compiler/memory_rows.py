@@ -46,8 +46,9 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if made.scales:
-        scales = {name: np.concatenate([part[name] for part in made.scales]) for name in made.scales[0]}
-        out["scales"] = pack_fields(npu.memory("scales"), scale_fields(scales, npu))
+        scales = [scale_fields(part, npu, fraction) for part, fraction in zip(made.scales, made.fractions)]
+        joined = {name: np.concatenate([part[name] for part in scales]) for name in scales[0]}
+        out["scales"] = pack_fields(npu.memory("scales"), joined)
         if npu.pool:
             table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
             out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)

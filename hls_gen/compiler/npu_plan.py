@@ -35,6 +35,8 @@ class NpuPlan:
     """(rows, ol), an array a layer; of the integer engine (rows, 0)."""
     scales: list[dict[str, Ints]] = field(default_factory=list)
     """Columns by field, one dictionary a layer of the integer engine."""
+    fractions: list[int] = field(default_factory=list)
+    """Bits of the biases behind the point, a number a layer of the integer engine."""
     map_words: int = 2
     """Words of the largest map that goes back to the NPU's own input."""
     chunks: list[int] = field(default_factory=list)
@@ -67,10 +69,14 @@ class NpuPlan:
             "jumps": rows(self.conv.jumps),
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
-            **({"multiplier_bits": multiplier_bits(self.scales)} if self.folding.engine == "integer" else {}),
+            **(self._scale_widths() if self.folding.engine == "integer" else {}),
             **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
         }
+
+    def _scale_widths(self) -> dict[str, int]:
+        """Capacities that requantisation needs."""
+        return {"multiplier_bits": multiplier_bits(self.scales), "bias_fraction_bits": max(self.fractions, default=0)}
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""

@@ -1,15 +1,18 @@
 """Capacities: how large the memories of an NPU are and how far its counters reach. Sizing finds them for given networks
 (hls_gen/compiler/sizing.py)."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from bitloom.golden.integers import make_fields_plain
 
 from .folding import check_least, check_power, require
-from .widths import LAYER_BITS, MULTIPLIER_BITS
+from .widths import FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
+
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits")
+"""Capacities that may be 0; others are 1 or 2 at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +24,11 @@ class Capacities:
     acc_bits
         Width of the accumulators, 4..32.
     multiplier_bits
-        Width of the multipliers of a requantisation, 0..16; 0: all multipliers are 1, and there are none. Of engine
+        Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. Of engine
         "integer" alone.
+    bias_fraction_bits
+        Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer. Of engine
+        "integer" alone. 0 is not written, and a manifest of before this field has it.
     binariser_rows
         Words of an input tuple that the binariser has thresholds for, >= 2.
     layers
@@ -48,7 +54,8 @@ class Capacities:
     """
 
     acc_bits: int = 16
-    multiplier_bits: int = MULTIPLIER_BITS
+    multiplier_bits: int = 16
+    bias_fraction_bits: int = field(default=0, metadata={"written_if_set": True})
     binariser_rows: int = 2
     layers: int = 8
     windows: int = 1 << 20
@@ -71,13 +78,13 @@ class Capacities:
     def __post_init__(self) -> None:
         make_fields_plain(self)
         for one in fields(Capacities):
-            check_least(self, one.name, 0 if one.name == "multiplier_bits" else 1)
+            check_least(self, one.name, 0 if one.name in MAY_BE_0 else 1)
         for name in POWERS_OF_TWO:
             check_power(self, name)
         for one in fields(Capacities):
-            if one.name not in ("acc_bits", "multiplier_bits", "pool_tuple_words", *POWERS_OF_TWO):
+            if one.name not in ("acc_bits", "pool_tuple_words", *MAY_BE_0, *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
-        most = MULTIPLIER_BITS
-        require(self.multiplier_bits <= most, f"multiplier_bits must be 0..{most}", self.multiplier_bits)
+        for name, most in (("multiplier_bits", MULTIPLIER_BITS), ("bias_fraction_bits", FRACTION_BITS)):
+            require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

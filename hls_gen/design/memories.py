@@ -15,7 +15,6 @@ from .widths import (
     FRAME_BITS,
     LAYER_BITS,
     PLACE_BITS,
-    SHIFT_BITS,
     SIDE_BITS,
     TAIL_BITS,
     bits_for,
@@ -136,7 +135,7 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
     else:
         multiplier = [("multiplier", npu.multiplier_bits)] if npu.multiplier_bits else []  # none: all are 1
-        parts = [("bias", npu.acc_bits), *multiplier, ("shift", SHIFT_BITS)]
+        parts = [("bias", npu.biased_bits), *multiplier, ("shift", npu.scale_shift_bits)]
         rows.append(("scales", npu.threshold_rows, [(f"{name}_{k}", w) for k in range(npu.ol) for name, w in parts]))
     if npu.pool:
         rows += [

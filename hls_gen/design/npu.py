@@ -11,7 +11,7 @@ from .fields import named
 from .folding import Folding, require
 from .memories import Memory, memory_map
 from .reader import Reader
-from .widths import bits_for
+from .widths import SHIFT_BITS, bits_for
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at; the loader looks at the others."""
@@ -37,13 +37,23 @@ class Npu(Capacities, Folding):
         return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
 
     @property
+    def biased_bits(self) -> int:
+        """Width of a sum with its bias: as accumulators, and the bits behind the point."""
+        return self.acc_bits + self.bias_fraction_bits
+
+    @property
+    def scale_shift_bits(self) -> int:
+        """Width of a requantisation's shift, up to most_shift."""
+        return max(SHIFT_BITS, bits_for(self.most_shift))
+
+    @property
     def most_shift(self) -> int:
         """Largest shift that requantisation takes; a larger one has the same result, 0.
 
-        A value is at least -2^(acc_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the product over
-        2^most_shift is nearer to 0 than to 1.
+        A biased value is at least -2^(biased_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the
+        product over 2^most_shift is nearer to 0 than to 1.
         """
-        return self.acc_bits + max(self.multiplier_bits, 1)
+        return self.biased_bits + max(self.multiplier_bits, 1)
 
     @property
     def product_bits(self) -> int:
@@ -95,8 +105,12 @@ class Npu(Capacities, Folding):
         return named(self.memories(), name, "memory")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON data; ``from_dict`` is its inverse."""
-        return {**asdict(self), "inlets": list(self.inlets), "outlets": list(self.outlets)}
+        """Plain JSON data; ``from_dict`` is its inverse. What came after the first files is left out where it is as by
+        default, so that older designs keep their description."""
+        later = [one for one in fields(self) if one.metadata.get("written_if_set")]
+        unset = {one.name for one in later if getattr(self, one.name) == one.default}
+        plain = {key: value for key, value in asdict(self).items() if key not in unset}
+        return {**plain, "inlets": list(self.inlets), "outlets": list(self.outlets)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Npu":

@@ -19,9 +19,11 @@ LAYER_BITS = 8
 TAIL_BITS = 6
 """Of a count of input words in the last stream word of a frame."""
 MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
-"""Of a requantisation's multiplier."""
+"""Of a requantisation's multiplier at most."""
+FRACTION_BITS = requantise.MAX_FRACTION
+"""Of a requantisation's bias behind the point at most."""
 SHIFT_BITS = 6
-"""Of a requantisation's shift."""
+"""Of a requantisation's shift at least (`Npu.scale_shift_bits`)."""
 FEATURE_BITS = 9
 """Of a feature of the integer engine at most: it holds unsigned integers of 8 bits, and those less a zero point."""
 WEIGHT_BITS = 8

@@ -32,8 +32,8 @@ BETWEEN = 40
 MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 """Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
 LARGEST = (
-    "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "windows", "window_taps", "groups",
-    "levels", "input_words",
+    "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "bias_fraction_bits", "windows",
+    "window_taps", "groups", "levels", "input_words",
 )  # fmt: skip
 """Sizes of an NPU that are those of its largest layer; all others add up over its layers."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)

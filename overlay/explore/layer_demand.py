@@ -101,7 +101,7 @@ class LayerDemand:
         Whether the layer accumulates by OR.
     value_bits
         Width of an accumulator that holds every value.
-    feature_bits, weight_bits, multiplier_bits
+    feature_bits, weight_bits, multiplier_bits, bias_fraction_bits
         Widths that its numbers need.
     macs
         Multiply-accumulates a frame.
@@ -130,6 +130,7 @@ class LayerDemand:
     feature_bits: int = 1
     weight_bits: int = 1
     multiplier_bits: int = 0
+    bias_fraction_bits: int = 0
     macs: int = 0
     output_windows: int = 1
     input_bits: int = 1
@@ -199,7 +200,7 @@ class LayerDemand:
                  "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
                  "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
         if npu.engine == "integer":
-            found["multiplier_bits"] = self.multiplier_bits
+            found |= {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.bias_fraction_bits}
         if npu.pool and self.pool:
             pool_words = geared(steps, npu.ol, npu.pfp)
             found |= {"pool_words": self.pool.ring_words(pool_words), "pool_tuple_words": pool_words,
@@ -254,7 +255,7 @@ def _layer(
     binary = isinstance(p, BinaryLayer)
     channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
     windows = len(conv.output_order) if pool is None else len(pool.output_order)
-    taps = np.bincount(conv.window) * visits
+    taps, results = np.bincount(conv.window) * visits, np.arange(p.out_channels * p.levels)[:, None]
     return LayerDemand(
         name=p.name,
         engine=engine,
@@ -271,15 +272,11 @@ def _layer(
         any_match=binary and p.any_match,
         value_bits=1 + max(high.bit_length(), (~low).bit_length()),
         weight_bits=1 if binary else _bits(p.weight),
-        multiplier_bits=0 if binary else _multiplier_bits(p),
+        multiplier_bits=0 if binary else multiplier_bits([scales(p, results)]),
+        bias_fraction_bits=0 if binary else p.fraction,
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
     )
-
-
-def _multiplier_bits(p: IntegerLayer) -> int:
-    """Width of the layer's multipliers, 0 where all are 1 or it has none."""
-    return 0 if p.raw else multiplier_bits([scales(p, np.arange(p.out_channels * p.levels)[:, None])])
 
 
 def _bits(values: np.ndarray) -> int:

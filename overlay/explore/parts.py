@@ -168,7 +168,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     multiplied = 0
     if npu.engine == "integer":
         values["wide"] = npu.ol * npu.product_bits
-        multiplied = npu.ol * dsps(acc, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
+        multiplied = npu.ol * dsps(npu.biased_bits, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
     yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=multiplied)
     if not npu.pool:
         return

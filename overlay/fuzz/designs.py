@@ -14,6 +14,8 @@ ROOMY_INTEGER = replace(
     ROOMY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
     pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
 )  # fmt: skip
+WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16}
+"""All that a requantisation may have."""
 SINGLE = {
     "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1, shift_bits=4),)),
     "k3_g5": Design(name="k3_g5", npus=(replace(ROOMY, kfp=3, kgp=5, pfp=4, ol=2),)),
@@ -28,7 +30,7 @@ SINGLE = {
         name="int_k8_g8_w4_f5",
         npus=(replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24),),
     ),
-    "int_wide": Design(name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, feature_bits=9),)),
+    "int_wide": Design(name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, **WIDE),)),
     "int_k16_g12": Design(
         name="int_k16_g12", stream_bits=64,
         npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
@@ -103,7 +105,10 @@ CHAINS = {
         ]),
     ),
     "integer_cascade": Design(
-        name="integer_cascade", npus=cascade([INTEGER, replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32)]),
+        name="integer_cascade",
+        npus=cascade([
+            INTEGER, replace(INTEGER, kfp=3, kgp=8, pfp=3, ol=4, buffer_words=32, bias_fraction_bits=4),
+        ]),
     ),
     "integer_ring": Design(
         name="integer_ring", spill_words=6,

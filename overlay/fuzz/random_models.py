@@ -4,14 +4,15 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise, scale_to_multiplier
+from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images
 
 
-def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
+def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_bits: int = 16) -> Model:
     """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them;
     thresholds among the values that occur.
 
@@ -23,6 +24,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
         The same one gives the same model.
     acc_bits
         Of the engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
+    multiplier_bits
+        Of the engine, >= 8.
     """
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
@@ -42,7 +45,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int) -> Model:
         elif isinstance(layer, Requantise):
             room = 1 << min(acc_bits, SUM_BITS) - 1
             bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
-            rows = [_requantisation(sums, layer, bounds, rng) for sums in x.reshape(-1, source.channels).T]
+            drawn = [_requantisation(c, layer, bounds, multiplier_bits, rng) for c in x.reshape(-1, source.channels).T]
+            rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
             arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
         one = Network(name=layer.name, input=source, layers=(layer,))
         x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
@@ -59,9 +63,9 @@ def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> di
 
 
 def _requantisation(
-    sums: np.ndarray, layer: Requantise, bounds: tuple[int, int], rng: np.random.Generator
+    sums: np.ndarray, layer: Requantise, bounds: tuple[int, int], multiplier_bits: int, rng: np.random.Generator
 ) -> tuple[int, int, int]:
-    """(bias, multiplier, shift) of a channel whose sums are (samples,).
+    """(bias, multiplier, shift) of a channel whose sums are (samples,), without bits behind the point.
 
     In half of all channels values use the encoding's range; in the others most saturate, or many are exact halves, or
     bias, multiplier or shift is as large as it may be. The bias keeps within ``bounds``.
@@ -70,18 +74,30 @@ def _requantisation(
     bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
     top = max(1, layer.high, -layer.low)
     scale = (top + 0.5) / spread * rng.uniform(0.2, 0.8)
-    largest = (1 << MULTIPLIER_BITS) - 1
+    bits = min(multiplier_bits, int(rng.choice([16, 31])))
+    largest = (1 << bits) - 1
     case = rng.integers(0, 12)
     if case < 6:
-        return bias, *scale_to_multiplier(scale)
+        return bias, *scale_to_multiplier(scale, bits)
     return [
-        (bias, *scale_to_multiplier(min(scale * 20, largest))),
+        (bias, *scale_to_multiplier(min(scale * 20, largest), bits)),
         (bias, 1, max(1, int(spread / top).bit_length())),
         (bounds[rng.integers(0, 2)], largest, int(rng.integers(16, MAX_SHIFT + 1))),
-        (bounds[rng.integers(0, 2)], *scale_to_multiplier(top / max(abs(b) for b in bounds))),
+        (bounds[rng.integers(0, 2)], *scale_to_multiplier(top / max(abs(b) for b in bounds), bits)),
         (bias, largest, 0),
         (0, 1, int(rng.choice([0, MAX_SHIFT]))),
     ][case - 6]
+
+
+def _behind_the_point(
+    row: tuple[int, int, int], layer: Requantise, source: Map, rng: np.random.Generator
+) -> tuple[int, int, int]:
+    """(bias, multiplier, shift) with the layer's bits behind the point, the multiplier as small as the rule wants."""
+    bias, multiplier, shift = row
+    bias = (bias << layer.fraction) + int(rng.integers(0, 1 << layer.fraction))
+    ends = ((end << layer.fraction) + bias for end in (source.encoding.low, source.encoding.high))
+    most = ((1 << PRODUCT_BITS - 1) - 1) // max(1, *(abs(end) for end in ends))
+    return bias, min(multiplier, most), min(shift + layer.fraction, MAX_SHIFT)
 
 
 def random_model(network: Network, seed: int) -> Model:

@@ -138,11 +138,13 @@ def test_encodings_of_layers_survive_the_description():
 
 def test_what_requantise_got_later_is_written_where_it_is_set():
     layers = Requantise(name="r_1", encoding=signed(3)), Requantise(name="r_2", encoding=signed(3), clip=(-3, 2))
+    layers = (*layers, Requantise(name="r_3", encoding=signed(3), fraction=5))
     network = Network(name="n", input=case_map(1, 2, 3), layers=layers)
     data = json.loads(json.dumps(network.to_dict()))
     assert [sorted(entry) for entry in data["layers"]] == [
         ["encoding", "kind", "name", "relu"],
         ["clip", "encoding", "kind", "name", "relu"],
+        ["encoding", "fraction", "kind", "name", "relu"],
     ]
     assert Network.from_dict(data) == network
 

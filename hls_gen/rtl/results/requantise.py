@@ -12,12 +12,11 @@ Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from veriloggen import Repeat
+from veriloggen import Cat, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import SHIFT_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -117,14 +116,17 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
 
 
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
-    """(value register, feature register) of lane ``k``."""
-    acc, step = npu.acc_bits, pipe.step
-    value = b.reg(f"value_{k}", acc, init=None)
-    shift = b.reg(f"shift_{k}", SHIFT_BITS, init=None)
+    """(value register's whole part, feature register) of lane ``k``."""
+    w, step = npu.biased_bits, pipe.step
+    value = b.reg(f"value_{k}", w, init=None)
+    shift = b.reg(f"shift_{k}", npu.scale_shift_bits, init=None)
     given = step.row[f"bias_{k}"]
     raw = step.layer.get("raw")
-    bias = b.wire(f"bias_{k}", acc, given if raw is None else choose(raw, 0, given, acc))
-    b.on(step.go, (value, step.sums[k] + bias), (shift, step.row[f"shift_{k}"]))
+    bias = b.wire(f"bias_{k}", w, given if raw is None else choose(raw, 0, given, w))
+    total = step.sums[k]
+    if npu.bias_fraction_bits:
+        total = b.wire(f"total_{k}", w, Cat(total, const(0, npu.bias_fraction_bits)))
+    b.on(step.go, (value, total + bias), (shift, step.row[f"shift_{k}"]))
     factor = None
     if npu.multiplier_bits:
         factor = b.reg(f"multiplier_{k}", npu.multiplier_bits + 1, init=None)  # a sign more: it is never negative
@@ -132,7 +134,7 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
 
     wide = npu.product_bits
     scaled = sign_extend(value, wide) if factor is None else product(value, factor)
-    shifted = _shifted(b, pipe.move, k, scaled, wide, shift)
+    shifted = _shifted(b, npu, pipe.move, k, scaled, shift)
     w = npu.feature_bits
     low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
     high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
@@ -141,23 +143,24 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     below = b.wire(f"below_{k}", 1, signed_at_least(low, shifted))
     clipped = choose(above, pipe.high, choose(below, pipe.low, bits(shifted, 0, w), w), w)
     b.on(pipe.move, (feature, clipped))
-    return value, feature
+    return bits(value, npu.bias_fraction_bits, npu.acc_bits) if npu.bias_fraction_bits else value, feature
 
 
-def _shifted(b: Block, move: Signal, k: int, scaled: Signal, wide: int, shift: Signal) -> Signal:
-    """The product of lane ``k`` with ``wide`` bits, rounded and shifted: four register stages."""
-    made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", SHIFT_BITS, init=None)
+def _shifted(b: Block, npu: Npu, move: Signal, k: int, scaled: Signal, shift: Signal) -> Signal:
+    """The product of lane ``k``, rounded and shifted: four register stages."""
+    wide, narrow = npu.product_bits, npu.scale_shift_bits
+    made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", narrow, init=None)
     b.on(move, (made, scaled), (made_shift, shift))
 
     # half = 2^(shift - 1), one less for negative numbers, nothing without a shift
     half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)
-    half_shift = b.reg(f"half_shift_{k}", SHIFT_BITS, init=None)
-    less = b.wire(f"shift_less_{k}", SHIFT_BITS, sub(made_shift, 1, SHIFT_BITS))
+    half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
+    less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
     down = b.wire(f"down_{k}", wide, resize(bits(made, wide - 1, 1), wide))
     b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, made), (half_shift, made_shift))
 
-    rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", SHIFT_BITS, init=None)
+    rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", narrow, init=None)
     b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
 
     shifted, sign = b.reg(f"shifted_{k}", wide, init=None), bits(rounded, wide - 1, 1)

@@ -61,8 +61,10 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     """Hardware, program, images and their outputs by golden; None where the compiler refuses the network."""
     design, network, seed = DESIGNS[case["design"]], Network.from_dict(case["network"]), case["seed"]
     made, npu = hardware(design), design.npus[0]
-    integer = npu.engine == "integer"
-    model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
+    if npu.engine == "integer":
+        model = random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
+    else:
+        model = random_model(network, seed)
     choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
     try:
         program = compile_model(model, made.manifest, choices, chunk=case["chunk"])
@@ -114,7 +116,7 @@ def _network(pick: Pick, design: Design) -> Network:
         around = design.closed or "loop" in npu.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
     if npu.engine == "integer":
-        return integer_network(pick, npu.feature_bits, npu.weight_bits)
+        return integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits)
     return binary_network(pick, most_planes(npu))
 
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
@@ -23,7 +23,8 @@ BOUND = (1 << 31) - 1
 
 def exact(x: int, bias: int, multiplier: int, shift: int, layer: Requantise) -> int:
     """The rule, in fractions; ReLU before the scaling."""
-    t = max(x + bias, 0) if layer.relu else x + bias
+    t = x * 2**layer.fraction + bias
+    t = max(t, 0) if layer.relu else t
     y = Fraction(t * multiplier, 2**shift)
     whole = int(y)  # towards zero
     if abs(y - whole) >= Fraction(1, 2):
@@ -64,15 +65,15 @@ def test_random_values_equal_the_rule(encoding, relu):
 
 
 @pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("shift", range(1, 41))
+@pytest.mark.parametrize("shift", range(1, 62))
 def test_every_tie_rounds_away_from_zero(shift, relu):
     """k + 1/2 becomes k + 1 from 0 on and k below 0, for every result k; one sum less gives k and one more k + 1."""
-    log = min(shift - 1, 15)  # of the multiplier
+    log = min(shift - 1, 15 if shift <= 40 else 30)  # of the multiplier
     k = np.arange(-130, 131)
     sums = (2 * k + 1) << (shift - 1 - log)
     reach = np.abs(sums) < BOUND - 128
     k, sums = k[reach], sums[reach]
-    assert len(k) == {39: 256, 40: 128}.get(shift, 261)
+    assert len(k) == {39: 256, 40: 128, 54: 256, 55: 128, 56: 64, 57: 32, 58: 16, 59: 8, 60: 4, 61: 2}.get(shift, 261)
     layer, source = Requantise(name="r", encoding=signed(8), relu=relu), case_map(1, 1, len(k), signed(8))
     for offset, expected in ((0, np.where(k >= 0, k + 1, k)), (-1, k), (1, k + 1)):
         values = arrays(sums + offset, np.full(len(k), 1 << log), np.full(len(k), shift))
@@ -108,8 +109,8 @@ def test_ties_by_hand():
 def test_extremes(encoding, relu):
     """|x + bias| of 2^31 - 1, all ends of multiplier and shift, and the values at which clipping begins."""
     layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 8, signed(9))
-    for multiplier in (1, 2, 1 << 15, (1 << 16) - 1):
-        for shift in (0, 1, 16, 23, 24, 39, 40):
+    for multiplier in (1, 2, 1 << 15, (1 << 16) - 1, (1 << 31) - 1):
+        for shift in (0, 1, 16, 23, 24, 39, 40, 53, 61):
             ends = [(v << shift) // (2 * multiplier) for v in (2 * encoding.high + 1, 2 * encoding.low - 1)]
             near = [min(max(v + d, 256 - BOUND), BOUND - 255) for v in ends for d in (0, 1)]
             bias = [BOUND - 255, 256 - BOUND, 0, -1, *near]
@@ -119,17 +120,20 @@ def test_extremes(encoding, relu):
 
 
 @given(
-    st.integers(-2, 1), st.integers(2 - BOUND, BOUND - 1), st.integers(1, (1 << 16) - 1), st.integers(0, 40),
+    st.integers(-2, 1), st.integers(2 - BOUND, BOUND - 1), st.integers(1, (1 << 31) - 1), st.integers(0, 61),
     st.sampled_from(ENCODINGS), st.booleans(),
 )  # fmt: skip
 @example(1, BOUND - 1, (1 << 16) - 1, 40, signed(8), False)
 @example(-2, 2 - BOUND, (1 << 16) - 1, 0, signed(8), False)
+@example(1, BOUND - 1, (1 << 31) - 1, 61, signed(8), False)
+@example(-2, 2 - BOUND, (1 << 31) - 1, 61, signed(9), False)
 def test_any_sum_equals_the_rule(x, bias, multiplier, shift, encoding, relu):
     layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 1, signed(2))
     compare(layer, source, arrays([bias], [multiplier], [shift]), np.array([[x]]))
 
 
-@given(st.integers(-(1 << 47) + 1, (1 << 47) - 1), st.integers(1, 40))
+@given(st.integers(-(1 << 62) + 1, (1 << 62) - 1), st.integers(1, 61))
+@example(-(1 << 62) + 1, 61)
 @example(-(1 << 20), 21)
 @example(-3, 1)
 def test_the_rule_for_hardware_is_the_same(product, shift):
@@ -137,6 +141,14 @@ def test_the_rule_for_hardware_is_the_same(product, shift):
     ours = rounded_shift(np.array(product), np.array(shift))
     assert ours == (product + (1 << (shift - 1)) - (product < 0)) >> shift
     assert rounded_shift(np.array(product), np.array(0)) == product
+
+
+@pytest.mark.parametrize(("sign", "more", "result"), [(1, 0, 0), (-1, 0, 0), (1, 1, 1), (-1, 1, -1)])
+def test_just_below_a_half_of_53_bits_is_no_half(sign, more, result):
+    """(2^53 - 1) / 2^54, to which floating point of 53 bits adds 1/2 and gets 1."""
+    layer, source = Requantise(name="r", encoding=signed(8)), case_map(1, 1, 1, signed(2))
+    values = arrays([sign * (20_394_401 + more)], [441_650_591], [54])
+    assert compare(layer, source, values, np.array([[0]])).tolist() == [[result]]
 
 
 def test_relu_is_the_same_at_every_place():
@@ -188,41 +200,113 @@ def test_conv_bias_requantise_equal_pytorch(seed, torch):
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
 
 
+@st.composite
+def with_fractions(draw: st.DrawFn) -> tuple[Requantise, list[int], int, int, int]:
+    """A layer with bits behind the point, values of 12 bits, and what one of its channels may have."""
+    fraction, bits = draw(st.integers(1, 16)), draw(st.integers(1, 31))
+    layer = Requantise(name="r", encoding=draw(st.sampled_from(ENCODINGS)), relu=draw(st.booleans()), fraction=fraction)
+    most = min((1 << 31 + fraction) - 1, ((1 << 62) - 1) // ((1 << bits) - 1))  # of |t|
+    room = most - (2048 << fraction)
+    assume(room >= 0)
+    multiplier, shift = draw(st.integers(1, (1 << bits) - 1)), draw(st.integers(0, 61))
+    near = 1 << min(61, max(0, shift + layer.encoding.bits - multiplier.bit_length()))
+    bias = draw(st.integers(-min(room, near), min(room, near)) | st.integers(-room, room))
+    return layer, draw(st.lists(st.integers(-2048, 2047), min_size=1)), bias, multiplier, shift
+
+
+@given(with_fractions())
+def test_a_bias_with_bits_behind_the_point_equals_the_rule(case):
+    layer, x, bias, multiplier, shift = case
+    values = arrays([bias], [multiplier], [shift])
+    compare(layer, case_map(1, 1, 1, signed(12)), values, np.array(x)[:, None])
+
+
+def test_a_fraction_says_what_no_integer_bias_can():
+    """0.3 x + 0.55 in 16 bits behind the point, at the step from 1 to 2, and the nearest without a fraction."""
+    source, x = case_map(1, 1, 1, signed(8)), np.arange(-8, 9)[:, None]
+    fine, coarse = (Requantise(name="r", encoding=signed(8), fraction=f) for f in (16, 0))
+    multiplier, shift = scale_to_multiplier(0.3, 24)
+    y = compare(fine, source, arrays([round(0.55 / 0.3 * 2**16)], [multiplier], [shift + 16]), x)[:, 0]
+    assert y.tolist() == [int(np.floor(0.3 * v + 0.55 + 0.5)) for v in range(-8, 9)]  # no halves among them
+    assert all(
+        compare(coarse, source, arrays([bias], [multiplier], [shift]), x)[:, 0].tolist() != y.tolist()
+        for bias in range(-20, 20)
+    )
+
+
+@given(
+    st.integers(-(1 << 40), 1 << 40), st.integers(1, (1 << 20) - 1), st.integers(0, 40), st.integers(0, 16)
+)  # fmt: skip
+@example(-3, 1, 1, 16)
+@example(-3, 1, 0, 16)
+def test_hardware_with_more_bits_behind_the_point_rounds_the_same(t, multiplier, shift, more):
+    """t * 2^more over 2^(shift + more), by the rule for hardware."""
+    ours = rounded_shift(np.array(t * multiplier), np.array(shift))
+    p, s = (t << more) * multiplier, shift + more
+    assert ours == ((p + (1 << (s - 1)) - (p < 0)) >> s if s else p)
+
+
 def representable() -> np.ndarray:
-    """All multiplier / 2^shift, sorted: exact in float64."""
-    return np.unique(np.arange(1, 1 << 16)[:, None] / 2.0 ** np.arange(41))
+    """All multiplier / 2^shift of 16 bits, sorted: exact in float64."""
+    return np.unique(np.arange(1, 1 << 16)[:, None] / 2.0 ** np.arange(62))
 
 
 def test_a_scale_becomes_the_nearest_that_there_is():
     table = representable()
     rng = np.random.default_rng(1)
     scales = np.concatenate([
-        2.0 ** rng.uniform(-40, 16, 3000), rng.choice(table, 500), (table[:-1] + table[1:])[:: len(table) // 500] / 2,
-        [2.0**-40, 1.0, 65535.0, 0.1, 32767.75, 2.0**-25, np.nextafter(2.0**-24, 0)]])  # fmt: skip
-    scales = scales[(scales >= 2.0**-40) & (scales <= 65535)]
+        2.0 ** rng.uniform(-61, 16, 3000), rng.choice(table, 500), (table[:-1] + table[1:])[:: len(table) // 500] / 2,
+        [2.0**-61, 1.0, 65535.0, 0.1, 32767.75, 2.0**-46, np.nextafter(2.0**-45, 0)]])  # fmt: skip
+    scales = scales[(scales >= 2.0**-61) & (scales <= 65535)]
     after = np.searchsorted(table, scales)
     best = np.minimum(np.abs(table[np.minimum(after, len(table) - 1)] - scales), np.abs(table[after - 1] - scales))
     for scale, error in zip(scales.tolist(), best.tolist()):
         multiplier, shift = scale_to_multiplier(scale)
         assert 1 <= multiplier < 1 << 16
-        assert 0 <= shift <= 40
+        assert 0 <= shift <= 61
         assert multiplier % 2 or shift == 0
         ours = abs(Fraction(multiplier, 2**shift) - Fraction(scale))
         assert ours <= Fraction(error) * (1 + Fraction(1, 2**40)), scale
-        assert ours <= (Fraction(scale) / 2**16 if scale >= 2.0**-25 else Fraction(1, 2**41)), scale
+        assert ours <= (Fraction(scale) / 2**16 if scale >= 2.0**-46 else Fraction(1, 2**62)), scale
+
+
+@pytest.mark.parametrize("bits", [1, 2, 8, 24, 31])
+def test_a_scale_becomes_the_nearest_of_any_width(bits):
+    """No shift has a multiplier that is nearer; of two it is the larger."""
+    rng = np.random.default_rng(bits)
+    top = (1 << bits) - 1
+    scales = [*(2.0 ** rng.uniform(-61, bits, 200)), 1.0, top, 2.0**-61, 2.0 ** (bits - 62), 0.75, top * 2.0**-61]
+    for scale in (min(one, float(top)) for one in scales):
+        multiplier, shift = scale_to_multiplier(scale, bits)
+        assert 1 <= multiplier <= top
+        assert 0 <= shift <= 61
+        assert multiplier % 2 or shift == 0
+        ours = Fraction(multiplier, 2**shift)
+        for k in range(62):
+            for m in (int(scale * Fraction(2) ** k) + d for d in (0, 1)):
+                if 1 <= m <= top:
+                    other = Fraction(m, 2**k)
+                    nearer = abs(other - Fraction(scale)) - abs(ours - Fraction(scale))
+                    assert nearer > 0 or (nearer == 0 and other <= ours)
 
 
 def test_a_scale_that_there_is_comes_back():
     for scale, found in [(1.0, (1, 0)), (0.5, (1, 1)), (0.75, (3, 2)), (65535.0, (65535, 0)), (2.0**-40, (1, 40)),
-                         (65535 * 2.0**-40, (65535, 40)), (6.0, (6, 0)), (1.5 * 2.0**-40, (1, 39)),
-                         (32767.75, (1 << 15, 0))]:  # fmt: skip
+                         (65535 * 2.0**-40, (65535, 40)), (6.0, (6, 0)), (1.5 * 2.0**-40, (3, 41)),
+                         (2.0**-61, (1, 61)), (1.5 * 2.0**-61, (1, 60)), (32767.75, (1 << 15, 0))]:  # fmt: skip
         assert scale_to_multiplier(scale) == found
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, 2.0**-41, 65536.0, float("inf"), float("nan")])
+@pytest.mark.parametrize("scale", [0.0, -1.0, 2.0**-62, 65536.0, float("inf"), float("nan")])
 def test_a_scale_out_of_reach_is_refused(scale):
-    with value_error(f"scale: must be 2^-40 .. 65535, got {scale}"):
+    with value_error(f"scale: must be 2^-61 .. 65535, got {scale}"):
         scale_to_multiplier(scale)
+
+
+@pytest.mark.parametrize("bits", [0, 32, 8.0])
+def test_a_width_out_of_reach_is_refused(bits):
+    with value_error(f"bits: must be 1..31, got {bits!r}"):
+        scale_to_multiplier(1.0, bits)
 
 
 def test_output_and_positions_stay():
@@ -237,9 +321,9 @@ def test_output_and_positions_stay():
 INT8 = signed(8)
 
 
-def check(bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8) -> None:
+def check(bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8, fraction: int = 0) -> None:
     values = arrays([0, bias, 0], [1, multiplier, 1], [0, shift, 0])
-    Requantise(name="r", encoding=signed(8)).check_arrays(values, case_map(1, 1, 3, source))
+    Requantise(name="r", encoding=signed(8), fraction=fraction).check_arrays(values, case_map(1, 1, 3, source))
 
 
 def clipped(clip: object, relu: bool = False) -> None:
@@ -270,11 +354,11 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
         (lambda: clipped((False, 1)), f"{CLIP} signed 8 bit (-128..127), got (False, 1)"),
         (lambda: clipped(7), f"{CLIP} signed 8 bit (-128..127), got 7"),
         (lambda: clipped((-9, -1), relu=True), "r: clip must end at 0 or above with relu, got (-9, -1)"),
-        (lambda: check(0, 0), "r.multiplier: values must be 1..65535, got 0"),
-        (lambda: check(0, -1), "r.multiplier: values must be 1..65535, got -1"),
-        (lambda: check(0, 65536), "r.multiplier: values must be 1..65535, got 65536"),
-        (lambda: check(0, 1, -1), "r.shift: values must be 0..40, got -1"),
-        (lambda: check(0, 1, 41), "r.shift: values must be 0..40, got 41"),
+        (lambda: check(0, 0), "r.multiplier: values must be 1..2147483647, got 0"),
+        (lambda: check(0, -1), "r.multiplier: values must be 1..2147483647, got -1"),
+        (lambda: check(0, 1 << 31), "r.multiplier: values must be 1..2147483647, got 2147483648"),
+        (lambda: check(0, 1, -1), "r.shift: values must be 0..61, got -1"),
+        (lambda: check(0, 1, 62), "r.shift: values must be 0..61, got 62"),
         (
             lambda: check(1 << 31),
             "r.bias: values must be signed 32 bit (-2147483648..2147483647), got 2147483648",
@@ -282,6 +366,29 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
         (lambda: check(BOUND - 126), f"{SUM} signed 8 bit (-128..127), got 2147483521 in channel 1"),
         (lambda: check(127 - BOUND), f"{SUM} signed 8 bit (-128..127), got -2147483520 in channel 1"),
         (lambda: check(0, source=signed(32)), f"{SUM} signed 32 bit (-2147483648..2147483647), got 0 in channel 0"),
+        (lambda: Requantise(name="r", encoding=signed(8), fraction=17), "r: fraction must be 0..16, got 17"),
+        (lambda: Requantise(name="r", encoding=signed(8), fraction=-1), "r: fraction must be 0..16, got -1"),
+        (lambda: Requantise(name="r", encoding=signed(8), fraction=True), "r: fraction must be 0..16, got True"),
+        (lambda: Requantise(name="r", encoding=signed(8), fraction=0.5), "r: fraction must be 0..16, got 0.5"),
+        (
+            lambda: check(1 << 34, fraction=3),
+            "r.bias: values must be signed 35 bit (-17179869184..17179869183), got 17179869184",
+        ),
+        (
+            lambda: check((1 << 34) - 1 - (127 << 3) + 1, fraction=3),
+            "r.bias: |x * 2^3 + bias| must be < 2^34 for every x of the map, signed 8 bit (-128..127), "
+            "got 17179868168 in channel 1",
+        ),
+        (
+            lambda: check((1 << 47) - (127 << 16), 1 << 15, fraction=16),
+            "r.bias: |x * 2^16 + bias| must be < 2^47 for every x of the map, signed 8 bit (-128..127), "
+            "got 140737480032256 in channel 1",
+        ),
+        (
+            lambda: check(1 << 46, 1 << 16, fraction=16),
+            "r.multiplier: |x * 2^16 + bias| * multiplier must be < 2^62 for every x of the map, "
+            "signed 8 bit (-128..127), got 65536 in channel 1",
+        ),
         (
             lambda: Requantise(name="r", encoding=signed(8)).check_arrays({}, case_map(1, 1, 3)),
             "r: arrays must be ['bias', 'multiplier', 'shift'], got []",
@@ -295,5 +402,8 @@ def test_what_does_not_fit_is_refused(call, message):
 
 def test_what_just_fits_is_not_refused():
     check(BOUND - 127, 65535, 40)
+    check(BOUND - 127, (1 << 31) - 1, 61)
+    check((1 << 47) - 1 - (127 << 16), 1 << 15, fraction=16)
+    check(-(1 << 47) + 1 + (128 << 16), (1 << 15) - 1, fraction=16)
     check(128 - BOUND)
     check(0, source=signed(31))

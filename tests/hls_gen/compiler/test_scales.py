@@ -1,13 +1,25 @@
 """Factors of a requantisation in lowest terms, and the widths and the rows that they get."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitloom.golden.layers.requantise import MAX_SHIFT, rounded_shift
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise, rounded_shift
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.integer_rows import lowest_terms, multiplier_bits, scale_fields
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from tests.errors import value_error
 
 INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc_bits=12, kfp=2, kgp=2, ol=1)
 
@@ -15,7 +27,7 @@ INTEGER = Npu(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc
 VALUES = st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=1)
 
 
-@given(st.integers(1, (1 << 16) - 1), st.integers(0, MAX_SHIFT), VALUES)
+@given(st.integers(1, (1 << 31) - 1), st.integers(0, MAX_SHIFT), VALUES)
 def test_the_same_results_with_smaller_multipliers(multiplier: int, shift: int, values: list[int]) -> None:
     (made,), (left,) = lowest_terms(np.array([multiplier]), np.array([shift]))
     assert made % 2 or left == 0
@@ -25,11 +37,87 @@ def test_the_same_results_with_smaller_multipliers(multiplier: int, shift: int, 
 
 
 @pytest.mark.parametrize(
-    ("multipliers", "bits"), [([], 0), ([1, 1], 0), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16)]
+    ("multipliers", "bits"),
+    [([], 0), ([1, 1], 0), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16), ([(1 << 31) - 1], 31)],
 )
 def test_multipliers_are_as_wide_as_the_largest(multipliers: list[int], bits: int) -> None:
     columns = {"multiplier_0": np.array(multipliers, np.int64), "bias_0": np.array([1 << 20])}
     assert multiplier_bits([columns, {"shift_0": np.array([40])}]) == bits
+
+
+@given(
+    st.integers(0, 6), st.integers(0, 6), st.integers(1, (1 << 16) - 1), st.integers(0, 40),
+    st.lists(st.integers(-(1 << 11), (1 << 11) - 1), min_size=1), st.integers(-(1 << 17), (1 << 17) - 1),
+)  # fmt: skip
+def test_more_bits_behind_the_point_give_the_same_results(
+    fraction: int, more: int, multiplier: int, shift: int, sums: list[int], bias: int
+) -> None:
+    """Of a layer with fewer than the NPU has."""
+    npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": 16, "bias_fraction_bits": fraction + more})
+    bias = bias >> 6 - fraction
+    columns = {"bias_0": np.array([bias]), "multiplier_0": np.array([multiplier]), "shift_0": np.array([shift])}
+    made, x = scale_fields(columns, npu, fraction), np.array(sums)
+    theirs = rounded_shift(((x << fraction + more) + made["bias_0"]) * made["multiplier_0"], made["shift_0"])
+    np.testing.assert_array_equal(theirs, rounded_shift(((x << fraction) + bias) * multiplier, np.array(shift)))
+
+
+def model(bias: int, multiplier: int, shift: int, fraction: int) -> Model:
+    """One product of 4 bits, requantised."""
+    act = Requantise(name="r", encoding=signed(4), fraction=fraction)
+    layers = Dense(name="a", out_channels=1, weight=signed(4)), act
+    scale = {"bias": np.array([bias]), "multiplier": np.array([multiplier]), "shift": np.array([shift])}
+    source = Map(height=1, width=1, channels=1, encoding=signed(4))
+    weight = {"weight": np.full((1, 1, 1, 1), 7)}
+    return Model(Network(name=f"f{fraction}", input=source, layers=layers), {"a": weight, "r": scale})
+
+
+MODELS = [model(0, 1, 2, 0), model(5, 0x7FFFFFFF, 33, 1), model(-3, 6, 11, 9)]
+
+
+def test_capacities_are_those_of_the_layer_that_needs_most() -> None:
+    found = [size_memories("d", models, INTEGER).npus[0] for models in (*([one] for one in MODELS), MODELS)]
+    assert [npu.multiplier_bits for npu in found] == [0, 31, 2, 31]
+    assert [npu.bias_fraction_bits for npu in found] == [0, 1, 9, 9]
+
+
+@pytest.mark.parametrize("fractions", [(2, 7), (7, 2)])
+def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
+    """Hardware has the larger one for both; what it is loaded with gives the same results."""
+    layers, arrays = list[Layer](), {}
+    for name, fraction in zip("ab", fractions):
+        layers.append(Dense(name=name, out_channels=3, weight=signed(4)))
+        layers.append(Requantise(name=f"r_{name}", encoding=signed(4), fraction=fraction))
+        arrays[name] = {"weight": np.arange(-4, 5).reshape(3, 1, 1, 3)}
+        scale = {"bias": [-5, 3, 1], "multiplier": [3, 5, 1], "shift": [6, 7, 5]}
+        arrays[f"r_{name}"] = {what: np.array(values) for what, values in scale.items()}
+    network = Network(name="two", input=Map(height=1, width=1, channels=3, encoding=signed(4)), layers=tuple(layers))
+    (npu,) = size_memories("d", [Model(network, arrays)], INTEGER).npus
+    assert npu.bias_fraction_bits == 7
+    own = plan(Model(network, arrays), [npu]).npus[0]
+    biases = [scale_fields(one, npu, fraction)["bias_0"].tolist() for one, fraction in zip(own.scales, own.fractions)]
+    assert biases == [[b << 7 - fraction for b in (-5, 3, 1)] for fraction in fractions]
+
+
+@pytest.mark.parametrize(("name", "need", "has"), [("multiplier_bits", 31, 30), ("bias_fraction_bits", 9, 8)])
+def test_a_design_without_room_is_refused(name: str, need: int, has: int) -> None:
+    (npu,) = size_memories("d", MODELS, INTEGER).npus
+    small = Manifest.of(Design(name="d", npus=(replace(npu, **{name: has}),)), "0" * 64)
+    wrong = next(one for one in MODELS if one.network.name == {"multiplier_bits": "f1"}.get(name, "f9"))
+    with value_error(f"{wrong.network.name}: {name} must be >= {need}, design d has {has}"):
+        compile_model(wrong, small)
+
+
+@pytest.mark.parametrize(
+    ("bias", "fraction", "reach", "bits"),
+    [(0, 0, (-56, 64), 8), (15, 4, (-56, 64), 8), (16, 4, (-56, 65), 8), (-1, 4, (-57, 64), 8), (-16, 4, (-57, 64), 8),
+     (-17, 4, (-58, 64), 8), (63 * 16 - 1, 4, (-56, 126), 8), (63 * 16, 4, (-56, 127), 9),
+     (-72 * 16, 4, (-128, 64), 8), (-72 * 16 - 1, 4, (-129, 64), 9)],
+)  # fmt: skip
+def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[int, int], bits: int) -> None:
+    """Products of 4 bits are -56 .. 64; one more than the highest value fits too."""
+    made = plan(model(bias, 1, 0, fraction), [INTEGER])
+    assert made.lowered.layers[0].value_range == reach
+    assert made.npus[0].acc_bits() == bits
 
 
 @pytest.mark.parametrize("bits", [0, 3])

@@ -26,7 +26,8 @@ BAD = {
     "accumulators": (3, "npu: accumulators must be a power of two <= 256, got 3"),
     "binariser_bits": (10, "npu: binariser_bits must be 0, or 2..9 for engine binary, got 10"),
     "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
-    "multiplier_bits": (17, "npu: multiplier_bits must be 0..16, got 17"),
+    "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
+    "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
@@ -227,6 +228,26 @@ def test_to_dict_and_back(design):
     assert json.loads(json.dumps(data)) == data
     assert Design.from_dict(data) == design
     assert Design.from_dict(json.loads(json.dumps(data))) == design
+
+
+def test_bits_behind_the_point_are_written_where_there_are_some():
+    """Files of before don't have the field, and designs without such bits stay as they were written."""
+    assert "bias_fraction_bits" not in Npu(**INTEGER).to_dict()
+    npu = Npu(**INTEGER, bias_fraction_bits=3)
+    assert npu.to_dict()["bias_fraction_bits"] == 3
+    assert Npu.from_dict(npu.to_dict()) == npu
+    assert (Npu(**INTEGER).biased_bits, npu.biased_bits) == (npu.acc_bits, npu.acc_bits + 3)
+
+
+@pytest.mark.parametrize(
+    ("acc_bits", "multiplier_bits", "fraction", "shift_bits"),
+    [(32, 16, 0, 6), (32, 31, 0, 6), (32, 31, 1, 7), (32, 31, 16, 7), (32, 16, 16, 7), (31, 16, 16, 6), (9, 0, 0, 6)],
+)
+def test_shifts_are_as_wide_as_the_largest(acc_bits, multiplier_bits, fraction, shift_bits):
+    more = {"acc_bits": acc_bits, "multiplier_bits": multiplier_bits, "bias_fraction_bits": fraction}
+    npu = Npu(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
+    assert npu.memory("scales").field("shift_0").width == shift_bits
+    assert npu.memory("scales").field("bias_0").width == acc_bits + fraction
 
 
 def test_from_dict_reads_files_of_before():

@@ -10,7 +10,6 @@ from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import MULTIPLIER_BITS, SHIFT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step
@@ -21,17 +20,18 @@ LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
 
 
-def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = MULTIPLIER_BITS) -> Npu:
+def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0) -> Npu:
     return Npu(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
-        ol=ol, multiplier_bits=multiplier_bits,
+        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction,
     )  # fmt: skip
 
 
 NPUS = {
     "f8_a32": npu(8, 32, 1), "f8_a22": npu(8, 22, 3), "f5_a12": npu(5, 12, 4), "f2_a5": npu(2, 5, 2),
     "f4_a14_m1": npu(4, 14, 2, 1), "f3_a9_m5": npu(3, 9, 2, 5), "f3_a7_m0": npu(3, 7, 2, 0),
-    "f8_a32_m0": npu(8, 32, 1, 0),
+    "f8_a32_m0": npu(8, 32, 1, 0), "f9_a32_m31": npu(9, 32, 1, 31), "f9_a31_m15_b16": npu(9, 31, 1, 15, 16),
+    "f4_a9_m3_b5": npu(4, 9, 3, 3, 5), "f3_a8_m0_b2": npu(3, 8, 2, 0, 2),
 }  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def probe(one: Npu) -> Block:
     busy = b.input("in_valid")
     lanes = range(one.ol)
     sums = [b.input(f"in_sum_{k}", one.acc_bits) for k in lanes]
-    parts = [("bias", one.acc_bits), ("multiplier", one.multiplier_bits), ("shift", SHIFT_BITS)]
+    parts = [("bias", one.biased_bits), ("multiplier", one.multiplier_bits), ("shift", one.scale_shift_bits)]
     parts = [(name, w) for name, w in parts if w]
     row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
     layer = {name: b.input(f"in_{name}", w) for name, w in (("raw", 1), *((n, one.feature_bits) for n in LIMITS))}
@@ -70,15 +70,19 @@ class Play:
 
 
 def layers(one: Npu) -> list[Requantise]:
-    """Encodings that fit the features, with and without ReLU."""
+    """Encodings that fit the features, with and without ReLU, and limits within them."""
     f = one.feature_bits
+    common = {"name": "act", "fraction": one.bias_fraction_bits}
     found = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
-    return [Requantise(name="act", encoding=e, relu=relu) for e in found for relu in (False, True)]
+    made = [Requantise(encoding=e, relu=relu, **common) for e in found for relu in (False, True)]
+    high = signed(f).high
+    return [*made, *(Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1)))]
 
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
     """(sum, bias, multiplier, shift): corners, exact halves, small results, any."""
-    top, most = 1 << one.acc_bits - 1, min(MAX_SHIFT, one.most_shift)
+    top, most = 1 << one.biased_bits - 1, min(MAX_SHIFT, one.most_shift)
+    unit, summed = 1 << one.bias_fraction_bits, 1 << one.acc_bits - 1
     largest = max(1, (1 << one.multiplier_bits) - 1)
     out = []
     for k in range(count):
@@ -90,7 +94,7 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
         elif k % 4 == 1:  # an odd multiple of 2^(shift - 1)
             shift = draw.randrange(1, min(most, one.most_shift - 2))
             top_power = max(0, one.multiplier_bits - 1)
-            power = draw.randrange(max(0, shift - 1 - (one.acc_bits - 2)), min(shift - 1, top_power) + 1)
+            power = draw.randrange(max(0, shift - 1 - (one.biased_bits - 2)), min(shift - 1, top_power) + 1)
             multiplier = 1 << power
             room = max(1, min(top >> (shift - 1 - power), 1 << one.feature_bits + 2))
             total = min((draw.randrange(-room, room) | 1), top - 1) << (shift - 1 - power)
@@ -98,9 +102,11 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
         elif k % 4 == 2:  # results of a few bits
             shift = min(most, (abs(total) * multiplier).bit_length() - draw.randrange(0, one.feature_bits + 2))
             shift = max(0, shift)
-        bias = draw.randrange(-top, top)
-        before = total - bias
-        out.append((before, bias, multiplier, shift) if -top <= before < top else (total, 0, multiplier, shift))
+        before, bias = divmod(total, unit)
+        moved = draw.randrange(-summed, summed)  # from the bias to the sum
+        if -summed <= before - moved < summed and -top <= bias + moved * unit < top:
+            before, bias = before - moved, bias + moved * unit
+        out.append((before, bias, multiplier, shift))
     return out
 
 
@@ -119,7 +125,7 @@ def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
             step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}
             for lane in range(one.ol):
                 step[f"sum_{lane}"] = int(sums[k + lane]) & acc
-                step[f"bias_{lane}"] = int(bias[k + lane]) & acc
+                step[f"bias_{lane}"] = int(bias[k + lane]) & ((1 << one.biased_bits) - 1)
                 step[f"shift_{lane}"] = int(shift[k + lane])
                 if one.multiplier_bits:
                     step[f"multiplier_{lane}"] = int(multiplier[k + lane])
@@ -169,9 +175,11 @@ def test_many_values(built):
 def test_the_cases_are_what_they_should_be():
     """Of the drawn values many are exact halves, many saturate, and all shifts occur."""
     drawn = values(NPUS["f8_a32"], 4000, random.Random(0))
-    products = [((s + bias) * m, shift) for s, bias, m, shift in drawn]
+    products = [((s + bias) * m, shift) for s, bias, m, shift in drawn]  # of an NPU without bits behind the point
     halves = sum(shift > 0 and p % (1 << shift) == 1 << shift - 1 for p, shift in products)
     inside = sum(abs(p) >> shift < 128 for p, shift in products)
     assert halves > 900
     assert 1000 < inside < 3500
-    assert {shift for _, shift in products} == set(range(MAX_SHIFT + 1))
+    assert {shift for _, shift in products} == set(range(NPUS["f8_a32"].most_shift + 1))
+    drawn = values(NPUS["f4_a9_m3_b5"], 4000, random.Random(0))
+    assert {bias % 32 for _, bias, _, _ in drawn} == set(range(32))

@@ -36,11 +36,14 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     npu = DESIGNS[design].npus[0]
     integer = npu.engine == "integer"
     if integer:
-        network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits))
+        network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits))
     else:
         network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    model = random_integer_model(network, seed, npu.acc_bits) if integer else random_model(network, seed)
+    if integer:
+        model = random_integer_model(network, seed, npu.acc_bits, npu.multiplier_bits)
+    else:
+        model = random_model(network, seed)
     images = random_images(network, 3, seed)
     if npu.raster:
         need = plan(model, [npu], CompileChoices(map_order="raster")).npus[0].depths()
@@ -73,10 +76,10 @@ def check_many(count: int, design: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("design", QUICK)
 def test_random_networks(design: str, folder: Path) -> None:
-    check_many(5, design, folder)
+    check_many(10 if design == "int_wide" else 5, design, folder)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_networks(design: str, folder: Path) -> None:
-    check_many(30, design, folder)
+    check_many(200 if design == "int_wide" else 30, design, folder)

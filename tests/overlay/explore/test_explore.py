@@ -32,7 +32,7 @@ def models(draw: st.DrawFn) -> Model:
     seed = draw(st.integers(0, 99))
     if draw(st.integers(0, 3)):
         return random_model(draw(binary_networks()), seed)
-    return random_integer_model(draw(integer_networks()), seed, 24)
+    return random_integer_model(draw(integer_networks(9, 8, 7)), seed, 24, 31)
 
 
 @st.composite

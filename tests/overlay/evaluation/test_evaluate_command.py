@@ -1,7 +1,6 @@
 """The command evaluate: a network of ours, a model file, a build; figures, pictures and errors."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +43,11 @@ def error(*arguments: object) -> str:
     return str(result.exception)
 
 
+def words(printed: str) -> str:
+    """What stands in tables beside the labels, on one line even where it was wrapped."""
+    return " ".join(cell for line in lines(printed) for cell in line[1:])
+
+
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The build of the demo, whose compiled model the tests of the demo share."""
@@ -79,9 +83,10 @@ def test_tables() -> None:
     for label, value in (
         ("images", "50"), ("transform of the pixels", "none"), ("cycles a frame, by flow model", "1,358.0"),
         ("latency, by flow model", "1,378 cycles"), ("frames a second at 200 MHz", "147,275"),
-        ("latency at 200 MHz", "6.9 us"), ("class", "the largest output, of equal ones the first"),
+        ("latency at 200 MHz", "6.9 us"),
     ):  # fmt: skip
         assert row(printed, label)[0] == value
+    assert "the largest output, of equal ones the first" in words(printed)
     right = int(row(printed, "right")[0])
     assert row(printed, "accuracy") == [f"{right / 50:.2%}"]
     cells = [line for line in lines(printed) if len(line) == 11 and line[0].isdigit()]
@@ -193,7 +198,7 @@ def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     found = facts("digits-cnn", "--limit", "3")
     assert found["hardware"] == {"unknown": "no design by default: mine: the compiler takes chains"}
     printed = call("digits-cnn", "--limit", "3").stdout
-    assert row(printed, "cycles") == ["not known: no design by default: mine: the compiler takes chains"]
+    assert "not known: no design by default: mine: the compiler takes chains" in words(printed)
     folder = tmp_path / "streamed"
     built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--stream-weights", "--out", str(folder)])
     assert built.exit_code == 0, built.output
@@ -224,4 +229,4 @@ def test_cifar_is_615_of_761() -> None:
     assert found["interval"][0] < 0.801 < found["interval"][1]
     assert found["classes"][3] == "Cat"
     assert {(pair["class"], pair["taken_for"]) for pair in found["confused"][:2]} == {("Dog", "Cat"), ("Cat", "Dog")}
-    assert re.search(r"by flow model *│ *28,800\.0", call("cnv-w1a1", path, "--limit", "1").stdout)
+    assert found["hardware"]["cycles_per_frame"] == 28_800

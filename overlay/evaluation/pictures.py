@@ -18,7 +18,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.limits import check_read
-from bitloom.golden.names import shown
+from bitloom.golden.names import check_classes, shown
 from bitloom.golden.network import Network
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.reading.file import foreign_reason, naming, read_file
@@ -104,6 +104,7 @@ def pictures(folder: Path, network: Network, resize: bool = False) -> Pictures:
     labels = np.array([number for _, number in pairs], np.int64)
     by_number = {number: name for name, number in numbers.items()}
     classes = network.classes or tuple(by_number[number] for number in range(network.output.channels))
+    check_classes(str(folder), classes, network.output.channels)  # a folder's name may hold what steers a terminal
     return Pictures(str(folder), tuple(path for path, _ in pairs), labels, classes, network.input.shape, resize)
 
 

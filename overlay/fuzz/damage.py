@@ -216,14 +216,8 @@ def _idx(data: bytes, rng: np.random.Generator) -> bytes:
 def _gzip(data: bytes, rng: np.random.Generator) -> bytes:
     """Other content, compressed anew; or the same one and then very much more."""
     if rng.random() < 0.1:
-        return data + _zeros()
+        return data + gzip.compress(bytes(1 << 20), mtime=0) * (BOMB_BYTES >> 20)  # members follow each other
     return gzip.compress(damaged(gzip.decompress(data), rng), 1, mtime=0)
-
-
-@cache
-def _zeros() -> bytes:
-    """A few hundred kilobytes that unpack to BOMB_BYTES."""
-    return gzip.compress(bytes(BOMB_BYTES), mtime=0)
 
 
 def _png(data: bytes, rng: np.random.Generator) -> bytes:

@@ -12,6 +12,7 @@ from .demo import demo_command
 from .evaluate import evaluate_command
 from .explore import explore_command
 from .fuzz import fuzz_command
+from .importing import import_command
 from .learn import learn_command
 from .machine import machine_command
 from .map_orders import map_orders_command
@@ -34,6 +35,7 @@ COMMANDS = (
     evaluate_command,
     explore_command,
     fuzz_command,
+    import_command,
     learn_command,
     machine_command,
     map_orders_command,

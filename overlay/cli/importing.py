@@ -1,0 +1,110 @@
+"""The command import: a network from outside becomes a model file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bitloom.golden import file
+from bitloom.overlay.importers import host as hosts
+from bitloom.overlay.importers.choose import ENGINES
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.explain import rows, write_explanation
+from bitloom.overlay.importers.imported import Imported, import_file, parse_input
+from bitloom.overlay.importers.verify import Checked, verify
+
+from .options import FILE
+from .progress import bar, working
+from .show import dump, grid, json_option, one_line_errors, table
+
+
+@click.command("import")
+@click.argument("source", metavar="FILE", type=FILE)
+@click.option("--out", type=FILE, help="The model file.  [default: FILE with .npz in the working folder]")
+@click.option("--name", default="", help="Name of the network.  [default: FILE's]")
+@click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
+@click.option("--engine", type=click.Choice(ENGINES), default="auto", help="The engine that is to compute all layers.")
+@click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
+@click.option("--explain", is_flag=True, help="Show what became of each node; write it beside --out, .md and .html.")
+@json_option
+@one_line_errors
+def import_command(
+    source: Path,
+    out: Path | None,
+    name: str,
+    given: str | None,
+    engine: str,
+    images: int,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Make a model of a trained network: QONNX (Brevitas, QKeras) or ONNX with quantised layers.
+
+    Scales, batch normalisation and activations become integer thresholds or requantisation, exactly: for every sum that
+    can occur, ties included. Each rewriting is then computed again on random and on extreme images.
+
+    --input says what comes in where the file doesn't, as unsigned8:1/255 for pixels that count from 0 to 1,
+    signed8:1/128 or bipolar. Beside the model goes NAME.host.json, with what the host does: images become integers,
+    integers become scores.
+    """
+    spec = parse_input(given) if given else None
+    try:
+        with working("reading and rewriting"):
+            imported = import_file(source, spec=spec, engine=engine, name=name)
+    except ImportRefused as e:
+        if len(e.lines) == 1:
+            raise
+        count = f"{source}: {len(e.lines)} things can't be imported:"
+        raise click.ClickException("\n".join([count, *(f"  {line}" for line in e.lines)])) from None
+    checked: list[Checked] = []
+    if images:
+        with bar("verifying each rewriting", "rewritings") as update:
+            checked = verify(imported, images, progress=update)
+    target = out or Path(f"{imported.model.network.name}.npz")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    file.save(imported.model, target)
+    hosts.save(imported.host, hosts.path_of(target))
+    written = [target, hosts.path_of(target)]
+    if explain:
+        written += write_explanation(imported, checked, target)
+    if as_json:
+        dump(_facts(imported, checked, written))
+        return
+    _show(imported, checked, written, explain)
+
+
+def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> dict[str, Any]:
+    """What --json says."""
+    return {
+        "network": imported.model.network.name,
+        "files": [str(path) for path in written],
+        "engines": list(imported.choice.engines),
+        "why": imported.choice.why,
+        "input": str(imported.model.network.input.encoding),
+        "layers": [vars(built) for built in imported.emitted.built],
+        "verified_values": sum(c.values for c in checked),
+        "ties": sum(c.ties for c in checked),
+        "classes_need_scores": not imported.host.keeps_order,
+    }
+
+
+def _show(imported: Imported, checked: list[Checked], written: list[Path], explain: bool) -> None:
+    """Print what was imported."""
+    source = imported.model.network.input
+    wrong = sum(built.wrong[0] for built in imported.emitted.built)
+    exact = "for every sum" if not wrong else f"for all but {wrong:,} sums of all channels, which are one level off"
+    verified = f"{len(checked)} rewritings, {sum(c.values for c in checked):,} values" if checked else "not asked for"
+    order = "the largest integer" if imported.host.keeps_order else "the largest score, by the host file"
+    table(
+        imported.model.network.name,
+        {
+            "input": f"{source.height} x {source.width} x {source.channels}, {source.encoding}",
+            "engine": imported.choice.why,
+            "exact": exact,
+            "verified": verified,
+            "class": order,
+            "written": ", ".join(map(str, written)),
+        },
+    )
+    if explain:
+        grid("what became of each node", ["node", "operator", "became", "how"], rows(imported), labels=3)

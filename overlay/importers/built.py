@@ -1,0 +1,59 @@
+"""What a network from outside became."""
+
+from dataclasses import dataclass
+
+from bitloom.golden.network import Model
+
+from .boundaries import Ends, Line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """What a section became, for the explanation.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        The file's nodes.
+    layers : tuple of str
+        Golden's layers.
+    engine : str
+    weights, made : str
+        Encodings; ``made`` is empty for sums.
+    range : (int, int)
+        Smallest and largest sum.
+    levels : int
+        Levels of the quantiser, 0 for none.
+    falling : int
+        Channels whose level falls as the sum rises.
+    wrong : (int, int)
+        Sums, of all channels, that get another level than the file's, and by how many levels at most.
+    """
+
+    nodes: tuple[str, ...]
+    layers: tuple[str, ...]
+    engine: str
+    weights: str
+    made: str
+    range: tuple[int, int]
+    levels: int
+    falling: int
+    wrong: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Emitted:
+    """A model, and what its integers are worth.
+
+    Attributes
+    ----------
+    model : Model
+    scores : tuple of Line and Ends
+        From the last layer's integers to the file's output, a channel of the last map.
+    built : tuple of Built
+        One a section.
+    """
+
+    model: Model
+    scores: tuple[Line | Ends, ...]
+    built: tuple[Built, ...]

@@ -1,0 +1,184 @@
+"""Constants: nodes whose inputs are all known are computed, with the operators of ONNX's own reference.
+
+Weights that were quantised keep the integers that they were made of, whatever reorders them afterwards.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.reading.file import reason
+
+from .errors import Unsupported
+from .quantisers import QUANTISERS, Grid
+from .rationals import fractions
+from .source import MOST_VALUES, STANDARD, SourceNode, check_shape
+
+ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Pow")
+UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
+SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity")
+"""These keep a grid: they put values in another order."""
+OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range")
+FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + OTHERS)
+"""Operators that are computed."""
+
+
+@dataclass
+class Constants:
+    """Tensors that are known.
+
+    Attributes
+    ----------
+    values : dict of str to array
+    grids : dict of str to Grid
+        Of those that are integers times a scale.
+    opset : int
+        Version of ONNX's own operators.
+    """
+
+    values: dict[str, Array]
+    grids: dict[str, Grid]
+    opset: int
+
+    def can_fold(self, node: SourceNode) -> bool:
+        """Whether all inputs of a node are known."""
+        return all(name in self.values for name in node.inputs if name)
+
+    def fold(self, node: SourceNode) -> None:
+        """Compute a node, whose inputs are known.
+
+        Raises
+        ------
+        Unsupported
+            If the operator is none of FOLDED or of the quantisers, or what it makes is too large.
+        """
+        inputs = [self.values[name] if name else None for name in node.inputs]
+        quantiser = QUANTISERS.get(node.op)
+        if quantiser is not None:
+            grid = quantiser(node, inputs)
+            standard = node.domain == STANDARD
+            values = run_node(node, inputs, self.opset)[0] if standard else grid.values.astype(np.float32)
+            self._keep(node, values, grid)
+            return
+        if node.domain != STANDARD or node.op not in FOLDED:
+            raise Unsupported("must be one of the operators that constants can be made with")
+        self._limit(node, inputs)
+        made = run_node(node, inputs, self.opset)[0]
+        grid = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
+        self._keep(node, made, grid and self._moved(node, grid, inputs))
+
+    def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
+        if values.size:
+            check_shape(node.name, values.shape)
+        self.values[node.outputs[0]] = values
+        if grid is not None:
+            self.grids[node.outputs[0]] = grid
+
+    def _moved(self, node: SourceNode, grid: Grid, inputs: Sequence[Array | None]) -> Grid:
+        """A grid whose values a node puts in another order."""
+
+        def moved(values: Array) -> Array:
+            return run_node(node, [values, *inputs[1:]], self.opset)[0]
+
+        places = moved(np.arange(grid.integers.size).reshape(grid.integers.shape)).astype(np.int64)
+        scale = np.broadcast_to(grid.scale, grid.integers.shape).ravel()[places.ravel()].reshape(places.shape)
+        return Grid(integers=grid.integers.ravel()[places], scale=scale)
+
+    def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
+        """Refuse what would take more memory than MOST_VALUES need."""
+        first = inputs[0]
+        count = 0.0
+        if node.op in ELEMENTWISE:
+            try:
+                shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
+            except ValueError as e:
+                raise Unsupported(reason(e)) from None
+            count = float(np.prod([float(size) for size in shape]))
+        elif node.op in ("ConstantOfShape", "Expand") and inputs:
+            shape_values = inputs[-1]
+            size = np.prod(np.abs(np.asarray(shape_values, np.float64)))
+            count = float(size) * (first.size if node.op == "Expand" and first is not None else 1)
+        elif node.op == "Range" and len(inputs) == 3:
+            start, limit, delta = (float(np.asarray(x).ravel()[0]) for x in inputs if x is not None)
+            count = abs((limit - start) / delta) if delta else float("inf")
+        elif node.op == "Gather" and first is not None and inputs[1] is not None:
+            count = float(first.size) * float(inputs[1].size)
+        if not count <= MOST_VALUES:
+            raise Unsupported(f"a constant must have at most {MOST_VALUES:,} values, got {count:,.0f}")
+
+
+def run_node(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> list[Array]:
+    """Compute one of ONNX's own operators by ONNX's reference, which is numpy.
+
+    Parameters
+    ----------
+    node : SourceNode
+    inputs : sequence of array or None
+    opset : int
+
+    Returns
+    -------
+    list of array
+        The outputs.
+
+    Raises
+    ------
+    Unsupported
+        If the reference refuses: the node is not as ONNX says.
+    """
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op in ("QuantizeLinear", "DequantizeLinear"):
+        opset = max(opset, 19)  # the reference has no older ones; what these do didn't change
+    names = [f"i{k}" if x is not None else "" for k, x in enumerate(inputs)]
+    outputs = [f"o{k}" if name else "" for k, name in enumerate(node.outputs)]
+    feeds = {name: x for name, x in zip(names, inputs) if x is not None}
+    try:
+        made = helper.make_node(node.op, names, outputs)
+        made.attribute.extend(helper.make_attribute(key, _plain(value)) for key, value in node.attributes.items())
+        kinds = [(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for name, x in feeds.items()]
+        sources = [helper.make_tensor_value_info(*kind) for kind in kinds]
+        results = [helper.make_tensor_value_info(name, 0, None) for name in outputs if name]
+        graph = helper.make_graph([made], "node", sources, results)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(STANDARD, opset)])
+        with np.errstate(all="ignore"):
+            return [np.asarray(x) for x in ReferenceEvaluator(model).run(None, feeds)]
+    except Exception as e:  # the reference raises whatever numpy does
+        raise Unsupported(f"must be as ONNX defines it, got: {reason(e)}") from None
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as ONNX's helper takes it."""
+    if isinstance(value, np.ndarray):
+        from onnx import numpy_helper
+
+        return numpy_helper.from_array(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def grid_of(values: Array) -> Grid | None:
+    """Weights that are integers times a scale without saying so.
+
+    Found are integers, and channels with values of -a, 0 and a only.
+
+    Parameters
+    ----------
+    values : (outputs, ...) array of numbers
+
+    Returns
+    -------
+    Grid or None
+    """
+    flat = values.reshape(len(values), -1)
+    if (flat == np.rint(flat)).all():
+        return Grid(integers=values.astype(np.int64), scale=np.full(values.shape, Fraction(1), object))
+    largest = np.abs(flat).max(axis=1, keepdims=True)
+    if not ((np.abs(flat) == largest) | (flat == 0)).all():
+        return None
+    scale = np.broadcast_to(fractions(np.where(largest == 0, 1, largest)), flat.shape).reshape(values.shape)
+    return Grid(integers=np.sign(values).astype(np.int64), scale=scale)

@@ -1,0 +1,112 @@
+"""The pass from operations to sections: a chain is cut at its quantisers.
+
+    input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .errors import ImportRefused, Unsupported, node_line
+from .operation_graph import OperationGraph
+from .operations import Layout, Levels, Linear, Operation, Pooling
+from .sections import Cut, Quantised, Size, golden_order
+from .walk import RULES
+from .walk_state import Walk
+
+
+def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
+    """Cut a chain of operations into sections.
+
+    Parameters
+    ----------
+    graph : OperationGraph
+    source : Quantised, optional
+        What the input is, where nothing in front of the first weights quantises it.
+
+    Returns
+    -------
+    Cut
+
+    Raises
+    ------
+    ImportRefused
+        With a line for the operation that can't be put into a section.
+    """
+    operations = _chain(graph)
+    first = next((k for k, one in enumerate(operations) if isinstance(one, Linear | Pooling)), len(operations))
+    last = max((k for k, one in enumerate(operations[:first]) if isinstance(one, Levels)), default=-1)
+    if first == len(operations) or isinstance(operations[first], Pooling):
+        name = graph.name or "the network"
+        raise ImportRefused([f"{name}: a convolution or a matrix product must come first, got none"])
+    if last < 0 and source is None:
+        why = "its input must be quantised, got real numbers; say what the network is fed with: --input"
+        raise ImportRefused([node_line(operations[first].name, operations[first].op, why)])
+    if last >= 0 and source is not None:
+        why = "it quantises the input already, so leave out --input"
+        raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
+    order, size = _input_order(graph, operations)
+    walk = Walk(source=source, index=order, size=size)
+    for operation in operations[: last + 1]:
+        _take(walk, operation)
+    begun = Cut(
+        name=graph.name, front=tuple(walk.links) if last >= 0 else (), source=walk.input, size=size, order=order,
+        sections=(), final=(), chain=tuple(operations), output_order=order, closing=(),
+    )  # fmt: skip
+    if last >= 0:
+        walk.links, walk.nodes = [], []
+    for operation in operations[last + 1 :]:
+        _take(walk, operation)
+    return _finished(walk, begun)
+
+
+def _take(walk: Walk, operation: Operation) -> None:
+    """One operation further; ImportRefused with a line for a operation that can't be taken."""
+    if operation.name not in walk.nodes[-1:]:
+        walk.nodes.append(operation.name)
+    try:
+        RULES[type(operation)](walk, operation)
+    except Unsupported as e:
+        raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+
+
+def _finished(walk: Walk, begun: Cut) -> Cut:
+    if walk.average is not None:
+        why = "a mean must be followed by weights or a quantiser"
+        raise ImportRefused([node_line(walk.average.name, walk.average.op, why)])
+    sections, final = list(walk.done), tuple(walk.links)
+    if walk.open is not None:
+        if walk.inner:
+            raise ImportRefused([f"{walk.open.name}: a max pool must be behind a quantiser or before one, got neither"])
+        sections.append(replace(walk.open, chain=final, nodes=tuple(walk.nodes)))
+        final = ()
+    return replace(
+        begun,
+        sections=tuple(sections),
+        final=final,
+        output_order=walk.index.ravel(),
+        closing=tuple(walk.closing),
+    )
+
+
+def _chain(graph: OperationGraph) -> list[Operation]:
+    """The operations on the way from the input to the output; others make what nobody reads."""
+    makers = {operation.makes: operation for operation in graph.operations}
+    way, tensor = [], graph.output
+    while tensor != graph.source:
+        way.append(makers[tensor])
+        tensor = makers[tensor].reads
+    return way[::-1]
+
+
+def _input_order(graph: OperationGraph, operations: list[Operation]) -> tuple[Array, Size]:
+    """`golden_order` of the input; one that is transposed at once has its channels last."""
+    shape = graph.shapes[graph.source]
+    first = operations[0] if operations else None
+    if len(shape) == 4 and isinstance(first, Layout):
+        last = np.arange(int(np.prod(shape))).reshape(shape)
+        if np.array_equal(first.order, last.transpose(0, 3, 1, 2)):
+            return last, (shape[1], shape[2], shape[3])
+    return golden_order(shape)

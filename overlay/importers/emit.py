@@ -1,0 +1,260 @@
+"""The pass from sections to a model of golden: integers in, integers out, proved equal level by level."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
+
+from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays
+from .built import Built, Emitted
+from .choose import EngineChoice, Held, Weights, weight_encoding, worth
+from .errors import ImportRefused, Unsupported, node_line
+from .requantise_fit import arrays, fit, mismatch
+from .sections import Cut, Quantised, Section
+
+
+def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
+    """Build the model.
+
+    Parameters
+    ----------
+    cut : Cut
+    choice : EngineChoice
+    name : str
+        Of the network.
+
+    Returns
+    -------
+    Emitted
+
+    Raises
+    ------
+    ImportRefused
+        With a line for each section that golden has no layers for.
+    """
+    maker = _Maker(cut, choice)
+    lines = []
+    for number, section in enumerate(cut.sections):
+        try:
+            maker.add(number, section)
+        except (Unsupported, ValueError) as e:
+            lines.append(node_line(section.name, choice.engines[number] + " engine", e))
+            break  # what follows depends on it
+    if lines:
+        raise ImportRefused(lines)
+    network = Network(name=name, input=maker.input, layers=tuple(maker.layers))
+    return Emitted(model=Model(network, maker.arrays), scores=tuple(maker.scores), built=tuple(maker.built))
+
+
+class _Maker:
+    """Layers as they are added, section by section."""
+
+    def __init__(self, cut: Cut, choice: EngineChoice) -> None:
+        rows, columns, channels = cut.size
+        self.input = Map(height=rows, width=columns, channels=channels, encoding=choice.held[0].encoding)
+        self.layers: list[Layer] = []
+        self.arrays: dict[str, dict[str, Array]] = {}
+        self.built: list[Built] = []
+        self.scores: list[Line | Ends] = []
+        self._map = self.input
+        self._cut, self._choice = cut, choice
+        self._source: Quantised = cut.source
+
+    def add(self, number: int, section: Section) -> None:
+        """Add the layers of a section."""
+        weights, held = self._choice.weights[number], self._choice.held[number]
+        turned = np.ones(len(weights.values), np.int64)
+        chain = self._chain(section, weights, held)
+        as_bits = section.made is not None and self._choice.held[number + 1].encoding.kind == "bipolar"
+        if section.made is not None and not as_bits:
+            turned = _turns(chain, weights)
+        elif section.inner:
+            turned = _inner_turns(chain[: 1 + section.inner_at])
+        weights, chain = _turned(weights, chain, turned)
+        layer = self._weighted(number + 1, section, weights)
+        low, high = layer.accumulator_range(self._map)
+        begun = len(self.layers)
+        if section.made is None:
+            self._append(layer, {"weight": weights.values})
+            self.scores += joined(chain)
+            summary = (0, 0, (0, 0))
+        elif as_bits:
+            self._append(layer, {"weight": weights.values})
+            summary = self._thresholds(number + 1, section, chain, (low, high))
+        else:
+            summary = self._requantised(number + 1, section, layer, weights, chain)
+        made = self._map.encoding
+        self.built.append(
+            Built(
+                nodes=section.nodes,
+                layers=tuple(one.name for one in self.layers[begun:]),
+                engine=self._choice.engines[number],
+                weights=str(weights.encoding),
+                made=str(made) if section.made is not None else "",
+                range=(low, high),
+                levels=summary[0],
+                falling=summary[1],
+                wrong=summary[2],
+            )
+        )
+        if section.made is not None:
+            self._source = section.made
+        if number + 1 == len(self._cut.sections) and section.made is not None:
+            channels = len(weights.values)
+            one, none = np.full(channels, Fraction(1), object), np.full(channels, Fraction(0), object)
+            last = worth(Line(multiply=one, add=none), section.made, self._choice.held[number + 1])
+            self.scores += joined([last, *self._cut.final])
+
+    def _chain(self, section: Section, weights: Weights, held: Held) -> list[Line | Ends]:
+        """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
+        line = worth(section.lead, self._source, held)
+        constant = (weights.values.sum(axis=(1, 2)) * line.add).sum(axis=1)  # (outputs,); 0 where there is padding
+        if not any(line.add):
+            constant = np.full(len(weights.values), Fraction(0), object)
+        sums = Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
+        return [sums, *section.chain]
+
+    def _append(self, layer: Layer, arrays: dict[str, Array]) -> None:
+        self.layers.append(layer)
+        if arrays:
+            self.arrays[layer.name] = arrays
+        self._map = layer.output_of([self._map])
+
+    def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:
+        outputs, rows, columns, _ = weights.values.shape
+        if section.window is None:
+            return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
+        return Conv(
+            name=f"conv_{number}",
+            out_channels=outputs,
+            weight=weights.encoding,
+            kernel=(rows, columns),
+            stride=section.window.stride,
+            padding=section.window.padding,
+        )
+
+    def _thresholds(
+        self, number: int, section: Section, chain: Sequence[Line | Ends], reach: tuple[int, int]
+    ) -> tuple[int, int, tuple[int, int]]:
+        """Add thresholds, and max pools before or behind them."""
+        made = section.made
+        assert made is not None
+        assert made.boundaries is not None
+        assert made.reached is not None
+        stairs = staircases(chain, made.boundaries, made.reached, len(self.arrays[self.layers[-1].name]["weight"]))
+        before = bool(section.inner) and not _rises(chain[1 + section.inner_at :])
+        for window in section.inner if before else ():
+            self._pool(number, window)
+        self._append(Threshold(name=f"threshold_{number}", levels=made.levels), threshold_arrays(stairs, *reach))
+        for window in (*(() if before else section.inner), *section.pools):
+            self._pool(number, window)
+        return made.levels, sum(not stair.rising for stair in stairs), (0, 0)
+
+    def _requantised(
+        self, number: int, section: Section, layer: Weighted, weights: Weights, chain: Sequence[Line | Ends]
+    ) -> tuple[int, int, tuple[int, int]]:
+        """Add the weights, a requantisation and max pools."""
+        made, held = section.made, self._choice.held[number]
+        assert made is not None
+        assert made.boundaries is not None
+        assert made.reached is not None
+        if section.inner and not _rises(chain[1 + section.inner_at :]):
+            raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
+        stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
+        still = [all(limit is None for limit in stair.limits) for stair in stairs]
+        if any(still):  # a channel of one level: its weights are 0, so that its sum is
+            values = weights.values * ~np.array(still)[:, None, None, None]
+            weights = replace(weights, values=values, encoding=weight_encoding(values))
+            layer = replace(layer, weight=weights.encoding)
+        reach = layer.accumulator_range(self._map)
+        self._append(layer, {"weight": weights.values})
+        slopes = _slopes(chain, made, len(weights.values))
+        found, fraction = fit(stairs, slopes, held.zero, self._map.encoding)
+        clip = self._clip(stairs, held)
+        more = {"fraction": fraction} if fraction else {}
+        act = Requantise(name=f"requantise_{number}", encoding=held.encoding, **clip, **more)  # type: ignore[arg-type]
+        self._append(act, arrays(found))
+        for window in (*section.inner, *section.pools):
+            self._pool(number, window)
+        misses = [mismatch(s, f, fraction, held.zero, reach) for s, f in zip(stairs, found) if not f.exact]
+        return made.levels, 0, (sum(count for count, _ in misses), max((most for _, most in misses), default=0))
+
+    def _clip(self, stairs: Sequence[Staircase], held: Held) -> dict[str, tuple[int, int]]:
+        """The limits of a requantisation, which all channels share: the levels that any of them can have."""
+        low, high = min(s.lowest for s in stairs), max(s.highest for s in stairs)
+        uneven = [s for s in stairs if any(limit is not None for limit in s.limits)]
+        if any((s.lowest, s.highest) != (low, high) for s in uneven):
+            raise Unsupported("all channels must be clipped to the same values", "clip before what scales each channel")
+        limits = (held.zero + low, held.zero + high)
+        return {} if limits == (held.encoding.low, held.encoding.high) else {"clip": limits}
+
+    def _pool(self, number: int, window: Window) -> None:
+        name = f"pool_{number}"
+        taken = sum(layer.name.startswith(name) for layer in self.layers)
+        name = f"{name}_{taken + 1}" if taken else name
+        self._append(
+            MaxPool(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {}
+        )
+
+
+def _turns(chain: Sequence[Line | Ends], weights: Weights) -> Array:
+    """-1 for outputs whose level falls as the sum rises: their weights change sign; else 1. (outputs,)"""
+    sign = np.ones(len(weights.values), np.int64)
+    for link in chain:
+        if isinstance(link, Line):
+            sign *= [-1 if m < 0 else 1 for m in link.multiply]
+    return sign
+
+
+def _inner_turns(chain: Sequence[Line | Ends]) -> Array:
+    """-1 for outputs that fall between the sums and a max pool; else 1. (outputs,)"""
+    first = chain[0]
+    assert isinstance(first, Line)
+    sign = np.ones(len(first.multiply), np.int64)
+    for link in chain:
+        if isinstance(link, Line):
+            sign *= [-1 if m < 0 else 1 for m in link.multiply]
+    return sign
+
+
+def _turned(
+    weights: Weights, chain: Sequence[Line | Ends], turned: Array
+) -> tuple[Weights, list[Line | Ends]]:
+    """Weights of which some outputs changed sign, and the chain on their sums."""
+    if (turned == 1).all():
+        return weights, list(chain)
+    values = weights.values * turned[:, None, None, None]
+    first = chain[0]
+    assert isinstance(first, Line)
+    flipped = Line(multiply=first.multiply * turned, add=first.add)
+    return replace(weights, values=values, encoding=weight_encoding(values)), [flipped, *chain[1:]]
+
+
+def _rises(chain: Sequence[Line | Ends]) -> bool:
+    """Whether nothing in a chain falls in any channel."""
+    return all(isinstance(link, Ends) or all(m >= 0 for m in link.multiply) for link in chain)
+
+
+def _slopes(chain: Sequence[Line | Ends], made: Quantised, channels: int) -> list[Fraction]:
+    """Levels a unit of the sum, for each channel, clips aside."""
+    slopes = []
+    for channel in range(channels):
+        slope = Fraction(1)
+        for link in chain:
+            if isinstance(link, Line):
+                slope *= link.multiply[channel]
+        limits = made.boundaries[channel if len(made.boundaries) > 1 else 0]  # type: ignore[index]
+        gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else made.step
+        slopes.append(slope / gap if gap else slope)
+    return slopes

@@ -1,0 +1,44 @@
+"""What an importer says when it can't: one line for each node, all at once."""
+
+from collections.abc import Sequence
+
+from bitloom.golden.names import shown
+
+
+class Unsupported(ValueError):
+    """One thing in a file that can't be imported.
+
+    Parameters
+    ----------
+    why : str
+        The rule and the value: ``strides must be positive, got (0, 1)``.
+    instead : str
+        What the user can do, or nothing.
+    """
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(f"{why}; {instead}" if instead else why)
+
+
+class ImportRefused(ValueError):
+    """A file that can't be imported: every reason, one a line.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        The reasons, each with the name of its node in front.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = tuple(lines)
+
+
+def node_line(name: str, op: str, reason: object) -> str:
+    """The line of a node: its name, its operator, and the reason."""
+    return f"{printable(name)} ({printable(op)}): {reason}"
+
+
+def printable(text: str) -> str:
+    """Text of a file as a message shows it: printable, and not too long."""
+    return text if text.isprintable() and len(text) <= 120 else shown(text)

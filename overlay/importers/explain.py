@@ -1,0 +1,139 @@
+"""What became of each node of a file, as a table: for the terminal, as Markdown, and as a page with a picture."""
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+from bitloom.golden.atomic import write_bytes
+
+from .built import Built
+from .errors import printable
+from .imported import Imported
+from .verify import Checked
+
+HEADINGS = ("node", "operator", "became", "how")
+
+ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 300, 430, 760
+"""The picture: height of a row, where lines begin and end, and its width."""
+
+
+def rows(imported: Imported) -> list[list[str]]:
+    """One row a node: its name, its operator, what it became, and how.
+
+    Parameters
+    ----------
+    imported : Imported
+
+    Returns
+    -------
+    list of list of str
+        Cells under HEADINGS.
+    """
+    owner = {node: built for built in imported.emitted.built for node in built.nodes}
+    on_the_way = {operation.name for operation in imported.cut.chain}
+    rewritten = {operation.name for operation in imported.operations.operations}
+    out = []
+    for node in imported.source.nodes:
+        built = owner.get(node.name)
+        if built is not None:
+            became, how = ", ".join(built.layers), _how(node.op, built)
+        elif node.name in on_the_way:
+            became, how = "host", _host_how(imported, node.op)
+        elif node.name in rewritten:
+            became, how = "nothing", "the output doesn't depend on it"
+        else:
+            became, how = "constant", "computed"
+        out.append([printable(node.name), printable(node.op), became, how])
+    return out
+
+
+def _host_how(imported: Imported, op: str) -> str:
+    return "after the accelerator" if op in imported.cut.closing else "before the accelerator"
+
+
+def _how(op: str, built: Built) -> str:
+    """What a node is in the layers that it became."""
+    if op in ("Conv", "MatMul", "Gemm", "QLinearConv", "QLinearMatMul", "QGemm"):
+        low, high = built.range
+        return f"weights {built.weights}, sums {low:,}..{high:,}, {built.engine} engine"
+    if not built.made:
+        return "scores, by the host"
+    falling = f", {built.falling} of them falling" if built.falling else ""
+    if built.wrong[0]:
+        return f"{built.levels} levels, {built.wrong[0]:,} sums off by {built.wrong[1]}: {built.made}"
+    return f"{built.levels} levels a channel{falling}, exact: {built.made}"
+
+
+def write_explanation(imported: Imported, checked: Sequence[Checked], model: Path) -> list[Path]:
+    """Write the explanation beside a model.
+
+    Parameters
+    ----------
+    imported : Imported
+    checked : sequence of Checked
+        What was verified.
+    model : path
+        The model's file.
+
+    Returns
+    -------
+    list of path
+        The files: Markdown and HTML.
+    """
+    name = imported.model.network.name
+    verified = [[printable(c.name), c.against, f"{c.values:,}", f"{c.ties:,}"] for c in checked]
+    tables = (
+        ("Nodes", HEADINGS, rows(imported)),
+        ("Verified", ("rewriting", "against", "values", "ties"), verified),
+    )
+    text = [f"# {name}: what became of each node", "", f"Engine: {imported.choice.why}.", ""]
+    for title, headings, body in tables:
+        text += [f"## {title}", "", _markdown(headings), _markdown(["---"] * len(headings)), *map(_markdown, body), ""]
+    page = [_HEAD.format(name=escape(name)), f"<p>Engine: {escape(imported.choice.why)}.</p>", picture(imported)]
+    for title, headings, body in tables:
+        page += [f"<h2>{title}</h2><table>", _html(headings, "th"), *(_html(row, "td") for row in body), "</table>"]
+    written = model.with_suffix(".md"), model.with_suffix(".html")
+    write_bytes(written[0], "\n".join(text).encode())
+    write_bytes(written[1], ("\n".join(page) + "\n").encode())
+    return list(written)
+
+
+def _markdown(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _html(cells: Sequence[str], kind: str) -> str:
+    return "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in cells) + "</tr>"
+
+
+_HEAD = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{name}</title><style>
+body {{ font: 15px/1.5 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+table {{ border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }}
+td, th {{ border: 1px solid #bbb; padding: .2rem .5rem; text-align: left }}
+svg {{ max-width: 100% }}
+</style></head><body><h1>{name}: what became of each node</h1>"""
+
+
+def picture(imported: Imported) -> str:
+    """The file's nodes on the left, what they became on the right: an SVG element."""
+    found = rows(imported)
+    places = [row[2] for row in found]
+    names = list(dict.fromkeys(places))
+    height = ROW_PIXELS * (len(found) + 1)
+    at = {name: ROW_PIXELS * (places.index(name) + places.count(name) / 2 + 0.5) for name in names}
+    parts = [f'<svg viewBox="0 0 {WIDTH} {height}" role="img" font-family="sans-serif" font-size="12">']
+    for number, (node, op, became, _) in enumerate(found):
+        y = ROW_PIXELS * (number + 1)
+        parts.append(_box(4, y, LEFT - 4, f"{op}  {node}", "#eef3fb"))
+        parts.append(f'<path d="M{LEFT} {y} C{LEFT + 60} {y} {RIGHT - 60} {at[became]:g} {RIGHT} {at[became]:g}" '
+                     'fill="none" stroke="#999"/>')  # fmt: skip
+    parts += [_box(RIGHT, at[name], WIDTH - RIGHT - 4, name, "#f6efe2") for name in names]
+    return "\n".join([*parts, "</svg>"])
+
+
+def _box(x: float, y: float, width: float, text: str, colour: str) -> str:
+    short = text if len(text) <= 44 else f"{text[:41]}..."
+    return (
+        f'<rect x="{x:g}" y="{y - 9:g}" width="{width:g}" height="18" rx="3" fill="{colour}" stroke="#777"/>'
+        f'<text x="{x + 6:g}" y="{y + 4:g}">{escape(short)}</text>'
+    )

@@ -1,0 +1,212 @@
+"""Importing a file: all passes, one after another."""
+
+import os
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from bitloom.golden.encoding import Encoding
+from bitloom.golden.file import model_digest
+from bitloom.golden.names import NAME_LENGTH, shown
+from bitloom.golden.network import Model
+
+from .canonical import canonical
+from .choose import EngineChoice, choose
+from .cut import cut
+from .emit import Emitted, emit
+from .host import Host, links
+from .onnx_file import read_onnx
+from .operation_graph import OperationGraph
+from .sections import Cut, Quantised
+from .source import SourceGraph
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Imported:
+    """A network from outside, with everything that was found on the way.
+
+    Attributes
+    ----------
+    source : SourceGraph
+    operations : OperationGraph
+    cut : Cut
+    choice : EngineChoice
+    emitted : Emitted
+    host : Host
+    """
+
+    source: SourceGraph
+    operations: OperationGraph
+    cut: Cut
+    choice: EngineChoice
+    emitted: Emitted
+    host: Host
+
+    @property
+    def model(self) -> Model:
+        """The model."""
+        return self.emitted.model
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputSpec:
+    """What a network is fed with: real = scale * (value - zero).
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Of the values.
+    scale : Fraction
+        > 0.
+    zero : Fraction
+    """
+
+    encoding: Encoding
+    scale: Fraction = Fraction(1)
+    zero: Fraction = Fraction(0)
+
+    @property
+    def quantised(self) -> Quantised:
+        """The map of these values."""
+        e = self.encoding
+        return Quantised(
+            name="--input",
+            base=self.scale * (e.low - self.zero),
+            step=self.scale * e.step,
+            boundaries=None,
+            reached=None,
+            levels=(e.high - e.low) // e.step,
+        )
+
+
+_SPEC = re.compile(r"(bipolar|signed|unsigned)(\d{0,2})(?::([0-9./e+-]+))?(?::([0-9./e+-]+))?", re.ASCII)
+
+
+def parse_input(text: str) -> InputSpec:
+    """Read ``KIND[BITS][:SCALE[:ZERO]]``, such as ``unsigned8:1/255`` or ``bipolar``.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    InputSpec
+
+    Raises
+    ------
+    ValueError
+        If it isn't of that form.
+    """
+    match = _SPEC.fullmatch(text)
+    rule = "must be bipolar, signedBITS or unsignedBITS, perhaps with :SCALE and :ZERO, as in unsigned8:1/255"
+    if match is None:
+        raise ValueError(f"--input: {rule}, got {shown(text)}")
+    kind, bits, scale, zero = match.groups()
+    try:
+        spec = InputSpec(
+            encoding=Encoding(kind, int(bits or (1 if kind == "bipolar" else 8))),
+            scale=Fraction(scale or 1),
+            zero=Fraction(zero or 0),
+        )
+    except (ValueError, ZeroDivisionError) as e:
+        raise ValueError(f"--input: {rule}, got {shown(text)} ({e})") from None
+    if spec.scale <= 0 or spec.encoding.bits > 8:
+        raise ValueError(f"--input: the scale must be > 0 and bits at most 8, got {shown(text)}")
+    return spec
+
+
+def import_file(
+    path: str | os.PathLike[str], *, spec: InputSpec | None = None, engine: str = "auto", name: str = ""
+) -> Imported:
+    """Import a file.
+
+    Parameters
+    ----------
+    path : path
+        Of an ONNX file.
+    spec : InputSpec, optional
+        What the network is fed with, where it doesn't quantise its input itself.
+    engine : str
+        See `choose`.
+    name : str
+        Of the network; by default made of the file's name.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If the file is damaged.
+    ImportRefused
+        If something in it can't be imported: a line for each such thing.
+    """
+    source = read_onnx(path)
+    return import_graph(source, spec=spec, engine=engine, name=name or network_name(path))
+
+
+def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
+    """Import a source graph: see `import_file`."""
+    operations = canonical(source)
+    made = cut(operations, _source(source, spec))
+    choice = choose(made, engine)
+    emitted = emit(made, choice, name)
+    return Imported(
+        source=source,
+        operations=operations,
+        cut=made,
+        choice=choice,
+        emitted=emitted,
+        host=_host(made, choice, emitted, source),
+    )
+
+
+def _source(source: SourceGraph, spec: InputSpec | None) -> Quantised | None:
+    """What the input holds, if that is said or a type of integers says it."""
+    if spec is not None:
+        return spec.quantised
+    dtype = source.source.dtype
+    if dtype in (np.uint8, np.int8):
+        return InputSpec(encoding=Encoding("unsigned" if dtype == np.uint8 else "signed", 8)).quantised
+    return None
+
+
+def _host(made: Cut, choice: EngineChoice, emitted: Emitted, source: SourceGraph) -> Host:
+    """Both ends as the host computes them."""
+    held, quantised = choice.held[0], made.source
+    integers = quantised.boundaries is None
+    # Integers come in as the file has them; level 0 is the smallest of these.
+    first = held.zero
+    front = links(made.front, made.size[2])
+    if integers and source.source.dtype.kind != "f":
+        first = held.zero - int(quantised.base)
+    elif integers:
+        level = (np.array([1 / quantised.step], object), np.array([-quantised.base / quantised.step], object))
+        multiply, add = (np.full(made.size[2], float(value[0] * held.stride)) for value in level)
+        front = (("line", multiply, add),)
+    return Host(
+        digest=model_digest(emitted.model),
+        shape=source.source.shape[1:],
+        order=made.order.ravel(),
+        front=front,
+        boundaries=None if quantised.boundaries is None else quantised.boundaries.astype(np.float64),
+        reached=quantised.reached,
+        first=first,
+        stride=held.stride,
+        back=links(emitted.scores, emitted.model.network.output.channels),
+        output_order=made.output_order,
+        closing=made.closing,
+    )
+
+
+def network_name(path: str | os.PathLike[str]) -> str:
+    """A network's name from a file's: letters, digits, ``_``, ``-`` and ``.``."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(path).stem).strip("-.")
+    return stem[:NAME_LENGTH] or "imported"

@@ -1,0 +1,151 @@
+"""What the function of an operator sees: a node, its constants and shapes, and the operations that it appends."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .constants import Constants, grid_of
+from .errors import Unsupported
+from .operations import Affine, Clip, Layout, Levels, Operation, Shape
+from .quantisers import Grid, Rule
+from .rationals import fractions
+from .source import SourceNode
+
+
+class NodeView:
+    """A node while it is rewritten into operations: each operation that is appended reads what the one before made.
+
+    Parameters
+    ----------
+    node : SourceNode
+    constants : Constants
+    shapes : dict of str to tuple of int
+        Of the tensors that are no constants.
+    """
+
+    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape]) -> None:
+        self.node = node
+        self._constants = constants
+        self._shapes = shapes
+        self.opset = constants.opset
+        self.operations: list[Operation] = []
+        self._here = ""
+
+    @property
+    def maps(self) -> list[str]:
+        """Tensors among the inputs that are no constants."""
+        return [name for name in self.node.inputs if name and name not in self._constants.values]
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of what the last operation made, or of the tensor that the node reads."""
+        return self._shapes[self._here or self.only_map(0)]
+
+    def only_map(self, place: int | None = None) -> str:
+        """The one tensor that the node reads; at input ``place``, if that is said.
+
+        Raises
+        ------
+        Unsupported
+            If there are several, or the tensor is elsewhere.
+        """
+        maps = self.maps
+        if len(maps) != 1:
+            raise Unsupported(
+                f"one input must be a map and the others constants, got {len(maps)} maps",
+                "what joins maps has no hardware yet",
+            )
+        if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
+            raise Unsupported(f"input {place} must be the map and the others constants")
+        return maps[0]
+
+    def attribute(self, name: str, default: Any) -> Any:
+        """An attribute of the node, of the type of its default."""
+        value = self.node.attributes.get(name, default)
+        if default is not None and not isinstance(value, type(default)) and not isinstance(value, int | float):
+            raise Unsupported(f"{name} must be of type {type(default).__name__}, got {type(value).__name__}")
+        return value
+
+    def constant(self, place: int, what: str) -> Array:
+        """The constant at input ``place``; Unsupported if there is none."""
+        value = self.optional(place)
+        if value is None:
+            raise Unsupported(f"{what} must be given as a constant")
+        return value
+
+    def optional(self, place: int) -> Array | None:
+        """The constant at input ``place``; None if the input is left out, Unsupported if it is a map."""
+        name = self.node.inputs[place] if place < len(self.node.inputs) else ""
+        if name and name not in self._constants.values:
+            raise Unsupported(f"input {place} must be a constant, got a map")
+        return self._constants.values[name] if name else None
+
+    def weights(self, place: int) -> Grid:
+        """The weights at input ``place``: integers times a scale.
+
+        Raises
+        ------
+        Unsupported
+            If they are real numbers.
+        """
+        values = self.constant(place, "weights")
+        grid = self._constants.grids.get(self.node.inputs[place]) or grid_of(values)
+        if grid is None:
+            raise Unsupported(
+                "weights must be integers times a scale, got real numbers",
+                "quantise them in training (Brevitas, QKeras) or after it (onnxruntime's quantize_static)",
+            )
+        return grid
+
+    def append(self, kind: type[Operation], **fields: Any) -> None:
+        """Append a operation of a kind."""
+        reads = self._here or self.only_map()
+        makes = f"{self.node.outputs[0]}/{len(self.operations)}"
+        operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
+        self._shapes[makes] = operation.shape(self._shapes[reads])
+        self.operations.append(operation)
+        self._here = makes
+
+    def affine(self, multiply: Any = 1, add: Any = 0) -> None:
+        """Append x * multiply + add, of numbers or of arrays that spread over one image."""
+        self.append(Affine, multiply=_exact(multiply), add=_exact(add))
+
+    def clip(self, low: Any, high: Any) -> None:
+        """Append a clip to numbers, of which each may be None."""
+        ends = [None if end is None else Fraction(end) for end in (low, high)]
+        self.append(Clip, low=ends[0], high=ends[1])
+
+    def quantise(self, rule: Rule, *, integers: bool = False) -> None:
+        """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
+        boundaries, reached = rule.boundaries()
+        scale = rule.one_scale()
+        base = Fraction(rule.low) if integers else (rule.low - rule.zero) * scale
+        step = Fraction(1) if integers else scale
+        self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached)
+
+    def layout(self, order: Array) -> None:
+        """Append another order of the values: see `operations.Layout`."""
+        self.append(Layout, order=order)
+
+    def per_channel(self, values: Array, axis: int = 1) -> Array:
+        """Numbers a channel, (C,), as they spread over a tensor with channels at ``axis``."""
+        shape = self.shape
+        if values.shape != (shape[axis],):
+            raise Unsupported(f"there must be {shape[axis]} parameters, one a channel, got shape {values.shape}")
+        spread = [1] * len(shape)
+        spread[axis] = -1
+        return values.reshape(spread)
+
+    def places(self) -> Array:
+        """Numbers of the values of one image, in the tensor's shape: what a layout is made of."""
+        shape = self.shape
+        return np.arange(int(np.prod(shape))).reshape(shape)
+
+
+def _exact(values: Any) -> Array:
+    if isinstance(values, Fraction | int | float):
+        return np.array(Fraction(values), object)
+    return fractions(np.asarray(values))

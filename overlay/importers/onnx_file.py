@@ -1,0 +1,207 @@
+"""ONNX files: protocol buffers, read into a source graph. Nothing in a file is executed."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.reading.file import naming, read_file, reason
+
+from .errors import printable
+from .source import MOST_NODES, STANDARD, SourceGraph, SourceInput, SourceNode, check_shape
+
+
+def read_onnx(path: str | os.PathLike[str]) -> SourceGraph:
+    """Read an ONNX file, and the files with external data that it names.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    SourceGraph
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If it is no ONNX file, or has what no network here can have. One line, with the path in front.
+    """
+    data = read_file(path)
+    with naming(os.fspath(path)):
+        return to_graph(data, Path(path).parent)
+
+
+def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
+    """The source graph in the bytes of an ONNX file.
+
+    Parameters
+    ----------
+    data : bytes
+    folder : path, optional
+        Where external data may lie; without it there is none.
+
+    Returns
+    -------
+    SourceGraph
+
+    Raises
+    ------
+    ValueError
+        As `read_onnx`.
+    """
+    try:
+        import onnx  # slow to import, and not installed everywhere
+    except ModuleNotFoundError as e:
+        raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+    from google.protobuf.message import DecodeError
+
+    message = onnx.ModelProto()
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, RuntimeError) as e:
+        raise ValueError(f"must be an ONNX file, got: {reason(e)}") from None
+    if not message.graph.node:
+        raise ValueError("must be an ONNX file with at least one node, got none")
+    if len(message.graph.node) > MOST_NODES:
+        raise ValueError(f"must have at most {MOST_NODES:,} nodes, got {len(message.graph.node):,}")
+    if message.functions:
+        raise ValueError("must have no functions of its own, got some: export without functions, or inline them")
+    return _graph(message, _Tensors(folder))
+
+
+def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
+    """The source graph of a ModelProto."""
+    graph = message.graph
+    constants = {t.name: tensors.array(t) for t in graph.initializer}
+    if graph.sparse_initializer:
+        raise ValueError("must have no sparse constants, got some")
+    inputs = [value for value in graph.input if value.name not in constants]
+    if len(inputs) != 1:
+        names = ", ".join(printable(value.name) for value in inputs) or "none"
+        raise ValueError(f"must have one input, got {names}")
+    if len(graph.output) != 1:
+        names = ", ".join(printable(value.name) for value in graph.output) or "none"
+        raise ValueError(f"must have one output, got {names}")
+    versions = [o.version for o in message.opset_import if o.domain in (STANDARD, "ai.onnx")]
+    made = SourceGraph(
+        name=graph.name,
+        source=_input(inputs[0]),
+        output=graph.output[0].name,
+        nodes=tuple(_nodes(graph.node, tensors)),
+        constants=constants,
+        opset=max(versions, default=13),
+    )
+    made.check()
+    return made
+
+
+def _input(value: Any) -> SourceInput:
+    """The input, with 1 for the number of images."""
+    from onnx import helper
+
+    what = f"input {printable(value.name)}"
+    kind = value.type.tensor_type
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{what}: must be a tensor of numbers, got element type {kind.elem_type}") from None
+    sizes = [d.dim_value if d.WhichOneof("value") == "dim_value" else 0 for d in kind.shape.dim]
+    if not sizes:
+        raise ValueError(f"{what}: must have a shape, got none")
+    sizes[0] = 1  # the number of images, whatever the file says
+    if 0 in sizes:
+        raise ValueError(f"{what}: must have a fixed shape behind the number of images, got an axis of any size")
+    return SourceInput(name=value.name, shape=check_shape(what, sizes), dtype=dtype)
+
+
+def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
+    """Every node, with a name of its own."""
+    for number, node in enumerate(nodes):
+        domain = STANDARD if node.domain == "ai.onnx" else node.domain
+        name = node.name or f"{node.op_type}_{number}"
+        with naming(printable(name)):
+            attributes = {a.name: _attribute(a, tensors) for a in node.attribute}
+        yield SourceNode(
+            name=name,
+            op=node.op_type,
+            domain=domain,
+            inputs=tuple(node.input),
+            outputs=tuple(node.output),
+            attributes=attributes,
+        )
+
+
+def _attribute(attribute: Any, tensors: "_Tensors") -> Any:
+    """Value of an attribute."""
+    kind = attribute.type
+    if kind == attribute.FLOAT:
+        return attribute.f
+    if kind == attribute.INT:
+        return attribute.i
+    if kind == attribute.STRING:
+        return attribute.s.decode("utf-8", "replace")
+    if kind == attribute.TENSOR:
+        return tensors.array(attribute.t)
+    if kind == attribute.FLOATS:
+        return tuple(attribute.floats)
+    if kind == attribute.INTS:
+        return tuple(attribute.ints)
+    if kind == attribute.STRINGS:
+        return tuple(s.decode("utf-8", "replace") for s in attribute.strings)
+    raise ValueError(f"attribute {printable(attribute.name)}: must be a number, a text or a tensor, got type {kind}")
+
+
+class _Tensors:
+    """Constants of a file and of the files beside it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def array(self, tensor: Any) -> Array:
+        """A tensor's values."""
+        from onnx import TensorProto, numpy_helper
+
+        what = f"constant {printable(tensor.name)}"
+        shape = tuple(tensor.dims)
+        if 0 not in shape:
+            check_shape(what, shape)
+        try:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                local = TensorProto()
+                local.CopyFrom(tensor)
+                local.ClearField("external_data")
+                local.data_location = TensorProto.DEFAULT
+                local.raw_data = self._external(tensor)
+                tensor = local
+            values = np.asarray(numpy_helper.to_array(tensor))
+        except (ValueError, TypeError, KeyError, IndexError, NotImplementedError, AttributeError, OverflowError) as e:
+            raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got: {reason(e)}") from None
+        if values.dtype.kind not in "biuf":
+            raise ValueError(f"{what}: must hold numbers, got {values.dtype}")
+        return values
+
+    def _external(self, tensor: Any) -> bytes:
+        """The bytes of a tensor in a file beside the model's, which may not lie outside of the model's folder."""
+        entries: Mapping[str, str] = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        if self._folder is None or not location:
+            raise ValueError("external data needs a folder and a location")
+        folder = self._folder.resolve()
+        path = (folder / location).resolve()
+        if not path.is_relative_to(folder):
+            raise ValueError(f"external data must lie in the model's folder, got {printable(location)}")
+        offset, size = int(entries.get("offset", 0)), path.stat().st_size if path.is_file() else -1
+        length = int(entries.get("length", max(size - offset, 0)))
+        if size < 0:
+            raise ValueError(f"external data must be a file, got {printable(location)}")
+        if not (0 <= offset <= size and 0 <= length <= size - offset):
+            raise ValueError(f"external data must lie inside of the file, got bytes {offset}..{offset + length}")
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(length)

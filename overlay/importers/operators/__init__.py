@@ -1,0 +1,6 @@
+"""Operators: one function each, which rewrites a node into operations. A file a subject, a registry for all of them."""
+
+from . import closing, elementwise, integer_linear, layout, linear, pooling, quantise
+from .registry import OPERATORS
+
+__all__ = ["OPERATORS", "closing", "elementwise", "integer_linear", "layout", "linear", "pooling", "quantise"]

@@ -1,0 +1,18 @@
+"""What the host does at the end."""
+
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Closing
+
+from .registry import operator
+
+
+@operator("Softmax", "LogSoftmax", "Sigmoid", "ArgMax", "TopK")
+def closing(node: NodeView) -> None:
+    """An operator at the end of a classifier, over its classes."""
+    node.only_map(0)
+    shape = node.shape
+    axis = int(node.attribute("axis", -1 if node.node.op != "ArgMax" else 0))
+    if node.node.op != "Sigmoid" and axis % len(shape) != (1 if len(shape) == 4 else len(shape) - 1):
+        raise Unsupported(f"it must be over the classes, the last axis of {shape}, got axis {axis}")
+    node.append(Closing)

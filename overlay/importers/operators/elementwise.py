@@ -1,0 +1,114 @@
+"""Operators that compute each value for itself: they become affine operations and clips."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.rationals import fractions, root
+
+from .registry import operator
+
+
+@operator("Identity", "Dropout", "Cast", "CastLike")
+def identity(node: NodeView) -> None:
+    """Nothing happens: a cast of numbers that fit keeps them, and dropout is for training."""
+    if node.node.op == "Cast" and int(node.attribute("to", 1)) not in (1, 10, 11, 16):  # the floating-point types
+        raise Unsupported("a map must be cast to a floating-point type", "quantise with QuantizeLinear")
+    node.only_map(0)
+    node.affine()
+
+
+@operator("Add", "Sum")
+def add(node: NodeView) -> None:
+    """x + c, or c + x."""
+    node.affine(add=_other(node))
+
+
+@operator("Sub")
+def subtract(node: NodeView) -> None:
+    """x - c, or c - x."""
+    constant = fractions(_other(node))
+    if _is_first(node):
+        node.affine(add=-constant)
+    else:
+        node.affine(multiply=-1, add=constant)
+
+
+@operator("Mul")
+def multiply(node: NodeView) -> None:
+    """x * c, or c * x."""
+    node.affine(multiply=_other(node))
+
+
+@operator("Div")
+def divide(node: NodeView) -> None:
+    """x / c."""
+    if not _is_first(node):
+        raise Unsupported("a map must not be divided by")
+    constant = fractions(_other(node))
+    if any(value == 0 for value in constant.ravel()):
+        raise Unsupported("a map must be divided by numbers other than 0")
+    node.affine(multiply=1 / constant)
+
+
+@operator("Neg")
+def negate(node: NodeView) -> None:
+    """-x."""
+    node.affine(multiply=-1)
+
+
+@operator("BatchNormalization")
+def batch_normalization(node: NodeView) -> None:
+    """(x - mean) * gamma / sqrt(variance + epsilon) + beta, exactly, with the root as `rationals.root` has it."""
+    if int(node.attribute("training_mode", 0)):
+        raise Unsupported("training_mode must be 0, got 1", "export the network in evaluation mode")
+    node.only_map(0)
+    gamma, beta, mean, variance = (
+        fractions(node.per_channel(node.constant(place, what)))
+        for place, what in enumerate(("gamma", "beta", "mean", "variance"), 1)
+    )
+    epsilon = Fraction(float(node.attribute("epsilon", 1e-5)))
+    total = variance + epsilon
+    if any(value <= 0 for value in total.ravel()):
+        raise Unsupported("variance + epsilon must be > 0 in every channel")
+    scale = gamma / np.vectorize(root, otypes=[object])(total)
+    node.affine(multiply=scale, add=beta - mean * scale)
+
+
+@operator("Relu")
+def relu(node: NodeView) -> None:
+    """max(x, 0)."""
+    node.clip(0, None)
+
+
+@operator("Clip")
+def clip(node: NodeView) -> None:
+    """min(max(x, low), high): the ends are inputs, or attributes in older files."""
+    ends = []
+    for place, name in ((1, "min"), (2, "max")):
+        given = node.optional(place)
+        value = node.attribute(name, None) if given is None else float(np.asarray(given).reshape(-1)[0])
+        ends.append(None if value is None or abs(float(value)) > 3e38 else float(value))
+    node.only_map(0)
+    node.clip(*ends)
+
+
+@operator("HardTanh", "Hardtanh")
+def hard_tanh(node: NodeView) -> None:
+    """min(max(x, -1), 1), or other ends."""
+    node.clip(float(node.attribute("min_val", -1.0)), float(node.attribute("max_val", 1.0)))
+
+
+def _other(node: NodeView):  # type: ignore[no-untyped-def]
+    """The constant of an operator with two inputs, of which the other is the map."""
+    node.only_map()
+    if len(node.node.inputs) != 2:
+        raise Unsupported(f"there must be 2 inputs, got {len(node.node.inputs)}")
+    return node.constant(1 if _is_first(node) else 0, "the other input")
+
+
+def _is_first(node: NodeView) -> bool:
+    """Whether the map is the first input."""
+    return node.node.inputs[0] == node.only_map()

@@ -1,0 +1,83 @@
+"""Operators on quantised integers, as onnxruntime's older format has them: QLinearConv, QLinearMatMul, QGemm."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.quantisers import Grid, linear_rule
+from bitloom.overlay.importers.rationals import fractions, same
+
+from .linear import convolve, dense
+from .registry import operator
+
+
+@operator("QLinearConv")
+def qlinear_conv(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point; bias."""
+    node.only_map(0)
+    scale = _dequantised(node)
+    weights = _weights(node, 3, 0)
+    bias = node.optional(8)
+    convolve(node, weights, None)
+    if bias is not None:
+        units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
+        node.affine(add=node.per_channel(fractions(bias) * units))
+    _requantised(node, 6)
+
+
+@operator("QLinearMatMul")
+def qlinear_matmul(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point."""
+    node.only_map(0)
+    _dequantised(node)
+    dense(node, _weights(node, 3, 1), transposed=True)
+    _requantised(node, 6)
+
+
+@operator("QGemm")
+def qgemm(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; weights, theirs; bias; the result's scale and zero point, or none."""
+    node.only_map(0)
+    if int(node.attribute("transA", 0)) or float(node.attribute("alpha", 1.0)) != 1:
+        raise Unsupported("transA must be 0 and alpha 1")
+    scale = _dequantised(node)
+    transposed = not int(node.attribute("transB", 0))
+    dense(node, _weights(node, 3, 1 if transposed else 0), transposed=transposed)
+    bias = node.optional(6)
+    if bias is not None:
+        node.affine(add=node.per_channel(fractions(bias) * scale * np.broadcast_to(_scales(node, 4), bias.shape)))
+    if node.optional(7) is not None:
+        _requantised(node, 7)
+
+
+def _dequantised(node: NodeView) -> Fraction:
+    """Append (x - zero point) * scale; returns the scale."""
+    scale, zero = same(fractions(node.constant(1, "the scale"))), node.optional(2)
+    offset = Fraction(0) if zero is None else same(fractions(zero))
+    if scale is None or offset is None:
+        raise Unsupported("a map's scale and zero point must be one number each")
+    node.affine(multiply=scale, add=-scale * offset)
+    return scale
+
+
+def _weights(node: NodeView, place: int, axis: int) -> Grid:
+    """Weights less their zero points, with scales along ``axis``."""
+    values, zero = node.constant(place, "weights"), node.optional(place + 2)
+    shape = [1] * values.ndim
+    shape[axis] = -1
+    integers = values.astype(np.int64)
+    if zero is not None:
+        integers = integers - zero.astype(np.int64).reshape(shape if zero.size > 1 else ())
+    scale = _scales(node, place + 1)
+    return Grid(integers=integers, scale=scale.reshape(shape) if scale.size > 1 else scale.reshape(()))
+
+
+def _scales(node: NodeView, place: int) -> Array:
+    return fractions(node.constant(place, "the weights' scale"))
+
+
+def _requantised(node: NodeView, place: int) -> None:
+    node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)

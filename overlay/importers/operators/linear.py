@@ -1,0 +1,164 @@
+"""Convolutions and matrix products."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Sides, Window
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Linear, Shape
+from bitloom.overlay.importers.quantisers import Grid
+from bitloom.overlay.importers.rationals import fractions
+
+from .registry import operator
+
+
+@operator("Conv")
+def conv(node: NodeView) -> None:
+    """A convolution of maps with rows and columns, then its bias."""
+    node.only_map(0)
+    convolve(node, node.weights(1), node.optional(2))
+
+
+def convolve(node: NodeView, grid: Grid, bias: Array | None) -> None:
+    """Append a convolution and its bias.
+
+    Kernels of several groups, and dilated ones, become plain kernels with zeros.
+    """
+    weight = grid.integers
+    if weight.ndim != 4 or len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
+    if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
+        raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
+    dilations = pair(node, "dilations")
+    weight = _dilated(_ungrouped(weight, int(node.attribute("group", 1)), node.shape), dilations)
+    window = sliding(node, (weight.shape[2], weight.shape[3]))
+    node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window)
+    if bias is not None:
+        node.affine(add=node.per_channel(bias))
+
+
+@operator("MatMul")
+def matmul(node: NodeView) -> None:
+    """x @ weights."""
+    node.only_map(0)
+    dense(node, node.weights(1), transposed=True)
+
+
+@operator("Gemm")
+def gemm(node: NodeView) -> None:
+    """alpha * x @ weights + beta * bias."""
+    node.only_map(0)
+    if int(node.attribute("transA", 0)):
+        raise Unsupported("transA must be 0, got 1")
+    dense(node, node.weights(1), transposed=not int(node.attribute("transB", 0)))
+    alpha, beta = (Fraction(float(node.attribute(name, 1.0))) for name in ("alpha", "beta"))
+    bias = node.optional(2)
+    if bias is not None or alpha != 1:
+        node.affine(multiply=alpha, add=0 if bias is None else beta * fractions(bias))
+
+
+def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
+    """Append a dense layer; ``transposed`` weights are (inputs, outputs)."""
+    if grid.integers.ndim != 2:
+        raise Unsupported(f"weights must be a matrix, got shape {grid.integers.shape}")
+    if transposed:
+        spread = np.broadcast_to(grid.scale, grid.integers.shape)
+        grid = Grid(integers=grid.integers.T, scale=spread.T if grid.scale.ndim else grid.scale)
+    node.append(Linear, weight=grid.integers, scale=output_scales(grid, 0), window=None)
+
+
+def output_scales(grid: Grid, axis: int) -> Array:
+    """The scale of each output, (outputs,); Unsupported if an output's weights have several."""
+    count = grid.integers.shape[axis]
+    if not grid.scale.ndim:
+        return np.full(count, grid.scale[()], object)
+    rows = np.broadcast_to(grid.scale, grid.integers.shape).reshape(count, -1)
+    if any((row != row[0]).any() for row in rows):
+        raise Unsupported("weights must have one scale, or one an output, got several for one output")
+    return rows[:, 0].copy()
+
+
+def sliding(node: NodeView, kernel: tuple[int, int], *, ceil: bool = False) -> Window:
+    """The window of a convolution or a pool."""
+    stride = pair(node, "strides")
+    padding = _padding(node, kernel, stride)
+    if ceil:
+        padding = _to_the_end(node.shape, kernel, stride, padding)
+    window = Window(kernel=kernel, stride=stride, padding=padding)
+    try:
+        window.check("the window")
+    except ValueError as e:
+        raise Unsupported(str(e)) from None
+    return window
+
+
+def pair(node: NodeView, name: str) -> tuple[int, int]:
+    """An attribute for rows and columns, (1, 1) where it is missing; each >= 1."""
+    values = tuple(node.attribute(name, (1, 1)))
+    if len(values) != 2 or not all(isinstance(v, int) and 1 <= v <= 4096 for v in values):
+        raise Unsupported(f"{name} must be two integers of 1..4096, got {values}")
+    return values[0], values[1]
+
+
+def _padding(node: NodeView, kernel: Sequence[int], stride: Sequence[int]) -> Sides:
+    """Rows and columns outside of the map: top, left, bottom, right."""
+    auto = str(node.attribute("auto_pad", "NOTSET"))
+    if auto == "VALID":
+        return 0, 0, 0, 0
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        begin, end = [], []
+        for size, k, s in zip(node.shape[2:], kernel, stride):
+            total = max((-(-size // s) - 1) * s + k - size, 0)
+            small, large = total // 2, total - total // 2
+            begin.append(small if auto == "SAME_UPPER" else large)
+            end.append(large if auto == "SAME_UPPER" else small)
+        return begin[0], begin[1], end[0], end[1]
+    if auto != "NOTSET":
+        raise Unsupported(f"auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, got {auto[:40]}")
+    values = tuple(node.attribute("pads", (0, 0, 0, 0)))
+    if len(values) != 4 or not all(isinstance(v, int) and 0 <= v <= 4096 for v in values):
+        raise Unsupported(f"pads must be four integers of 0..4096, got {values}")
+    return values[0], values[1], values[2], values[3]
+
+
+def _to_the_end(shape: Shape, kernel: Sequence[int], stride: Sequence[int], padding: Sides) -> Sides:
+    """Padding with which the last window, that sticks out, is taken, too."""
+    sides = list(padding)
+    for k in (0, 1):
+        covered = shape[2 + k] + sides[k] + sides[2 + k] - kernel[k]
+        more = -covered % stride[k]
+        last = covered + more - sides[k]  # where the last window begins: on the map or its front padding, else it goes
+        if last < shape[2 + k]:
+            sides[2 + k] += more
+    return sides[0], sides[1], sides[2], sides[3]
+
+
+def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
+    """Kernels of groups as kernels of all channels: zeros for the other groups' ones."""
+    outputs, inputs = weight.shape[:2]
+    if groups < 1 or outputs % groups or inputs * groups != source[1]:
+        raise Unsupported(f"group must divide {outputs} outputs and {source[1]} inputs, got {groups}")
+    if groups == 1:
+        return weight
+    whole = np.zeros((outputs, source[1], *weight.shape[2:]), weight.dtype)
+    each = outputs // groups
+    for group in range(groups):
+        rows = slice(group * each, (group + 1) * each)
+        whole[rows, group * inputs : (group + 1) * inputs] = weight[rows]
+    return whole
+
+
+def _dilated(weight: Array, dilations: tuple[int, int]) -> Array:
+    """A dilated kernel as a plain one: zeros between its taps."""
+    if dilations == (1, 1):
+        return weight
+    rows, columns = ((weight.shape[2 + k] - 1) * dilations[k] + 1 for k in (0, 1))
+    if rows * columns > 4096:
+        raise Unsupported(f"a dilated kernel must have at most 4,096 taps, got {rows} x {columns}")
+    wide = np.zeros((*weight.shape[:2], rows, columns), weight.dtype)
+    wide[:, :, :: dilations[0], :: dilations[1]] = weight
+    return wide

@@ -1,0 +1,72 @@
+"""Pools."""
+
+from bitloom.golden.window import Window
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Pooling
+
+from .linear import pair, sliding
+from .registry import operator
+
+
+@operator("MaxPool")
+def max_pool(node: NodeView) -> None:
+    """The maximum of each window."""
+    node.only_map(0)
+    if len([name for name in node.node.outputs if name]) > 1:
+        raise Unsupported("the places of the maxima are not computed")
+    node.append(Pooling, window=_window(node), average=False)
+
+
+@operator("AveragePool", "QLinearAveragePool")
+def average_pool(node: NodeView) -> None:
+    """The mean of each window."""
+    node.only_map(0)
+    window = _window(node)
+    if int(node.attribute("count_include_pad", 0)) and any(window.padding):
+        raise Unsupported("count_include_pad must be 0 where there is padding, got 1")
+    node.append(Pooling, window=window, average=True)
+
+
+@operator("GlobalAveragePool")
+def global_average_pool(node: NodeView) -> None:
+    """The mean of each channel."""
+    node.only_map(0)
+    _whole(node, average=True)
+
+
+@operator("GlobalMaxPool")
+def global_max_pool(node: NodeView) -> None:
+    """The maximum of each channel."""
+    node.only_map(0)
+    _whole(node, average=False)
+
+
+@operator("ReduceMean")
+def reduce_mean(node: NodeView) -> None:
+    """The mean over rows and columns."""
+    node.only_map(0)
+    given = node.optional(1)
+    axes = tuple(node.attribute("axes", ())) if given is None else tuple(int(axis) for axis in given.ravel())
+    rank = len(node.shape)
+    if rank != 4 or sorted(axis % rank for axis in axes) != [2, 3]:
+        raise Unsupported(f"the mean must be over rows and columns, axes 2 and 3, got {axes}")
+    _whole(node, average=True)
+    if not int(node.attribute("keepdims", 1)):
+        node.layout(node.places().reshape(1, -1))
+
+
+def _whole(node: NodeView, *, average: bool) -> None:
+    """Append a pool of the whole map."""
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    node.append(Pooling, window=Window(kernel=(node.shape[2], node.shape[3])), average=average)
+
+
+def _window(node: NodeView) -> Window:
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    kernel = pair(node, "kernel_shape")
+    if pair(node, "dilations") != (1, 1):
+        raise Unsupported("dilations must be 1")
+    return sliding(node, kernel, ceil=bool(int(node.attribute("ceil_mode", 0))))

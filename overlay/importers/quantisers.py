@@ -1,0 +1,263 @@
+"""Quantisers of QONNX and ONNX: what they make of constants, and their levels (see `operations.Levels`).
+
+The rules are those of the operators' definitions: QONNX's Quant clips and rounds x / scale + zero point; ONNX's
+QuantizeLinear rounds halves to even and clips to its type. In older files QONNX's operators have other domains
+(onnx.brevitas, finn.custom_op.general), and the same names.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .errors import Unsupported
+from .rationals import floats, fractions, same
+from .source import SourceNode
+
+MOST_LEVELS = 1 << 16
+"""Levels of a quantiser at most."""
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grid:
+    """Values that are integers times a scale.
+
+    Attributes
+    ----------
+    integers : int64 array
+    scale : array of Fraction
+        It spreads over the integers.
+    """
+
+    integers: Array
+    scale: Array
+
+    @property
+    def values(self) -> Array:
+        """The values: float64."""
+        return self.integers * floats(self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A quantiser of equal steps: clip(round(x / scale + zero), low, high), worth (that - zero) * scale.
+
+    Attributes
+    ----------
+    scale : array of Fraction
+        > 0; several for constants only.
+    zero : Fraction
+    low, high : int
+    rounding : str
+        One of ROUNDINGS.
+    zero_after : bool
+        Whether the zero point is added after rounding, as ONNX has it: round(x / scale) + zero. QONNX adds it before,
+        and halves that are rounded to even differ by that.
+    """
+
+    scale: Array
+    zero: Fraction
+    low: int
+    high: int
+    rounding: str
+    zero_after: bool = False
+
+    def boundaries(self) -> tuple[Array, Array]:
+        """The boundaries of x, (1, levels) fractions, and which of them a value that equals one has reached."""
+        scale = self.one_scale()
+        place = ROUNDINGS[self.rounding]
+        after = int(self.zero) if self.zero_after else 0
+        found = [place(q - after) for q in range(self.low + 1, self.high + 1)]
+        limits = np.empty((1, len(found)), object)
+        limits[0, :] = [(limit + after - self.zero) * scale for limit, _ in found]
+        return limits, np.array([reached for _, reached in found])
+
+    def one_scale(self) -> Fraction:
+        """The scale; Unsupported if there are several."""
+        scale = same(self.scale)
+        if scale is None:
+            raise Unsupported("a map's scale must be one number, got one a channel")
+        return scale
+
+    def grid(self, values: Array) -> Grid:
+        """Quantise constants, in floating point of their own precision, as those who made the file did."""
+        scale = floats(self.scale).astype(values.dtype)
+        if self.zero.denominator != 1:
+            raise Unsupported(f"a zero point must be an integer, got {self.zero}")
+        zero, place = values.dtype.type(int(self.zero)), ROUND[self.rounding]
+        y = place(values / scale) + zero if self.zero_after else place(values / scale + zero)
+        integers = np.clip(y, self.low, self.high).astype(np.int64)
+        return Grid(integers=integers - int(self.zero), scale=self.scale)
+
+
+def _half_even(q: int) -> tuple[Fraction, bool]:
+    return q - HALF, q % 2 == 0
+
+
+def _half_up(q: int) -> tuple[Fraction, bool]:
+    return q - HALF, q > 0
+
+
+def _half_down(q: int) -> tuple[Fraction, bool]:
+    return q - HALF, q <= 0
+
+
+def _floor(q: int) -> tuple[Fraction, bool]:
+    return Fraction(q), True
+
+
+def _ceil(q: int) -> tuple[Fraction, bool]:
+    return Fraction(q - 1), False
+
+
+def _up(q: int) -> tuple[Fraction, bool]:
+    return _ceil(q) if q > 0 else _floor(q)
+
+
+def _down(q: int) -> tuple[Fraction, bool]:
+    return _floor(q) if q > 0 else _ceil(q)
+
+
+ROUNDINGS: dict[str, Callable[[int], tuple[Fraction, bool]]] = {
+    "ROUND": _half_even,
+    "HALF_EVEN": _half_even,
+    "HALF_UP": _half_up,
+    "HALF_DOWN": _half_down,
+    "FLOOR": _floor,
+    "CEIL": _ceil,
+    "UP": _up,
+    "DOWN": _down,
+}
+"""Name of a rounding -> where values begin that become q or more, and whether that place belongs to them."""
+
+ROUND: dict[str, Callable[[Array], Array]] = {
+    "ROUND": np.rint,
+    "HALF_EVEN": np.rint,
+    "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5),
+    "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5),
+    "FLOOR": np.floor,
+    "CEIL": np.ceil,
+    "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
+    "DOWN": np.fix,
+}
+"""The same roundings of arrays."""
+
+
+def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
+    """The rule of QONNX's Quant and IntQuant: inputs are x, scale, zero point, bits."""
+    scale, zero, bits = (_given(inputs, place, what) for place, what in ((1, "scale"), (2, "zero point"), (3, "bits")))
+    width = _one(bits, "bits")
+    if width.denominator != 1 or not 1 <= width <= 16:
+        raise Unsupported(f"bits must be 1..16, got {float(width):g}")
+    is_signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
+    low = -(1 << int(width) - 1) + narrow if is_signed else 0
+    high = (1 << int(width) - 1) - 1 if is_signed else (1 << int(width)) - 1 - narrow
+    if high <= low:
+        raise Unsupported(f"bits must leave two values at least, got {int(width)} bits", "use BipolarQuant")
+    rounding = str(node.attributes.get("rounding_mode", "ROUND")).upper()
+    return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=_known(rounding))
+
+
+def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
+    """The rule of ONNX's QuantizeLinear; the zero point's type says which integers there are, and without one uint8."""
+    if scale is None:
+        raise Unsupported("the scale must be a constant")
+    values = np.zeros(1, np.uint8) if zero is None else np.asarray(zero)
+    if values.dtype not in (np.uint8, np.int8):
+        raise Unsupported(f"quantised values must be of 8 bits, got {values.dtype}")
+    kind = np.iinfo(values.dtype)
+    return Rule(
+        scale=_scale(scale),
+        zero=_one(values, "zero point"),
+        low=int(kind.min),
+        high=int(kind.max),
+        rounding="ROUND",
+        zero_after=True,
+    )
+
+
+def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
+    values, bits = _given(inputs, 0, "the input"), _one(_given(inputs, 3, "bits"), "bits")
+    if bits == 1 and node.attributes.get("signed", 1):
+        return _bipolar(node, inputs)  # QONNX's execution takes a signed bit as BipolarQuant
+    return quant_rule(node, inputs).grid(values)
+
+
+def _bipolar(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
+    values, scale = _given(inputs, 0, "the input"), _given(inputs, 1, "scale")
+    return Grid(integers=np.where(values >= 0, 1, -1).astype(np.int64), scale=_scale(scale))
+
+
+def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
+    """QuantizeLinear of a constant: the integers themselves."""
+    values, scale, zero = _given(inputs, 0, "the input"), inputs[1], inputs[2] if len(inputs) > 2 else None
+    axis = int(node.attributes.get("axis", 1))
+    rule = linear_rule(_along(scale, values, axis), None if zero is None else np.unique(zero))
+    made = rule.grid(values)
+    return Grid(integers=made.integers + int(rule.zero), scale=np.array(Fraction(1), object))
+
+
+def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
+    """DequantizeLinear of constants: (integers - zero points) * scales."""
+    values, scale, zero = _given(inputs, 0, "the input"), inputs[1], inputs[2] if len(inputs) > 2 else None
+    axis = int(node.attributes.get("axis", 1))
+    integers = np.asarray(values).astype(np.int64)
+    if zero is not None:
+        integers = integers - _along(zero, values, axis).astype(np.int64)
+    return Grid(integers=integers, scale=_scale(_along(scale, values, axis)))
+
+
+def _along(parameter: Array | None, values: Array, axis: int) -> Array:
+    """A parameter for each channel, spread along an axis of ``values``; one for all stays as it is."""
+    if parameter is None:
+        raise Unsupported("the scale must be a constant")
+    if parameter.size == 1:
+        return parameter.reshape(())
+    if not -values.ndim <= axis < values.ndim or parameter.shape != (values.shape[axis],):
+        rule = f"scales must be one, or one for each of axis {axis} of {values.shape}"
+        raise Unsupported(f"{rule}, got {parameter.shape}")
+    shape = [1] * values.ndim
+    shape[axis] = -1
+    return parameter.reshape(shape)
+
+
+def _given(inputs: Sequence[Array | None], place: int, what: str) -> Array:
+    found = inputs[place] if place < len(inputs) else None
+    if found is None:
+        raise Unsupported(f"{what} must be given as a constant")
+    return found
+
+
+def _one(values: Array, what: str) -> Fraction:
+    """The one value of a parameter."""
+    value = same(fractions(np.asarray(values)))
+    if value is None:
+        raise Unsupported(f"the {what} must be one number, got several")
+    return value
+
+
+def _scale(values: Array) -> Array:
+    scale = fractions(values)
+    if scale.size == 0 or any(value <= 0 for value in scale.ravel()):
+        raise Unsupported("scales must be > 0")
+    return scale if same(scale) is None else np.array(same(scale), object)
+
+
+def _known(rounding: str) -> str:
+    if rounding not in ROUNDINGS:
+        raise Unsupported(f"the rounding mode must be one of {', '.join(ROUNDINGS)}, got {rounding[:40]}")
+    return rounding
+
+
+QUANTISERS: dict[str, Callable[[SourceNode, Sequence[Array | None]], Grid]] = {
+    "Quant": _quant,
+    "IntQuant": _quant,
+    "BipolarQuant": _bipolar,
+    "QuantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
+}
+"""Operator -> what it makes of constants."""

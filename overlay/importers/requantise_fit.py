@@ -1,0 +1,193 @@
+"""Requantisation that equals a staircase for every sum: bias, multiplier and shift are searched until they do.
+
+A `Requantise` layer makes of a sum x the level ``round((x * 2^f + bias) * m / 2^s)``, so level j begins where
+
+    x >= (j - 1/2) * 2^e / m - bias / 2^f        with e = s - f
+
+Given m and e, each step of a staircase allows the bias an interval; all of them together leave one, in which there is a
+number with f bits behind the point, or there is none and m gets more bits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, Encoding
+from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, PRODUCT_BITS, SUM_BITS
+
+from .boundaries import Staircase
+from .errors import Unsupported
+
+WIDTHS = (16, 24, 31)
+"""Bits of multipliers that are tried."""
+MOST_EXPONENT = MAX_SHIFT - MAX_FRACTION
+"""e at most."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Bias, multiplier and shift of a channel, whose layer has a fraction of f bits.
+
+    Attributes
+    ----------
+    bias, multiplier, shift : int
+        The level of x is ``round((x * 2^f + bias) * multiplier / 2^shift)``, then clipped.
+    exact : bool
+        Whether it equals the staircase for every sum.
+    """
+
+    bias: int
+    multiplier: int
+    shift: int
+    exact: bool
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Multiplier and exponent of a channel, and the numbers that its bias may be."""
+
+    multiplier: int
+    exponent: int
+    least: Fraction
+    below: Fraction
+
+    def factors(self, fraction: int) -> Factors:
+        """The factors with a bias of ``fraction`` bits behind the point: exact if there is one in the interval."""
+        bias = ceil(self.least * (1 << fraction))
+        if bias < self.below * (1 << fraction):
+            return Factors(bias, self.multiplier, self.exponent + fraction, True)
+        nearest = round((self.least + self.below) / 2 * (1 << fraction))
+        return Factors(nearest, self.multiplier, self.exponent + fraction, False)
+
+
+def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding) -> tuple[list[Factors], int]:
+    """Find the factors of a layer.
+
+    Parameters
+    ----------
+    stairs : sequence of Staircase
+        Rising.
+    slopes : sequence of Fraction
+        Levels a unit of the sum, > 0, for each channel: about the distance of its steps, inverted.
+    low : int
+        The value of the level 0.
+    sums : Encoding
+        Of the sums.
+
+    Returns
+    -------
+    list of Factors
+        One a channel, as exact as can be; of those with the narrowest multipliers and the shortest fraction.
+    int
+        The fraction, f.
+    """
+    best: tuple[list[Factors], int] | None = None
+    for bits in WIDTHS:
+        searches = [_search(stair, slope, low, bits) for stair, slope in zip(stairs, slopes)]
+        for fraction in range(MAX_FRACTION + 1):
+            found = [search.factors(fraction) for search in searches]
+            if not all(_fits(factors, fraction, sums) for factors in found):
+                break
+            wrong = sum(not factors.exact for factors in found)
+            if not wrong:
+                return found, fraction
+            if best is None or wrong < sum(not factors.exact for factors in best[0]):
+                best = found, fraction
+    if best is None:
+        raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
+    return best
+
+
+def _search(stair: Staircase, slope: Fraction, low: int, bits: int) -> _Search:
+    steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
+    if not steps:  # one level: the caller gives such a channel weights of 0
+        value = Fraction(low + stair.lowest)
+        return _Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1))
+    multiplier, exponent = _rounded(slope, bits)
+    return _Search(multiplier, exponent, *_bias_interval(steps, multiplier, exponent))
+
+
+def _fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
+    """Whether a `Requantise` layer takes the factors."""
+    largest = max(abs((end << fraction) + factors.bias) for end in (sums.low, sums.high))
+    narrow = largest < 1 << SUM_BITS - 1 + fraction and largest * factors.multiplier < 1 << PRODUCT_BITS - 1
+    return narrow and 0 <= factors.shift <= MAX_SHIFT
+
+
+def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
+    """(m, e) with m / 2^e nearest to the slope, m of ``bits`` bits at most; e may not be below 0."""
+    exponent = MOST_EXPONENT
+    while slope * (1 << exponent) >= (1 << bits) - Fraction(1, 2) and exponent:
+        exponent -= 1
+    multiplier = max(1, round(slope * (1 << exponent)))
+    while exponent and multiplier % 2 == 0:
+        multiplier, exponent = multiplier // 2, exponent - 1
+    return multiplier, exponent
+
+
+def _bias_interval(steps: Sequence[tuple[int, int]], multiplier: int, exponent: int) -> tuple[Fraction, Fraction]:
+    """The numbers that bias / 2^f may be: from the first, and below the second.
+
+    Level j of x begins at (j - 1/2) * 2^e / m - b, which must be above limit - 1, and at most the limit. Below 0 halves
+    are rounded down, so there the place itself doesn't belong to the level; an interval that leaves its ends out is
+    one that is a little smaller.
+    """
+    gap, little = Fraction(1 << exponent, multiplier), Fraction(1, 1 << 40)
+    least = max(_begin(j, gap) - limit + (little if j <= 0 else 0) for j, limit in steps)
+    below = min(_begin(j, gap) - limit + 1 for j, limit in steps)
+    return least, below
+
+
+def _begin(level: int, gap: Fraction) -> Fraction:
+    return (level - Fraction(1, 2)) * gap
+
+
+def mismatch(
+    stair: Staircase, factors: Factors, fraction: int, low: int, sums: tuple[int, int]
+) -> tuple[int, int]:
+    """How far factors are from a staircase.
+
+    Parameters
+    ----------
+    stair : Staircase
+    factors : Factors
+    fraction : int
+        The layer's.
+    low : int
+        The value of the level 0.
+    sums : (int, int)
+        Smallest and largest sum.
+
+    Returns
+    -------
+    tuple of int
+        How many sums get another level, and by how many levels at most.
+    """
+    near = np.unique(
+        np.clip([limit + d for limit in stair.limits if limit is not None for d in range(-64, 65)], *sums)
+    )
+    wanted = low + stair.level(near)
+    products = [((int(x) << fraction) + factors.bias) * factors.multiplier for x in near]
+    got = np.array([_rounded_shift(product, factors.shift) for product in products])
+    got = np.clip(got, low + stair.lowest, low + stair.highest)
+    wrong = np.abs(got - wanted)
+    return int((wrong > 0).sum()), int(wrong.max(initial=0))
+
+
+def _rounded_shift(product: int, shift: int) -> int:
+    """``product / 2^shift`` rounded to the nearest, halves away from zero."""
+    half = (1 << shift) >> 1
+    return (product + half) >> shift if product >= 0 else -((-product + half) >> shift)
+
+
+def arrays(found: Sequence[Factors]) -> dict[str, Array]:
+    """The arrays of a `Requantise` layer."""
+    made = {
+        "bias": [factors.bias for factors in found],
+        "multiplier": [factors.multiplier for factors in found],
+        "shift": [factors.shift for factors in found],
+    }
+    return {key: np.array(values, np.int64) for key, values in made.items()}

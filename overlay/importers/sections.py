@@ -1,0 +1,157 @@
+"""Sections: what lies between two quantisers of a network, in golden's order of values."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+
+from .boundaries import Ends, Line
+from .operations import Operation
+
+Size = tuple[int, int, int]
+"""Rows, columns, channels."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Quantised:
+    """A map of levels: its real values are base + step * level.
+
+    Attributes
+    ----------
+    name : str
+        Of the node that made it.
+    base, step : Fraction
+        Step > 0.
+    boundaries, reached :
+        See `operations.Levels`; no boundaries where integers come in as they are.
+    levels : int
+        The highest level.
+    """
+
+    name: str
+    base: Fraction
+    step: Fraction
+    boundaries: Array | None
+    reached: Array | None
+    levels: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Section:
+    """What lies between two quantisers.
+
+    Attributes
+    ----------
+    name : str
+        Of the node with the weights.
+    weight : (outputs, rows, columns, channels) int64
+        In golden's order.
+    scale : (outputs,) array of Fraction
+        What an integer weight is worth.
+    window : Window or None
+        None for a dense layer, whose window is the whole map.
+    size : (int, int, int)
+        Of what the weights make.
+    lead : Line
+        What the map that is read is worth: real = multiply * (base + step * level) + add, a channel.
+    chain : tuple of Line and Ends
+        From the sums to the quantiser, or to the output.
+    inner : tuple of Window
+        Max pools before the quantiser.
+    inner_at : int
+        How many links of the chain lie before these.
+    made : Quantised or None
+        What the quantiser makes; None where the sums go to the output.
+    pools : tuple of Window
+        Max pools behind the quantiser.
+    nodes : tuple of str
+        Names of all nodes that the section was made of.
+    reads : str
+        The tensor at which it begins.
+    order : int64 array
+        The place of each value of that tensor in golden's map.
+    there : Line
+        What the map's levels are worth in that tensor: real = multiply * (base + step * level) + add.
+    """
+
+    name: str
+    weight: Array
+    scale: Array
+    window: Window | None
+    size: Size
+    lead: Line
+    chain: tuple[Line | Ends, ...] = ()
+    inner: tuple[Window, ...] = ()
+    inner_at: int = 0
+    made: Quantised | None = None
+    pools: tuple[Window, ...] = ()
+    nodes: tuple[str, ...] = ()
+    reads: str = ""
+    order: Array | None = None
+    there: Line | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cut:
+    """A network as sections.
+
+    Attributes
+    ----------
+    name : str
+    front : tuple of Line and Ends
+        What the host does with an image, a channel, before it quantises it; nothing where integers come in.
+    source : Quantised
+        The map that the accelerator reads.
+    size : (int, int, int)
+        Its rows, columns and channels.
+    order : int64 array
+        Of the input tensor's shape, with 1 in front: the place of each value in that map.
+    sections : tuple of Section
+    final : Line
+        What the last map is worth, if it was quantised, or what the last chain's values are worth: always 1 and 0 then.
+    chain : tuple of Operation
+        The operations from the input to the output.
+    output_order : array of int
+        The place in the last map of each value of the output.
+    closing : tuple of str
+        Operators that the host computes at the end.
+    """
+
+    name: str
+    front: tuple[Line | Ends, ...]
+    source: Quantised
+    size: Size
+    order: Array
+    sections: tuple[Section, ...]
+    final: tuple[Line | Ends, ...]
+    chain: tuple[Operation, ...]
+    output_order: Array
+    closing: tuple[str, ...]
+
+
+def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:
+    """A tensor's values in golden's map: the place of each one, and the map's size.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (1, channels, rows, columns), (1, rows, columns) or (1, channels).
+
+    Returns
+    -------
+    int64 array of that shape
+        Places, row-major over rows, columns, channels.
+    (int, int, int)
+        Rows, columns, channels.
+    """
+    if len(shape) == 4:
+        _, channels, rows, columns = shape
+        places = np.arange(rows * columns * channels).reshape(1, rows, columns, channels)
+        return places.transpose(0, 3, 1, 2), (rows, columns, channels)
+    count = int(np.prod(shape))
+    if len(shape) == 3:
+        return np.arange(count).reshape(shape), (shape[1], shape[2], 1)
+    return np.arange(count).reshape(shape), (1, 1, count)

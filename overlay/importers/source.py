@@ -1,0 +1,143 @@
+"""The source graph: what a file says, in the words of ONNX, before anything is rewritten."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .errors import printable
+
+MOST_NODES = 20_000
+"""Nodes at most. The largest public networks have a tenth of that."""
+MOST_AXES = 8
+"""Axes of a tensor at most."""
+MOST_VALUES = 1 << 26
+"""Values of a tensor at most."""
+
+STANDARD = ""
+"""Domain of ONNX's own operators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceNode:
+    """An operator of a file.
+
+    Attributes
+    ----------
+    name : str
+        The file's name of it, or its operator and number where it has none.
+    op : str
+        The operator, such as ``"Conv"``.
+    domain : str
+        Where the operator is defined; `STANDARD` for ONNX's own ones.
+    inputs, outputs : tuple of str
+        Names of tensors; an empty name is an input that is left out, or an output that nobody wants.
+    attributes : mapping of str to object
+        Integers, floats, strings, arrays, and tuples of these.
+    """
+
+    name: str
+    op: str
+    domain: str = STANDARD
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceInput:
+    """The input of a file.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+        With the number of images, which is 1, in front.
+    dtype : numpy dtype
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: "np.dtype[Any]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceGraph:
+    """A network as a file describes it.
+
+    Attributes
+    ----------
+    name : str
+    source : SourceInput
+        The one tensor that is no constant.
+    output : str
+        The one tensor that is asked for.
+    nodes : tuple of SourceNode
+        Each behind those whose outputs it reads.
+    constants : mapping of str to array
+        Tensors that the file holds.
+    opset : int
+        Version of ONNX's own operators.
+    """
+
+    name: str
+    source: SourceInput
+    output: str
+    nodes: tuple[SourceNode, ...]
+    constants: Mapping[str, Array]
+    opset: int
+
+    def check(self) -> None:
+        """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""
+        made = {self.source.name, *self.constants}
+        if self.source.name in self.constants:
+            raise ValueError(f"the input must not be a constant, got {printable(self.source.name)}")
+        for node in self.nodes:
+            for name in node.inputs:
+                if name and name not in made:
+                    raise ValueError(
+                        f"{printable(node.name)}: tensors must be made before they are read, got {printable(name)}"
+                    )
+            for name in node.outputs:
+                if name in made:
+                    raise ValueError(
+                        f"{printable(node.name)}: tensors must be made once, got {printable(name)} again"
+                    )
+                if name:
+                    made.add(name)
+        if self.output not in made:
+            raise ValueError(f"the output must be made by a node, got {printable(self.output)}")
+
+
+def check_shape(what: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """Refuse a shape that no network here can have.
+
+    Parameters
+    ----------
+    what : str
+        What has the shape, for the message.
+    shape : sequence of int
+
+    Returns
+    -------
+    tuple of int
+        The shape.
+
+    Raises
+    ------
+    ValueError
+        Unless it has at most MOST_AXES axes, each of 1 or more, and at most MOST_VALUES values.
+    """
+    if len(shape) > MOST_AXES:
+        raise ValueError(f"{what}: must have at most {MOST_AXES} axes, got {len(shape)}")
+    count = 1
+    for size in shape:
+        if size < 1:
+            raise ValueError(f"{what}: axes must be >= 1, got {tuple(shape)}")
+        count *= size
+    if count > MOST_VALUES:
+        raise ValueError(f"{what}: must have at most {MOST_VALUES:,} values, got {count:,}")
+    return tuple(int(size) for size in shape)

@@ -1,0 +1,263 @@
+"""The walk along a chain of operations, which makes sections of them: one function for each kind of operation.
+
+Values are put into golden's order on the way, (rows, columns, channels): a tensor is known by the place in golden's map
+that each of its values has, so that a transpose or a flatten costs nothing and permutes the weights of what reads it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .boundaries import Ends, Line, staircases
+from .errors import Unsupported
+from .operations import Affine, Clip, Closing, Layout, Levels, Linear, Operation, Pooling
+from .rationals import same
+from .sections import Quantised, Section, golden_order
+from .walk_state import Walk, lead_of
+
+
+def _quantised(levels: Levels) -> Quantised:
+    return Quantised(
+        name=levels.name,
+        base=levels.base,
+        step=levels.step,
+        boundaries=levels.boundaries,
+        reached=levels.reached,
+        levels=levels.levels,
+    )
+
+
+def _channel_values(walk: Walk, values: Array, what: str) -> Array:
+    """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
+    spread = np.broadcast_to(values, walk.index.shape)
+    out = np.empty(walk.index.size, object)
+    out[walk.index.ravel()] = spread.ravel()
+    rows = out.reshape(-1, walk.size[2])
+    if (rows != rows[0]).any():
+        raise Unsupported(f"{what} must be the same at all places of a channel")
+    return rows[0]
+
+
+def _line(walk: Walk, operation: Affine) -> Line:
+    multiply = _channel_values(walk, operation.multiply, "what is multiplied with")
+    return Line(multiply=multiply, add=_channel_values(walk, operation.add, "what is added"))
+
+
+def _affine(walk: Walk, operation: Affine) -> None:
+    if not walk.closing:
+        walk.links.append(_line(walk, operation))
+        return
+    raise Unsupported(f"what follows {walk.closing[-1]} is not computed")
+
+
+def _clip(walk: Walk, operation: Clip) -> None:
+    walk.links.append(Ends(low=operation.low, high=operation.high))
+
+
+def _layout(walk: Walk, operation: Layout) -> None:
+    walk.index = walk.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
+
+
+def _closing(walk: Walk, operation: Closing) -> None:
+    walk.closing.append(operation.op)
+
+
+def _pooling(walk: Walk, operation: Pooling) -> None:
+    _check_order(walk)
+    rows, columns = operation.window.output_size(walk.size[0], walk.size[1])
+    if operation.average:
+        if walk.open is not None:
+            raise Unsupported("a mean must be of quantised values, got sums", "quantise before it")
+        if walk.average is not None:
+            raise Unsupported("a mean of means must be quantised between")
+        walk.average = operation
+        walk.average_links, walk.average_index = len(walk.links), walk.index
+    elif walk.open is not None:
+        if walk.inner and walk.inner_at != len(walk.links):
+            raise Unsupported("two max pools before a quantiser must follow each other")
+        walk.inner.append(operation.window)
+        walk.inner_at = len(walk.links)
+    elif walk.done:
+        if any(isinstance(link, Ends) or any(m <= 0 for m in link.multiply) for link in walk.links):
+            raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
+        walk.done[-1] = replace(walk.done[-1], pools=(*walk.done[-1].pools, operation.window))
+    else:
+        raise Unsupported("a convolution or a matrix product must come before a pool")  # never: `cut` looks
+    if walk.done and walk.open is None and not operation.average:  # the pool belongs to the section before
+        walk.done[-1] = replace(walk.done[-1], nodes=(*walk.done[-1].nodes, *walk.nodes))
+        walk.nodes = []
+    walk.size = (rows, columns, walk.size[2])
+    walk.index = golden_order((1, walk.size[2], rows, columns))[0]
+
+
+def _check_order(walk: Walk) -> None:
+    """Refuse a map whose values are in another order than (channels, rows, columns)."""
+    if not np.array_equal(walk.index, golden_order((1, walk.size[2], *walk.size[:2]))[0]):
+        raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
+
+
+def _levels(walk: Walk, operation: Levels) -> None:
+    boundaries = operation.boundaries
+    if len(boundaries) > 1:
+        order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
+        boundaries = boundaries[order.astype(np.int64)]
+    if walk.average is not None:
+        _open_mean(walk, walk.average)
+    if walk.open is not None:
+        made = replace(_quantised(operation), boundaries=boundaries)
+        section = replace(
+            walk.open,
+            chain=tuple(walk.links),
+            inner=tuple(walk.inner),
+            inner_at=walk.inner_at,
+            made=made,
+            nodes=tuple(walk.nodes),
+        )
+        walk.done.append(section)
+        walk.open, walk.links, walk.inner, walk.inner_at, walk.nodes = None, [], [], 0, []
+        walk.source = made
+        return
+    _merge(walk, replace(operation, boundaries=boundaries))
+
+
+def _spread(walk: Walk, axis: int) -> tuple[int, ...]:
+    shape = [1] * walk.index.ndim
+    shape[axis] = -1
+    return tuple(shape)
+
+
+def _merge(walk: Walk, operation: Levels) -> None:
+    """Two quantisers that follow each other become one, whose boundaries are some of the first one's."""
+    if not walk.done:  # the host's quantiser
+        if walk.source is not None:
+            raise Unsupported("the input must be quantised once in front of the first weights, got a second time")
+        walk.source = replace(_quantised(operation), boundaries=operation.boundaries)
+        return
+    first = walk.input
+    assert first.boundaries is not None
+    assert first.reached is not None
+    if len(operation.boundaries) > 1 or any(
+        isinstance(link, Line) and None in (same(link.multiply), same(link.add)) for link in walk.links
+    ):
+        raise Unsupported("what lies between two quantisers must be the same in every channel")
+    one = np.array([Fraction(1)], object)
+    links = [Line(multiply=one * first.step, add=one * first.base), *walk.links]
+    (stair,) = staircases(links, operation.boundaries, operation.reached, 1)
+    if not stair.rising:
+        raise Unsupported("a second quantiser must rise with the first one")
+    base, kept = operation.base, []
+    for limit, always in zip(stair.limits, stair.always):
+        if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
+            base += operation.step
+        elif limit is not None and limit <= first.levels:
+            kept.append(limit - 1)
+    if not kept:
+        raise Unsupported("a second quantiser must leave two levels at least")
+    made = replace(
+        first,
+        base=base,
+        step=operation.step,
+        boundaries=first.boundaries[:, kept],
+        reached=first.reached[kept],
+        levels=len(kept),
+    )
+    section = walk.done[-1]
+    walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))
+    walk.source, walk.links, walk.nodes = made, [], []
+
+
+def _linear(walk: Walk, operation: Linear) -> None:
+    if walk.open is not None:
+        raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
+    if walk.closing:
+        raise Unsupported(f"what follows {walk.closing[-1]} is not computed")
+    if walk.average is not None:
+        if operation.window is None and walk.size[:2] == (1, 1) and not any(walk.average.window.padding):
+            _open_averaged(walk, operation, walk.average)
+            return
+        _open_mean(walk, walk.average)
+        raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
+    lead, index = lead_of(walk, walk.links), walk.index
+    if operation.window is None:
+        size = walk.size
+        flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
+        flat[:, walk.index.ravel()] = operation.weight
+        weight, made = flat.reshape(len(operation.weight), *size), (1, 1, len(operation.weight))
+    else:
+        _check_order(walk)
+        weight = operation.weight.transpose(0, 2, 3, 1)
+        made = (*operation.window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
+    _open(
+        walk,
+        Section(
+            name=operation.name, weight=weight, scale=operation.scale, window=operation.window, size=made, lead=lead,
+            reads=operation.reads, order=index, there=lead,
+        ),
+    )  # fmt: skip
+
+
+def _open(walk: Walk, begun: Section) -> None:
+    """Begin a section."""
+    window, size = begun.window, begun.size
+    walk.open = replace(begun, nodes=tuple(walk.nodes))
+    walk.links, walk.size = [], size
+    walk.index = golden_order((1, size[2], size[0], size[1]))[0]
+    if window is None:
+        walk.index = walk.index.reshape(1, -1)
+
+
+def _open_averaged(walk: Walk, operation: Linear, mean: Pooling) -> None:
+    """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
+    before, after = walk.links[: walk.average_links], walk.links[walk.average_links :]
+    if any(isinstance(link, Ends) for link in (*before, *after)):
+        raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
+    rows, columns = mean.window.kernel
+    flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
+    flat[:, walk.index.ravel()] = operation.weight
+    weight = np.broadcast_to(flat[:, None, None, :], (len(flat), rows, columns, flat.shape[1])).copy()
+    lead, there, count = lead_of(walk, walk.links), lead_of(walk, before), rows * columns
+    walk.average = None
+    _open(
+        walk,
+        Section(
+            name=operation.name, weight=weight, scale=operation.scale / count, window=None, size=(1, 1, len(flat)),
+            lead=lead, reads=mean.reads, order=walk.average_index, there=there,
+        ),
+    )  # fmt: skip
+
+
+def _open_mean(walk: Walk, mean: Pooling) -> None:
+    """A mean that is quantised is a convolution with weights of 0 and 1, each output of its own channel."""
+    if any(mean.window.padding):
+        raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
+    channels, (rows, columns) = walk.size[2], mean.window.kernel
+    weight = np.zeros((channels, rows, columns, channels), np.int64)
+    weight[np.arange(channels), :, :, np.arange(channels)] = 1
+    before, after = walk.links[: walk.average_links], walk.links[walk.average_links :]
+    index, lead = walk.index, lead_of(walk, before)
+    scale = np.full(channels, Fraction(1, rows * columns), object)
+    _open(
+        walk,
+        Section(
+            name=mean.name, weight=weight, scale=scale, window=mean.window, size=walk.size, lead=lead,
+            reads=mean.reads, order=walk.average_index, there=lead,
+        ),
+    )  # fmt: skip
+    walk.links, walk.index, walk.average = list(after), index, None
+
+
+RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {
+    Affine: _affine,
+    Clip: _clip,
+    Layout: _layout,
+    Closing: _closing,
+    Pooling: _pooling,
+    Levels: _levels,
+    Linear: _linear,
+}
+"""Kind of a operation -> what the walk does there."""

@@ -1,0 +1,66 @@
+"""Where the walk along a chain of operations is, and what the map there is worth."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+
+from .boundaries import Ends, Line
+from .errors import Unsupported
+from .operations import Pooling
+from .rationals import same
+from .sections import Quantised, Section, Size
+
+
+@dataclass
+class Walk:
+    """Where the walk along the chain is."""
+
+    source: Quantised | None  # what the map holds; none while the host works on real numbers
+    index: Array  # of the tensor: for each of its values the place in golden's map
+    size: Size
+    links: list[Line | Ends] = field(default_factory=list)  # since the last quantiser or the last weights
+    open: Section | None = None  # a section whose quantiser hasn't come
+    done: list[Section] = field(default_factory=list)
+    average: Pooling | None = None  # a mean that waits for what reads it
+    average_links: int = 0  # how many links lie before it
+    average_index: Array | None = None  # the index of what it reads
+    closing: list[str] = field(default_factory=list)
+    inner: list[Window] = field(default_factory=list)
+    inner_at: int = 0
+    nodes: list[str] = field(default_factory=list)
+
+    @property
+    def input(self) -> Quantised:
+        """What the map holds."""
+        assert self.source is not None
+        return self.source
+
+
+def lead_of(walk: Walk, links: list[Line | Ends]) -> Line:
+    """What the map is worth behind some links, as one line."""
+    channels = walk.size[2]
+    one, zero = np.full(channels, Fraction(1), object), np.full(channels, Fraction(0), object)
+    lead = Line(multiply=one, add=zero)
+    for link in links:
+        lead = _clipped(walk, lead, link) if isinstance(link, Ends) else link.after(lead)
+    if same(lead.multiply) in (None, Fraction(0)):
+        raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
+    return lead
+
+
+def _clipped(walk: Walk, lead: Line, ends: Ends) -> Line:
+    """A clip behind a quantiser, which must leave all its values as they are."""
+    worth = [
+        lead.multiply[c] * (walk.input.base + walk.input.step * level) + lead.add[c]
+        for c in range(len(lead.add))
+        for level in (0, walk.input.levels)
+    ]
+    low_cuts = ends.low is not None and min(worth) < ends.low
+    high_cuts = ends.high is not None and max(worth) > ends.high
+    if low_cuts or high_cuts:
+        raise Unsupported("a clip behind a quantiser must be followed by a quantiser, or cut nothing")
+    return lead

@@ -1,0 +1,74 @@
+"""Small ONNX files, made here: a chain of nodes with their constants."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+QONNX = "qonnx.custom_op.general"
+
+
+@dataclass
+class Chain:
+    """A model that grows node by node: each reads what the one before made."""
+
+    shape: tuple[int, ...]
+    opset: int = 17
+    dtype: int = TensorProto.FLOAT
+    nodes: list = field(default_factory=list)
+    constants: list = field(default_factory=list)
+    here: str = "x"
+    output_type: int = TensorProto.FLOAT
+
+    def constant(self, values, dtype=np.float32):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
+        return name
+
+    def node(self, op, *inputs, domain="", out=None, **attributes):
+        """Append a node; inputs are names, or arrays that become constants. The first one is what is here."""
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        made = out or f"t{len(self.nodes)}"
+        self.nodes.append(
+            helper.make_node(op, [self.here, *names], [made], f"{op}_{len(self.nodes)}", domain=domain, **attributes)
+        )
+        self.here = made
+        return self
+
+    def weight(self, op, *inputs, domain="", **attributes):
+        """A node on constants alone; its output's name."""
+        names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
+        made = f"w{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, names, [made], f"{op}_{len(self.nodes)}", domain=domain, **attributes))
+        return made
+
+    def quant(self, scale, bits, *, signed=1, narrow=0, rounding="ROUND", zero=0.0):
+        return self.node(
+            "Quant", scale, zero, float(bits), domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding
+        )
+
+    def quant_weight(self, values, scale, bits, *, signed=1, narrow=1):
+        return self.weight(
+            "Quant", values, scale, 0.0, float(bits), domain=QONNX, signed=signed, narrow=narrow, rounding_mode="ROUND"
+        )
+
+    def batch_norm(self, rng, channels):
+        gamma, beta = rng.normal(size=channels), rng.normal(size=channels)
+        return self.node("BatchNormalization", gamma, beta, rng.normal(size=channels), rng.uniform(0.5, 4, channels))
+
+    def model(self):
+        graph = helper.make_graph(
+            self.nodes,
+            "chain",
+            [helper.make_tensor_value_info("x", self.dtype, ["N", *self.shape])],
+            [helper.make_tensor_value_info(self.here, self.output_type, None)],
+            self.constants,
+        )
+        versions = [helper.make_opsetid("", self.opset), helper.make_opsetid(QONNX, 1)]
+        return helper.make_model(graph, opset_imports=versions, ir_version=8)
+
+    def bytes(self):
+        return self.model().SerializeToString()

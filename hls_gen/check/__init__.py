@@ -27,14 +27,14 @@ operators; elsewhere a result depends on all bits of its operands, so a path may
 that is not in the text, which Verilator reports, drives nothing here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pyverilog.vparser import ast
 
 from .findings import DesignError, Finding
 from .module import Module
 from .streams import check_streams
-from .verilog import parse
+from .verilog import Parsed, parse
 
 __all__ = ["DesignError", "Finding", "check"]
 
@@ -61,14 +61,14 @@ def check(text: str, top: str, *, clock: str = "clk") -> None:
         raise DesignError([Finding(top, "", "the top module is not in the text")])
     modules: dict[str, Module] = {}
     for name in _bottom_up(nodes):
-        modules[name] = Module(nodes[name], modules, clock)
+        modules[name] = Module(*nodes[name], modules, clock)
         check_streams(modules[name])
     findings = [finding for module in modules.values() for finding in module.scope.findings]
     if findings:
         raise DesignError(findings)
 
 
-def _bottom_up(nodes: dict[str, ast.ModuleDef]) -> Iterator[str]:
+def _bottom_up(nodes: Mapping[str, Parsed]) -> Iterator[str]:
     """Names of all modules, each after those that it instantiates."""
     done: set[str] = set()
 
@@ -78,7 +78,7 @@ def _bottom_up(nodes: dict[str, ast.ModuleDef]) -> Iterator[str]:
             raise DesignError([Finding(name, "", f"a module must not contain itself, got {chain}")])
         if name in done or name not in nodes:
             return
-        for item in nodes[name].items:
+        for item in nodes[name].node.items:
             if isinstance(item, ast.InstanceList):
                 yield from visit(item.module, (*above, name))
         done.add(name)

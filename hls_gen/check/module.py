@@ -41,7 +41,9 @@ class Module:
     Parameters
     ----------
     node
-        Its syntax tree.
+        Its syntax tree, whose lines count from the module's first one.
+    lines_before
+        Lines of the text before that one.
     others
         Modules that were read before, by name: at least those of the text that this one instantiates.
     clock
@@ -55,8 +57,8 @@ class Module:
         Name of a signal -> its drivers, by their lowest bit.
     """
 
-    def __init__(self, node: ast.ModuleDef, others: Mapping[str, "Module"], clock: str):
-        self.others, self.clock = others, clock
+    def __init__(self, node: ast.ModuleDef, lines_before: int, others: Mapping[str, "Module"], clock: str):
+        self.others, self.clock, self._lines_before = others, clock, lines_before
         self.scope = Scope(node)
         self.drivers: dict[str, list[Driver]] = {}
         self._data: set[str] = set()  # names that are read or written other than as the clock
@@ -100,7 +102,7 @@ class Module:
             def depends(low: int, high: int, shift: int = target.offset - target.ref.low) -> Iterable[Ref]:
                 return bits(self.scope, node.right, low + shift, high + shift)
 
-            self._drive(target.ref, f"assign in line {node.lineno}", depends)
+            self._drive(target.ref, f"assign in line {self._lines_before + node.lineno}", depends)
 
     def _always(self, node: ast.Always) -> None:
         self._data |= identifiers([node.statement])
@@ -111,7 +113,7 @@ class Module:
 
         for name, mask in found.written.items():
             for part in _runs(name, mask):
-                self._drive(part, f"always in line {node.lineno}", depends)
+                self._drive(part, f"always in line {self._lines_before + node.lineno}", depends)
 
     def _instance(self, node: ast.Instance) -> None:
         """Connect an instance; ports that it doesn't have and instances of no known module drive nothing."""

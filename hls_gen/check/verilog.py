@@ -11,6 +11,7 @@ import tempfile
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 from ply import yacc
 from pyverilog.vparser.ast import ModuleDef
@@ -32,6 +33,7 @@ TABLES = "tables.pickle"
 """File in the cache's folder that holds the parser's tables."""
 
 _MODULE = re.compile(r"\bmodule\s+(\w+)")
+_END = re.compile(r"\bendmodule\b")
 
 
 class _Parser(VerilogParser):
@@ -62,7 +64,22 @@ def _parser() -> _Parser:
     return _Parser(str(folder / TABLES))
 
 
-def parse(text: str) -> dict[str, ModuleDef]:
+class Parsed(NamedTuple):
+    """A module of a text.
+
+    Attributes
+    ----------
+    node : ModuleDef
+        Its syntax tree, whose lines count from the module's first one.
+    lines_before : int
+        Lines of the text before that one.
+    """
+
+    node: ModuleDef
+    lines_before: int
+
+
+def parse(text: str) -> dict[str, Parsed]:
     """Read Verilog.
 
     Parameters
@@ -73,7 +90,7 @@ def parse(text: str) -> dict[str, ModuleDef]:
     Returns
     -------
     dict
-        Name -> syntax tree of each module, in the order of the text.
+        Name -> each module, in the order of the text.
 
     Raises
     ------
@@ -88,15 +105,27 @@ def parse(text: str) -> dict[str, ModuleDef]:
     ]
     if findings:
         raise DesignError(findings)
+    made, begin = {}, 0
+    for end in [*(m.end() for m in _END.finditer(plain)), len(plain)]:
+        piece = plain[begin:end].strip()
+        before = plain.count("\n", 0, end) - plain[begin:end].lstrip().count("\n")
+        if piece:
+            try:
+                made |= {name: Parsed(node, before) for name, node in _parsed(piece).items()}
+            except ParseError as error:
+                where = re.search(r"line:(\d+).*?(before.*|Illegal.*)", str(error))
+                place, reason = (f"line {before + int(where[1])}", where[2]) if where else ("", str(error).strip(" :"))
+                raise DesignError([Finding("text", place, f"Pyverilog can't read it, {reason}")]) from None
+        begin = end
+    return made
+
+
+@lru_cache(maxsize=128)  # designs share modules, and a design for synthesis has most of the one for simulation
+def _parsed(piece: str) -> dict[str, ModuleDef]:
+    """Modules of a text without comments, by name; they are not to be changed."""
     parser = _parser()
     parser.lexer.reset_lineno()
-    try:
-        modules = parser.parse(plain).description.definitions
-    except ParseError as error:
-        where = re.search(r"line:(\d+).*?(before.*|Illegal.*)", str(error))
-        place, reason = (f"line {where[1]}", where[2]) if where else ("", str(error).strip(" :"))
-        raise DesignError([Finding("text", place, f"Pyverilog can't read it, {reason}")]) from None
-    return {m.name: m for m in modules}
+    return {module.name: module for module in parser.parse(piece).description.definitions}
 
 
 def _module_at(text: str, position: int) -> str:

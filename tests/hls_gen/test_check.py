@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bitloom.hls_gen.check import DesignError, Finding, check
+from bitloom.hls_gen.check import DesignError, Finding, check, verilog
 from tests.hls_gen.texts import ONE_BIT, STAGE, WIRED, clocked, combinational, module, pair
 
 GOOD = {
@@ -255,28 +255,39 @@ def test_line_numbers_start_anew_for_each_text():
             check(module("assign y = a;\nassign y = a;"), "top")
 
 
+def test_a_module_that_was_read_before_has_the_lines_of_its_text():
+    text = module("assign y = a;\nassign y = a;")
+    for before in (0, 3, 1):
+        with pytest.raises(DesignError, match=f"in line {before + 2} and assign in line {before + 3}$"):
+            check("// a line\n" * before + text, "top")
+    with pytest.raises(DesignError, match=r"^text\.line 6: Pyverilog can't read it, before: \"=\"$"):
+        check(text + module("assign y = = a;"), "top")
+
+
 def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
-    from bitloom.hls_gen.check import verilog
+    def forget() -> None:
+        verilog._parser.cache_clear()
+        verilog._parsed.cache_clear()
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "cache"))
-    verilog._parser.cache_clear()
+    forget()
     try:
         check(module("assign y = a;"), "top")
         assert [p.name for p in tmp_path.iterdir()] == ["cache"]
         (tables,) = (tmp_path / "cache").glob("*/parser/*/tables.pickle")
         made = tables.stat().st_mtime_ns
-        verilog._parser.cache_clear()
+        forget()
         check(module("assign y = a;"), "top")
         assert tables.stat().st_mtime_ns == made  # read, not made again
         whole = tables.read_bytes()
         for damaged in (whole[: len(whole) // 2], b"cos\nabort\n(tR."):  # the second one ends whoever reads it
             tables.write_bytes(damaged)
-            verilog._parser.cache_clear()
+            forget()
             check(module("assign y = a;"), "top")
             assert tables.read_bytes() == whole
     finally:
-        verilog._parser.cache_clear()
+        forget()
 
 
 def test_veriloggen_design():

@@ -7,7 +7,7 @@ A build is looked up under a key that covers everything it is made from: the Ver
 versions of Verilator and of the compiler, and all flags. It lives in ``$BITLOOM_CACHE``, ``$XDG_CACHE_HOME/bitloom`` or
 ``~/.cache/bitloom``:
 
-    runtime/<key>/*.o      Verilator's own C++ files, compiled once for all designs
+    runtime/<key>/*.o      one of Verilator's own C++ files, compiled once for all designs
     runtime/<key>/*.gch    its headers, likewise
     model/<key>/model.so   one design with the harness
 
@@ -47,6 +47,7 @@ WHOLE_BYTES = 700_000
 """A design with no more C++ than this is one unit: reading Verilator's headers again costs more than a second processor
 saves."""
 FAST, SLOW = "-O1", "-O0"  # code that runs every cycle (-O2 is no faster); code that runs once (constructors, tracing)
+RUNTIME = "-O1"  # Verilator's own files
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
 
 
@@ -74,17 +75,17 @@ def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[s
     return [*COMPILE_FLAGS, *compiler.flags, *_defines(trace), f"-I{include}", f"-I{include / 'vltstd'}"]
 
 
-def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path], trace: bool) -> list[Path]:
-    """Objects of Verilator's own C++ files, compiled once for all models."""
-    flags = [*_base_flags(verilator, compiler, trace), FAST]
-    content = [path.read_bytes() for path in sources]
-    key = digest(repr(verilator), repr(compiler), repr(flags), *(path.name for path in sources), *content)
+def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path]) -> list[Path]:
+    """Objects of Verilator's own C++ files, compiled once for all models; none of them asks for VM_TRACE."""
+    flags = [*_base_flags(verilator, compiler, False), RUNTIME]
 
-    def build(folder: Path) -> None:
-        _compile(compiler, [(path, folder / f"{path.stem}.o", flags) for path in sources], folder)
+    def one(source: Path) -> Path:
+        name = f"{source.stem}.o"
+        key = digest(repr(verilator), repr(compiler), repr(flags), source.name, source.read_bytes())
+        return cached_folder("runtime", key, lambda at: _compile(compiler, [(source, at / name, flags)], at)) / name
 
-    folder = cached_folder("runtime", key, build)
-    return [folder / f"{path.stem}.o" for path in sources]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return list(pool.map(one, sources))
 
 
 def headers(compiler: Compiler, flags: Sequence[str]) -> list[str]:
@@ -203,7 +204,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
     options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
     flags = _base_flags(verilator, compiler, trace)
-    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, FAST, SLOW))
+    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, RUNTIME, FAST, SLOW))
     key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
 
     def build(folder: Path) -> None:
@@ -219,7 +220,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
             (path, path.with_suffix(".o"), [*own, level, *included.get(level, [])])
             for path, level in _levels(folder, fast, slow)
         ]
-        runtime_objects = _runtime(verilator, compiler, runtime, trace)
+        runtime_objects = _runtime(verilator, compiler, runtime)
         with step(f"compiling {len(jobs)} files of C++"):
             _compile(compiler, jobs, folder)
         _link(compiler, folder, [*(target for _, target, _ in jobs), *runtime_objects])

@@ -186,7 +186,9 @@ class Unit:
         self.manifest, self.npu, self.number = device.manifest, device.manifest.npus[number], number
         self.memories: dict[str, dict[int, int]] = {m.name: {} for m in self.npu.memories()}
         self.known: dict[tuple[str, int], dict[str, int]] = {}
-        self.kernels: dict[int, list[tuple[int, list[tuple[int, int]]]]] = {}
+        self.words: dict[int, np.ndarray] = {}
+        self.kernels: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.passes: dict[tuple[int, ...], tuple[np.ndarray, np.ndarray]] = {}
 
     def row(self, name: str, row: int) -> dict[str, int]:
         """Fields of a row; KeyError if it was never loaded."""
@@ -270,31 +272,48 @@ class Unit:
 
     def sums(self, taps: Iterator[Tap | None]) -> Generator[None, None, tuple[list[int], int]]:
         """Returns what the PEs hold after a pass over a window, and the offsets of its taps."""
-        sums, offset, tap = [0] * self.npu.kgp, 0, None
+        rows, words, offset, tap = list[int](), list[int](), 0, None
         while tap is None or not tap.last:
             while (tap := next(taps)) is None:
                 yield
             offset += self.row("layers", tap.layer)["tap_offset"]
-            for i, features in enumerate(tap.words):
-                self.beats += 1
-                for k, (weights, groups) in enumerate(self.kernel(tap.kernel_row + i)):
-                    sums[k] += sum(factor * (~(features ^ weights) & mask).bit_count() for mask, factor in groups)
-        return sums, offset
+            rows += range(tap.kernel_row, tap.kernel_row + len(tap.words))
+            words += tap.words
+            self.beats += len(tap.words)
+        return self.matches(tuple(rows), words), offset
 
-    def kernel(self, row: int) -> list[tuple[int, list[tuple[int, int]]]]:
-        """(weights, [(lanes, factor of their matches)]) of each PE."""
-        if row not in self.kernels:
-            content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.planes
-            code, groups = content.get("code", int(planes > 0)), [((1 << kfp) - 1, 1)]  # without the bit: integers
-            if planes and code:
-                size = kfp // (planes + 1)
-                first = [(1 << 2 * size) - 1] + [(1 << size) - 1 << (g + 1) * size for g in range(1, planes)]
-                groups = [(mask, -1 << g if g == planes - 1 else 1 << g) for g, mask in enumerate(first)]
-            elif code:
-                sign, shift = divmod(code, 1 << self.npu.shift_bits)
-                groups = [(groups[0][0], (-1 if sign else 1) << shift)]
-            weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
-            self.kernels[row] = [(w, groups) for w in weights]
+    def matches(self, rows: tuple[int, ...], words: list[int]) -> list[int]:
+        """What each PE counts of ``words``, each against the kernel row beside it."""
+        if rows not in self.passes:
+            weights, factors = zip(*map(self.kernel, rows))
+            self.passes[rows] = np.stack(weights), np.stack(factors)[:, None]
+        weights, factors = self.passes[rows]  # (words, KGP, KFP) bits, (words, 1, KFP)
+        features = np.stack([self.lanes(word) for word in words])[:, None]  # (words, 1, KFP) bits
+        counted: list[int] = np.where(features == weights, factors, 0).sum(axis=(0, 2)).tolist()
+        return counted
+
+    def lanes(self, word: int) -> np.ndarray:
+        """The bits of a word, lane 0 first."""
+        if word not in self.words:
+            self.words[word] = np.array([word >> lane & 1 for lane in range(self.npu.kfp)], bool)
+        return self.words[word]
+
+    def kernel(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of each PE, (KGP, KFP) bits, and the factor of a match in each lane, (KFP,)."""
+        if row in self.kernels:
+            return self.kernels[row]
+        content, kfp, planes = self.row("kernels", row), self.npu.kfp, self.npu.planes
+        code, factors = content.get("code", int(planes > 0)), np.ones(kfp, np.int64)  # without the bit: integers
+        if planes and code:
+            size = kfp // (planes + 1)
+            lanes_of = [2 * size] + [size] * (planes - 1)
+            factors = np.repeat([-1 << g if g == planes - 1 else 1 << g for g in range(planes)], lanes_of)
+            factors = np.concatenate([factors, np.zeros(kfp - len(factors), np.int64)])
+        elif code:
+            sign, shift = divmod(code, 1 << self.npu.shift_bits)
+            factors = factors * ((-1 if sign else 1) << shift)
+        weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
+        self.kernels[row] = np.stack([self.lanes(word) for word in weights]), factors
         return self.kernels[row]
 
     def results(

@@ -170,7 +170,7 @@ def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
         runtime, fast, slow = sim._sources(verilator, folder, False)
         whole = "".join(f'#include "{path.name}"\n' for path in [*fast, *slow])  # one unit: headers are read once
         (folder / "block.cpp").write_text(whole + accessor)
-        objects = sim._runtime(verilator, compiler, runtime, False)
+        objects = sim._runtime(verilator, compiler, runtime)
         options = [*flags, *sim.headers(compiler, flags), f"-I{folder}"]
         compile_ = [compiler.program, *options, "-c", "block.cpp"]
         run_tool(compile_, f"{compiler.program} {block.m.name}", cwd=folder)

@@ -11,6 +11,7 @@ from .dataflows import dataflows_command
 from .demo import demo_command
 from .evaluate import evaluate_command
 from .explore import explore_command
+from .exporting import export_command
 from .fuzz import fuzz_command
 from .importing import import_command
 from .learn import learn_command
@@ -34,6 +35,7 @@ COMMANDS = (
     demo_command,
     evaluate_command,
     explore_command,
+    export_command,
     fuzz_command,
     import_command,
     learn_command,

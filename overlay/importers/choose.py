@@ -162,6 +162,8 @@ def worth(lead: Line, source: Quantised, held: Held) -> Line:
 
 def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_input: bool) -> str:
     """Why the binary engine can't compute a section; empty if it can."""
+    if source.averaged or (section.made is not None and section.made.averaged):
+        return f"{section.name}: means are taken of its maps"
     if weights.encoding not in (BIPOLAR, TERNARY):
         return f"{section.name}: weights are {weights.encoding}"
     if is_input and source.levels > 1:
@@ -177,7 +179,7 @@ def _integer_refusal(section: Section, source: Quantised) -> str:
     """Why no engine that reads integers can compute a section; empty if one can."""
     if source.levels >= 1 << MOST_BITS - 1 and not (source.levels < 1 << MOST_BITS and not _padded(section)):
         return f"{section.name}: its map must have at most {1 << MOST_BITS - 1} values, got {source.levels + 1}"
-    if _padded(section) and natural_zero(section, source) is None:
+    if (_padded(section) or source.averaged) and natural_zero(section, source) is None:
         return f"{section.name}: a padded tap is worth 0, which is none of its map's integers"
     return ""
 
@@ -203,10 +205,10 @@ def thermometer(source: Quantised) -> Held:
 def integers(source: Quantised, reader: Section | None) -> Held:
     """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full."""
     low = natural_zero(reader, source) if reader is not None else 0
-    needed = source.levels.bit_length()
-    if low is None or (
-        not (reader is not None and _padded(reader)) and signed_bits(low, low + source.levels) > max(needed, 2)
-    ):
+    if source.averaged:
+        low = int(source.base / source.step)
+    needed, fixed = source.levels.bit_length(), source.averaged or (reader is not None and _padded(reader))
+    if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
         low = -(1 << needed - 1) if needed > 1 else 0
     high = low + source.levels
     encoding = unsigned(high.bit_length()) if low >= 0 and high < 256 else signed(max(2, signed_bits(low, high)))

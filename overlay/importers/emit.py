@@ -10,7 +10,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -185,8 +185,9 @@ class _Maker:
         more = {"fraction": fraction} if fraction else {}
         act = Requantise(name=f"requantise_{number}", encoding=held.encoding, **clip, **more)  # type: ignore[arg-type]
         self._append(act, arrays(found))
-        for window in (*section.inner, *section.pools):
-            self._pool(number, window)
+        pools = (*section.inner, *section.pools)
+        for place, window in enumerate(pools):
+            self._pool(number, window, mean=made.averaged and place == len(pools) - 1)
         misses = [mismatch(s, f, fraction, held.zero, reach) for s, f in zip(stairs, found) if not f.exact]
         return made.levels, 0, (sum(count for count, _ in misses), max((most for _, most in misses), default=0))
 
@@ -199,13 +200,12 @@ class _Maker:
         limits = (held.zero + low, held.zero + high)
         return {} if limits == (held.encoding.low, held.encoding.high) else {"clip": limits}
 
-    def _pool(self, number: int, window: Window) -> None:
+    def _pool(self, number: int, window: Window, *, mean: bool = False) -> None:
         name = f"pool_{number}"
         taken = sum(layer.name.startswith(name) for layer in self.layers)
         name = f"{name}_{taken + 1}" if taken else name
-        self._append(
-            MaxPool(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {}
-        )
+        kind = AvgPool if mean else MaxPool
+        self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
 
 
 def _turns(chain: Sequence[Line | Ends], weights: Weights) -> Array:

@@ -106,8 +106,28 @@ def _search(stair: Staircase, slope: Fraction, low: int, bits: int) -> _Search:
     if not steps:  # one level: the caller gives such a channel weights of 0
         value = Fraction(low + stair.lowest)
         return _Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1))
-    multiplier, exponent = _rounded(slope, bits)
-    return _Search(multiplier, exponent, *_bias_interval(steps, multiplier, exponent))
+    for tried in (slope, _middle_slope(steps, slope)):  # that of the file, and one that the steps themselves allow
+        multiplier, exponent = _rounded(tried, bits)
+        least, below = _bias_interval(steps, multiplier, exponent)
+        if least < below:
+            break
+    return _Search(multiplier, exponent, least, below)
+
+
+def _middle_slope(steps: Sequence[tuple[int, int]], slope: Fraction) -> Fraction:
+    """The middle of the slopes of lines that pass through every step; ``slope`` where there are none.
+
+    A line that passes through steps i < j, each a sum wide, has a gap between (limit_j - limit_i - 1) / (j - i) and
+    (limit_j - limit_i + 1) / (j - i).
+    """
+    places, limits = (np.array(values, np.int64) for values in zip(*steps))
+    apart, rise = places[None, :] - places[:, None], limits[None, :] - limits[:, None]
+    after = apart > 0
+    if not after.any():
+        return slope
+    least = float(((rise[after] - 1) / apart[after]).max())
+    most = float(((rise[after] + 1) / apart[after]).min())
+    return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else slope
 
 
 def _fits(factors: Factors, fraction: int, sums: Encoding) -> bool:

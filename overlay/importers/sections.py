@@ -29,6 +29,8 @@ class Quantised:
         See `operations.Levels`; no boundaries where integers come in as they are.
     levels : int
         The highest level.
+    averaged : bool
+        Whether means of the map are taken, rounded to its own values, halves away from 0.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Quantised:
     boundaries: Array | None
     reached: Array | None
     levels: int
+    averaged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +69,7 @@ class Section:
     made : Quantised or None
         What the quantiser makes; None where the sums go to the output.
     pools : tuple of Window
-        Max pools behind the quantiser.
+        Pools behind the quantiser: of maxima, but for the last one where the map is averaged.
     nodes : tuple of str
         Names of all nodes that the section was made of.
     reads : str

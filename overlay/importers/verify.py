@@ -11,7 +11,7 @@ point would decide at random.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -19,13 +19,13 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 
-from .constants import Constants, run_node
-from .errors import Unsupported, printable
+from .constants import Constants
+from .errors import printable
 from .imported import Imported
 from .operations import CLOSINGS, Levels, Operation
-from .quantisers import QUANTISERS
 from .rationals import floats
-from .source import STANDARD, SourceGraph, SourceNode
+from .references import reference
+from .source import SourceGraph, SourceNode
 
 NEAR = 1e-6
 """How near to a boundary, in parts of the largest value around, a value of float32 is a tie."""
@@ -146,15 +146,7 @@ def _operators(imported: Imported, inputs: Array) -> Iterator[Checked]:
 def _reference(node: SourceNode, values: dict[str, Array], constants: Constants, source: SourceGraph) -> Array:
     """What a node makes of tensors, as its definition has it."""
     inputs = [None if not name else values.get(name, constants.values.get(name)) for name in node.inputs]
-    quantiser = QUANTISERS.get(node.op)
-    if quantiser is not None and (node.domain != STANDARD):
-        return quantiser(node, inputs).values.astype(np.float32)
-    if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
-        kept = {key: value for key, value in node.attributes.items() if key == "epsilon"}
-        return run_node(replace(node, attributes=kept), inputs, 15)[0]
-    if node.domain == STANDARD:
-        return run_node(node, inputs, source.opset)[0]
-    raise Unsupported(f"{node.op} has no reference")
+    return reference(node, inputs, source.opset)
 
 
 def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:

@@ -106,6 +106,16 @@ def _levels(walk: Walk, operation: Levels) -> None:
     if len(boundaries) > 1:
         order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
         boundaries = boundaries[order.astype(np.int64)]
+    if walk.average is not None and _is_rounded_mean(walk, operation):
+        walk.source, section = replace(walk.input, averaged=True), walk.done[-1]
+        walk.done[-1] = replace(
+            section,
+            made=walk.source,
+            pools=(*section.pools, walk.average.window),
+            nodes=(*section.nodes, *walk.nodes),
+        )
+        walk.average, walk.nodes = None, []
+        return
     if walk.average is not None:
         _open_mean(walk, walk.average)
     if walk.open is not None:
@@ -123,6 +133,24 @@ def _levels(walk: Walk, operation: Levels) -> None:
         walk.source = made
         return
     _merge(walk, replace(operation, boundaries=boundaries))
+
+
+def _is_rounded_mean(walk: Walk, operation: Levels) -> bool:
+    """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool does."""
+    source = walk.input
+    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
+        return False
+    first, offset = source.base / source.step, (source.base - operation.base) / source.step
+    if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:
+        return False
+    # The quantiser may have more values below and above: no mean is there.
+    below, above = int(offset), int(offset) + source.levels
+    if not 0 <= below <= above <= operation.levels:
+        return False
+    values = [first + level for level in range(1, source.levels + 1)]
+    middles = [(value - Fraction(1, 2)) * source.step for value in values]
+    away = [value > 0 for value in values]
+    return list(operation.boundaries[0][below:above]) == middles and operation.reached.tolist()[below:above] == away
 
 
 def _spread(walk: Walk, axis: int) -> tuple[int, ...]:

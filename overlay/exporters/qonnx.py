@@ -1,0 +1,220 @@
+"""A model as a QONNX file: for Netron, qonnx, FINN's tools, and for `bitloom import`, which computes the same of it.
+
+Integers become real numbers that are equal to them. Tensors are in ONNX's order (1, channels, rows, columns).
+
+=============  ===================================================================================
+layer          nodes
+=============  ===================================================================================
+input          BipolarQuant or Quant of scale 1, which says what comes in
+conv, dense    Conv, or Flatten and Gemm, on weights that go through BipolarQuant or Quant
+threshold      MultiThreshold; a falling channel is multiplied with -1 before
+requantise     MultiThreshold: the first sum of each value, which no rounding of floats can move
+max, avg pool  MaxPool; AveragePool and Quant, which rounds halves away from zero
+=============  ===================================================================================
+"""
+
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, Array, Encoding
+from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
+from bitloom.golden.window import Window
+
+DOMAIN = "qonnx.custom_op.general"
+OPSET, QONNX_OPSET, IR_VERSION = 17, 1, 8
+EXACT = 1 << 24
+"""Integers of float32 are exact below this."""
+
+
+def to_qonnx(model: Model) -> bytes:
+    """A model as the bytes of a QONNX file.
+
+    Parameters
+    ----------
+    model : Model
+        A chain of layers.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ValueError
+        If a layer has no such form; the message names the layer, the rule and the value.
+    """
+    return _Writer(model).message().SerializeToString()  # type: ignore[no-any-return]
+
+
+class _Writer:
+    """Nodes and constants, layer by layer."""
+
+    def __init__(self, model: Model) -> None:
+        try:
+            from onnx import helper, numpy_helper
+        except ModuleNotFoundError as e:
+            raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+        self._helper, self._numpy = helper, numpy_helper
+        self._model = model
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._here = "input"
+        self._quantise_input(model.network.input.encoding)
+        for layer, source in model.network.chain("the QONNX format"):
+            self._layer(layer, source)
+
+    def message(self) -> Any:
+        """The ModelProto."""
+        network = self._model.network
+        source, output = network.input, network.output
+        shapes = [("input", source), (self._here, output)]
+        infos = [
+            self._helper.make_tensor_value_info(name, 1, ["N", made.channels, made.height, made.width])
+            for name, made in shapes
+        ]
+        if self._nodes[-1].op_type == "Gemm":
+            infos[1] = self._helper.make_tensor_value_info(self._here, 1, ["N", output.channels])
+        graph = self._helper.make_graph(self._nodes, network.name, infos[:1], infos[1:], self._constants)
+        versions = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid(DOMAIN, QONNX_OPSET)]
+        message = self._helper.make_model(graph, opset_imports=versions, ir_version=IR_VERSION, producer_name="bitloom")
+        if network.classes:
+            self._helper.set_model_props(message, {"classes": "\n".join(network.classes)})
+        return message
+
+    def _node(self, op: str, *inputs: str, name: str, domain: str = "", **attributes: Any) -> str:
+        """Append a node; the name of what it makes."""
+        made = f"{name}_out"
+        self._nodes.append(self._helper.make_node(op, inputs, [made], name, domain=domain, **attributes))
+        return made
+
+    def _constant(self, name: str, values: Any) -> str:
+        array = np.asarray(values)
+        if array.dtype.kind == "i" and array.size and np.abs(array).max() >= EXACT:
+            raise ValueError(f"{name}: must be below 2^24 to be exact in float32, got {np.abs(array).max()}")
+        self._constants.append(self._numpy.from_array(array.astype(np.float32), name))
+        return name
+
+    def _quantised(self, values: str, name: str, encoding: Encoding, scale: float = 1.0) -> str:
+        """Append the quantiser whose values are those of an encoding."""
+        if encoding == BIPOLAR:
+            return self._node("BipolarQuant", values, self._constant(f"{name}_scale", scale), name=name, domain=DOMAIN)
+        scale, zero, bits = scale * encoding.step, 0.0, encoding.bits
+        if encoding.kind == "bipolar":  # k bits: 0..k, as long as nothing else comes in
+            bits, zero = encoding.bits.bit_length(), encoding.bits / 2
+        kinds = {"signed": int(encoding.kind in ("signed", "ternary")), "narrow": int(encoding.kind == "ternary")}
+        return self._quant(values, name, (scale, zero, bits), rounding_mode="ROUND", **kinds)
+
+    def _quant(self, values: str, name: str, parameters: tuple[float, float, int], **attributes: Any) -> str:
+        """Append a Quant of scale, zero point and bits."""
+        named = [
+            self._constant(f"{name}_{what}", float(value))
+            for what, value in zip(("scale", "zero", "bits"), parameters)
+        ]
+        return self._node("Quant", values, *named, name=name, domain=DOMAIN, **attributes)
+
+    def _quantise_input(self, encoding: Encoding) -> None:
+        self._here = self._quantised(self._here, "input_quant", encoding)
+
+    def _layer(self, layer: OneInput, source: Map) -> None:
+        arrays = self._model.arrays.get(layer.name, {})
+        if isinstance(layer, Weighted):
+            self._weighted(layer, source, arrays["weight"])
+        elif isinstance(layer, Threshold):
+            direction = arrays["direction"].astype(np.int64)
+            self._turn(layer.name, direction)
+            rising = np.sort(arrays["threshold"] * direction[:, None], axis=1)
+            self._steps(layer.name, rising, scale=2.0, bias=-float(layer.levels))
+        elif isinstance(layer, Requantise):
+            steps = first_sums(layer, source, arrays)
+            self._steps(layer.name, steps, scale=1.0, bias=float(layer.low))
+        elif isinstance(layer, MaxPool):
+            self._here = self._node("MaxPool", self._here, name=layer.name, **_sliding(layer.window))
+        elif isinstance(layer, AvgPool):
+            self._average(layer, source)
+        else:
+            raise ValueError(f"{layer.name}: QONNX has no form for a layer of kind {layer.kind}")
+
+    def _weighted(self, layer: Weighted, source: Map, weight: Array) -> None:
+        """A convolution or a dense layer: weights (outputs, rows, columns, channels) in ONNX's order."""
+        ordered = weight.transpose(0, 3, 1, 2)
+        if isinstance(layer, Conv):
+            values = self._quantised(self._constant(f"{layer.name}_w", ordered), f"{layer.name}_quant", layer.weight)
+            self._here = self._node("Conv", self._here, values, name=layer.name, **_sliding(layer.window(source)))
+        else:
+            flat = self._constant(f"{layer.name}_w", ordered.reshape(len(weight), -1))
+            values = self._quantised(flat, f"{layer.name}_quant", layer.weight)
+            self._here = self._node("Flatten", self._here, name=f"{layer.name}_flat", axis=1)
+            self._here = self._node("Gemm", self._here, values, name=layer.name, transB=1)
+        if layer.accumulate == "or":  # one match is enough: the sum is above that of no match
+            padding = layer.window(source).padding
+            if any(padding):
+                raise ValueError(f"{layer.name}: accumulate or must have no padding, got {padding}")
+            limit = np.full((layer.out_channels, 1), 2 - layer.fan_in(source))
+            self._steps(f"{layer.name}_or", limit, scale=2.0, bias=-1.0)
+
+    def _turn(self, name: str, direction: Array) -> None:
+        """Multiply falling channels with -1."""
+        if (direction < 0).any():
+            flat = self._is_flat()
+            spread = direction if flat else direction[:, None, None]
+            self._here = self._node("Mul", self._here, self._constant(f"{name}_sign", spread), name=f"{name}_turn")
+
+    def _is_flat(self) -> bool:
+        """Whether what is here has no rows and columns: behind a dense layer."""
+        return any(node.op_type == "Gemm" for node in self._nodes)
+
+    def _steps(self, name: str, limits: Array, scale: float, bias: float) -> None:
+        """Append thresholds: scale * (how many are reached) + bias."""
+        thresholds = self._constant(f"{name}_limits", limits.astype(np.int64))
+        levels = limits.shape[1]
+        kind = "BIPOLAR" if (levels, scale) == (1, 2.0) else f"INT{max(2, int(levels * scale).bit_length() + 1)}"
+        self._here = self._node(
+            "MultiThreshold", self._here, thresholds, name=name, domain=DOMAIN, out_dtype=kind, out_scale=scale,
+            out_bias=bias,
+        )  # fmt: skip
+
+    def _average(self, layer: AvgPool, source: Map) -> None:
+        made = self._node("AveragePool", self._here, name=layer.name, count_include_pad=0, **_sliding(layer.window))
+        encoding = source.encoding
+        kinds = {"signed": int(encoding.kind == "signed"), "narrow": 0, "rounding_mode": "HALF_UP"}
+        self._here = self._quant(made, f"{layer.name}_quant", (1.0, 0.0, encoding.bits), **kinds)
+
+
+def _sliding(window: Window) -> dict[str, tuple[int, ...]]:
+    return {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
+
+
+def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -> Array:
+    """Where each value of a requantisation begins.
+
+    Parameters
+    ----------
+    layer : Requantise
+    source : Map
+        The sums.
+    arrays : mapping of str to array
+        The layer's.
+
+    Returns
+    -------
+    (channels, values - 1) int64
+        The first sum that becomes ``low + 1``, ``low + 2``, ... or more; one above all sums where none does.
+    """
+    low, high = source.encoding.low, source.encoding.high
+    first = np.full((source.channels, layer.high - layer.low), low, np.int64)
+    last = np.full_like(first, high + 1)
+    wanted = np.arange(layer.low + 1, layer.high + 1)
+    while (first < last).any():  # the rule never falls as the sum rises
+        middle = (first + last) >> 1
+        columns = [layer.forward(middle[:, k], arrays, source) for k in range(first.shape[1])]
+        reached = np.stack(columns, axis=1) >= wanted
+        last = np.where(reached, middle, last)
+        first = np.where(reached, first, middle + 1)
+    return last
+

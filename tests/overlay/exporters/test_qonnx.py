@@ -1,0 +1,131 @@
+"""Exported models: qonnx computes what golden does, and what is imported again does, too."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import file, zoo
+from bitloom.golden.encoding import bipolar, signed, unsigned
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.exporters.qonnx import to_qonnx
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.verify import verify
+
+onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
+
+BACK_AT_ONCE = ["digits-cnn", "digits-or", "bnn-int8-ends", "cifar-quick-int8"]
+
+
+def images(model, count):
+    source = model.network.input
+    e = source.encoding
+    levels = np.random.default_rng(5).integers(0, (e.high - e.low) // e.step + 1, (count, *source.shape))
+    return e.low + e.step * levels
+
+
+def check_back(model):
+    """Import what is exported: the same scores."""
+    made = import_graph(to_graph(to_qonnx(model)), name="again")
+    x = images(model, 4)
+    again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))
+    assert (made.host.scores(again) == model.forward(x).reshape(len(x), -1)).all()
+    assert all(built.wrong == (0, 0) for built in made.emitted.built)
+    return made
+
+
+@pytest.mark.parametrize("name", BACK_AT_ONCE)
+def test_back(name):
+    made = check_back(zoo.find(name))
+    if name == "digits-cnn":
+        verify(made, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cnv-w1a1", "lfc-w1a1"])
+def test_large_networks_back(name):
+    check_back(zoo.find(name))
+
+
+def falling(model):
+    """The model with a threshold that falls in every other channel."""
+    arrays = {name: dict(values) for name, values in model.arrays.items()}
+    direction = arrays["threshold_1"]["direction"].copy()
+    direction[::2] *= -1
+    arrays["threshold_1"]["direction"] = direction
+    return Model(model.network, arrays)
+
+
+def test_qonnx_computes_the_same():
+    modelwrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
+    from qonnx.core.onnx_exec import execute_onnx
+    from qonnx.transformation.infer_shapes import InferShapes
+
+    model = falling(zoo.find("digits-cnn"))
+    message = onnx.load_model_from_string(to_qonnx(model))
+    message.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    wrapped = modelwrapper.ModelWrapper(message).transform(InferShapes())
+    x = images(model, 3)
+    for image, wanted in zip(x, model.forward(x)):
+        made = execute_onnx(wrapped, {"input": np.moveaxis(image, 2, 0)[None].astype(np.float32)})
+        assert (made[message.graph.output[0].name].ravel() == wanted.ravel()).all()
+    check_back(model)
+
+
+def test_thermometer_input_clip_and_mean_with_padding():
+    rng = np.random.default_rng(2)
+    layers = (
+        Conv(name="conv_1", out_channels=4, kernel=(2, 3), weight=signed(4)),
+        Requantise(name="requantise_1", encoding=signed(6), clip=(-20, 9), fraction=3),
+        AvgPool(name="pool_1", kernel=(2, 2), stride=(2, 2), padding=(0, 0, 1, 1)),
+        Dense(name="dense_2", out_channels=3, weight=signed(4)),
+        Threshold(name="threshold_2", levels=2),
+    )
+    network = Network(name="small", input=Map(height=5, width=6, channels=2, encoding=bipolar(3)), layers=layers)
+    factors = {"bias": rng.integers(-40, 40, 4), "multiplier": rng.integers(500, 900, 4), "shift": np.full(4, 13)}
+    arrays = {
+        "conv_1": {"weight": rng.integers(-8, 8, (4, 2, 3, 2))},
+        "requantise_1": factors,
+        "dense_2": {"weight": rng.integers(-8, 8, (3, 2, 2, 4))},
+        "threshold_2": {"threshold": np.array([[-5, 9]] * 3), "direction": np.array([1, -1, 1])},
+    }
+    check_back(Model(network, arrays))
+
+
+def test_what_has_no_form():
+    source = Map(height=4, width=4, channels=1, encoding=unsigned(1))
+    bits = Map(height=4, width=4, channels=1, encoding=bipolar(1))
+    conv = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 1, 1, 1), accumulate="or")
+    network = Network(name="or", input=bits, layers=(conv,))
+    model = Model(network, {"conv_1": {"weight": np.ones((2, 3, 3, 1), np.int8)}})
+    with pytest.raises(ValueError, match=r"^conv_1: accumulate or must have no padding, got \(1, 1, 1, 1\)$"):
+        to_qonnx(model)
+    layers = (Conv(name="conv_1", out_channels=1, kernel=(1, 1)), Threshold(name="threshold_1"))
+    big = {"threshold": np.array([[1 << 25]]), "direction": np.array([1])}
+    model = Model(
+        Network(name="big", input=source, layers=layers),
+        {"conv_1": {"weight": np.ones((1, 1, 1, 1), np.int8)}, "threshold_1": big},
+    )
+    rule = r"^threshold_1_limits: must be below 2\^24 to be exact in float32, got 33554432$"
+    with pytest.raises(ValueError, match=rule):
+        to_qonnx(model)
+
+
+def test_commands(tmp_path):
+    run = CliRunner().invoke
+    done = run(bitloom, ["export", "digits-cnn", "--qonnx", "--out", str(tmp_path / "d.onnx"), "--json"])
+    assert done.exit_code == 0, done.output
+    options = ["--out", str(tmp_path / "d.npz"), "--check", "1", "--explain"]
+    done = run(bitloom, ["import", str(tmp_path / "d.onnx"), *options])
+    assert done.exit_code == 0, done.output
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d.host.json", "d.html", "d.md", "d.npz", "d.onnx"]
+    model, ours = file.load(tmp_path / "d.npz"), zoo.find("digits-cnn")
+    x = images(ours, 2)
+    assert (model.forward(x) == ours.forward(x)).all()

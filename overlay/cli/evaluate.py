@@ -16,10 +16,13 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
+from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
-from bitloom.overlay.evaluation.score import RULES, WORDS, Score, class_rule, evaluate, inputs
+from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
 from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.importers.host import Host, path_of
+from bitloom.overlay.importers.host import load as load_host
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
 from .kept import loaded, model_of, tell_kept
@@ -40,6 +43,7 @@ MOST_RECALLS = 20
 @click.argument("data", required=False)
 @click.option("--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]")
 @click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]")
+@click.option("--host", "host_file", type=FILE, help="Host file of an imported network.  [default: beside the model]")
 @click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly.")
 @click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
               help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
@@ -56,6 +60,7 @@ def evaluate_command(
     data: str | None,
     labels: Path | None,
     transform: str | None,
+    host_file: Path | None,
     resize: bool,
     class_rule_name: str | None,
     limit: int | None,
@@ -73,19 +78,22 @@ def evaluate_command(
     test images that a network of ours was made for. All images are classified by golden; those of --hardware run on the
     simulated board too, and every bit is compared.
 
-    A transform is none, or steps with commas between them: minus:128, shift:3, threshold:128, fixed:8.
+    A transform is none, or steps with commas between them: minus:128, shift:3, threshold:128, fixed:8. For what
+    bitloom import made it is host:1/255, where a pixel was divided by 255, or host.
     """
     if picture is not None:
         check_plot(picture)
-    subject = _subject(net, network, out, hardware)
-    rule = class_rule(subject.model.network, class_rule_name)
-    images = labelled_images(data, subject.model.network, labels=labels, resize=resize)
-    pixels = Transform(transform) if transform else networks.TRANSFORMS.get(subject.name, Transform(NONE))
+    subject = _subject(net, network, host_file, out, hardware)
+    rule = class_rule(subject.model.network, class_rule_name, subject.host)
+    pixels = _transform(subject, transform)
+    real = isinstance(pixels, HostTransform)
+    images = labelled_images(data, subject.model.network, labels=labels, resize=resize, real=real)
     if hardware is not None and hardware > (limit or len(images.labels)):
         most = limit or len(images.labels)
         raise ValueError(f"{images.name}: --hardware must be <= {most}, the images to classify, got {hardware}")
     with bar(f"{subject.name}: classifying", "images") as update:
-        score = evaluate(subject.model, images, transform=pixels, rule=rule, limit=limit, progress=update)
+        classify = classifier(rule, subject.host)
+        score = evaluate(subject.model, images, transform=pixels, classify=classify, limit=limit, progress=update)
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
@@ -109,6 +117,8 @@ class _Evaluated:
         The network that is evaluated.
     weights
         Where they come from.
+    host
+        What the host does around an imported network; None for others.
     build
         The build in FOLDER; None where a network was named.
     out
@@ -117,6 +127,7 @@ class _Evaluated:
 
     model: Model
     weights: str
+    host: Host | None
     build: builds.Build | None
     out: Path
 
@@ -126,18 +137,42 @@ class _Evaluated:
         return self.model.network.name
 
 
-def _subject(net: str, network: str | None, out: Path | None, hardware: int | None) -> _Evaluated:
+def _subject(
+    net: str, network: str | None, host_file: Path | None, out: Path | None, hardware: int | None
+) -> _Evaluated:
     """The network that the command is about; ValueError if an option is given that would be left aside."""
     folder = Path(net).is_dir()
     if network is not None and not folder:
         raise ValueError(f"{net}: --network is for a build's folder, which has several, got {network}")
     if out is not None and (folder or not hardware):
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
-    if folder:
-        made = loaded(Path(net))
-        return _Evaluated(model_of(made, network), f"build {net}", made, Path(net))
-    model = networks.find(net)
-    return _Evaluated(model, networks.source(net), None, out or Path("build") / "evaluate" / model.network.name)
+    made = loaded(Path(net)) if folder else None
+    model = networks.find(net) if made is None else model_of(made, network)
+    beside = path_of(net)
+    if host_file is None and not folder and Path(net).suffix == ".npz" and beside.exists():
+        host_file = beside
+    return _Evaluated(
+        model,
+        networks.source(net) if made is None else f"build {net}",
+        load_host(host_file, model) if host_file is not None else None,
+        made,
+        out or Path("build") / "evaluate" / model.network.name,
+    )
+
+
+def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransform:
+    """How pixels become values of the input: as was said, else as a network of ours was trained, else not at all.
+
+    An imported network was fed with numbers, and nobody but the user knows which number a pixel stood for.
+    """
+    if text is not None:
+        return transform_of(text, subject.host)
+    if subject.host is not None:
+        raise ValueError(
+            f"{subject.name}: --transform must say what a pixel stands for, host:1/255 for 0..1, host where images "
+            "hold the numbers that the imported file was fed with, got none"
+        )
+    return networks.TRANSFORMS.get(subject.name, Transform(NONE))
 
 
 def _modelled(subject: _Evaluated) -> FrameCycles | str:
@@ -155,7 +190,9 @@ def _modelled(subject: _Evaluated) -> FrameCycles | str:
             return f"no design by default: {reason(e)}"
 
 
-def _simulated(subject: _Evaluated, images: LabelledImages, transform: Transform, count: int) -> FrameCycles:
+def _simulated(
+    subject: _Evaluated, images: LabelledImages, transform: Transform | HostTransform, count: int
+) -> FrameCycles:
     """The first images on the simulated board."""
     made = subject.build
     if made is None:
@@ -193,7 +230,7 @@ def _show(about: Mapping[str, str], score: Score, speed: Mapping[str, Any]) -> N
     rows = {
         "weights": about["weights"],
         "transform of the pixels": about["transform"],
-        "class": WORDS[about["class_rule"]],
+        "class": RULES[about["class_rule"]],
         "images": f"{score.images:,}",
         "right": f"{score.right:,}",
         "accuracy": f"{score.accuracy:.2%}",

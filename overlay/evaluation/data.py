@@ -19,7 +19,7 @@ DEFAULTS = {"digits-cnn": "digits", "digits-or": "digits", "lfc-w1a1": "mnist"}
 
 
 def labelled_images(
-    data: str | None, network: Network, *, labels: Path | None = None, resize: bool = False
+    data: str | None, network: Network, *, labels: Path | None = None, resize: bool = False, real: bool = False
 ) -> LabelledImages:
     """Labelled images.
 
@@ -33,6 +33,8 @@ def labelled_images(
         File of the labels, for a file of images.
     resize
         Whether pictures of another size than the input's are brought to it, for a folder.
+    real
+        Whether images in a file may be real numbers, too.
 
     Raises
     ------
@@ -58,4 +60,4 @@ def labelled_images(
         return of_arrays(source, images.test_images, images.test_labels, network)
     if source == "mnist":
         return of_arrays(source, *load_mnist(zoo.data_folder()), network)
-    return pictures(path, network, resize) if folder else read_labelled(path, network, labels)
+    return pictures(path, network, resize) if folder else read_labelled(path, network, labels, real)

@@ -16,11 +16,13 @@ from bitloom.golden.reading.npy import parse_npy
 from .labelled import ArrayImages, of_arrays
 
 ZIP = b"PK"
+INTEGERS, REAL = "biu", "biuf"
+"""Kinds of dtypes that images may have."""
 PAIRS = (("x", "y"), ("images", "labels"), ("x_test", "y_test"))
 """Names of the arrays of images and labels in an npz."""
 
 
-def read_labelled(path: Path, network: Network, labels: Path | None = None) -> ArrayImages:
+def read_labelled(path: Path, network: Network, labels: Path | None = None, real: bool = False) -> ArrayImages:
     """Labelled images in a file.
 
     Parameters
@@ -33,6 +35,8 @@ def read_labelled(path: Path, network: Network, labels: Path | None = None) -> A
     labels
         File of the labels, npy or IDX. Without it they are in the npz, or, for IDX, in the file beside it that has
         MNIST's name for it.
+    real
+        Whether images may be real numbers, too.
 
     Raises
     ------
@@ -44,9 +48,9 @@ def read_labelled(path: Path, network: Network, labels: Path | None = None) -> A
     data = read_file(path)
     if data.startswith(ZIP):
         with naming(os.fspath(path)):
-            images, found = _of_archive(Archive(data), labels is None)
+            images, found = _of_archive(Archive(data), labels is None, real)
     else:
-        images, found = _array(path, data), None
+        images, found = _array(path, data, real), None
         labels = labels or _beside(path, data)
     if labels is not None:
         found = _array(labels, read_file(labels))
@@ -55,21 +59,21 @@ def read_labelled(path: Path, network: Network, labels: Path | None = None) -> A
     return of_arrays(str(path), images, found, network)
 
 
-def _of_archive(archive: Archive, labelled: bool) -> tuple[Array, Array | None]:
+def _of_archive(archive: Archive, labelled: bool, real: bool) -> tuple[Array, Array | None]:
     """Images and, if they are ``labelled`` there, labels of an npz."""
     pairs = [pair for pair in PAIRS if pair[0] in archive.arrays and (pair[1] in archive.arrays or not labelled)]
     if len(pairs) != 1:
         rule = " or ".join(f"{x} and {y}" if labelled else x for x, y in PAIRS)
         raise ValueError(f"must hold arrays {rule}, one of these, got {listed(archive.arrays)}")
     images, labels = pairs[0]
-    return archive.array(images), archive.array(labels) if labelled else None
+    return archive.array(images, REAL if real else INTEGERS), archive.array(labels) if labelled else None
 
 
-def _array(path: Path, data: bytes) -> Array:
+def _array(path: Path, data: bytes, real: bool = False) -> Array:
     """The array in the content of an npy or IDX file."""
     with naming(os.fspath(path)):
         if data.startswith(NPY):
-            return parse_npy(data)
+            return parse_npy(data, REAL if real else INTEGERS)
         if data.startswith((IDX, GZIP)):
             return parse_idx(data)
         raise ValueError(f"must be npz, npy or IDX data, got {shown(data[:6])}")

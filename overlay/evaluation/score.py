@@ -12,18 +12,18 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
 from bitloom.golden.zoo.bnn_pynq import highest_set_class
+from bitloom.overlay.importers.host import Host
 
+from .host_transform import HostTransform
 from .labelled import LabelledImages
 
-LARGEST, HIGHEST_SET = "largest", "highest-set"
-RULES: dict[str, Callable[[Array], Array]] = {
-    LARGEST: lambda outputs: outputs[:, 0, 0].argmax(axis=1),  # of equal ones the first
-    HIGHEST_SET: highest_set_class,
+LARGEST, HIGHEST_SET, SCORES = "largest", "highest-set", "scores"
+RULES = {
+    LARGEST: "the largest output, of equal ones the first",
+    HIGHEST_SET: "the highest output that is +1, else 0",
+    SCORES: "the largest score that the host makes, of equal ones the first",
 }
-"""How the class follows from (N, 1, 1, classes) outputs: it is that of the largest, of equal ones the first; or the
-highest that is above 0, 0 if none is."""
-WORDS = {LARGEST: "the largest output, of equal ones the first", HIGHEST_SET: "the highest output that is +1, else 0"}
-"""The rules in words."""
+"""How the class follows from the outputs, in words."""
 Z95 = 1.959963984540054
 """Half of the width of a normal distribution's middle 95 %, in standard deviations."""
 MOST_VALUES = 1 << 22
@@ -105,31 +105,50 @@ def wilson(right: int, images: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1 + weight)), min(1.0, (middle + half) / (1 + weight))
 
 
-def class_rule(network: Network, rule: str | None = None) -> str:
+def class_rule(network: Network, rule: str | None = None, host: Host | None = None) -> str:
     """The rule by which a class follows from the network's outputs, one of RULES.
 
     Parameters
     ----------
     network
         The network. Single bits are told apart by ``highest-set``, as the boards of BNN-PYNQ do; all others by
-        ``largest``.
+        ``largest``, or by ``scores`` where an imported network's scores have another order than its outputs.
     rule
         What is chosen instead; None: nothing.
+    host
+        What the host makes of an imported network's outputs; None for others.
 
     Raises
     ------
     ValueError
-        If the network has several outputs a class.
+        If the network has several outputs a class, or ``scores`` is chosen where there is no host file.
     """
     output = network.output
     if (output.height, output.width) != (1, 1):
         raise ValueError(
             f"{network.name}: the output must be 1 x 1 x classes to tell a class, got shape {output.shape}"
         )
-    return rule or (HIGHEST_SET if output.encoding == BIPOLAR else LARGEST)
+    if rule == SCORES and host is None:
+        raise ValueError(f"{network.name}: class rule {SCORES} needs the network's host file, got none")
+    if rule is not None:
+        return rule
+    if host is not None:
+        return LARGEST if host.keeps_order else SCORES
+    return HIGHEST_SET if output.encoding == BIPOLAR else LARGEST
 
 
-def inputs(data: LabelledImages, network: Network, transform: Transform, begin: int, end: int) -> Array:
+def classifier(rule: str, host: Host | None = None) -> Callable[[Array], Array]:
+    """One of RULES as a function: (N, 1, 1, classes) outputs -> (N,) numbers of classes."""
+    if rule == HIGHEST_SET:
+        return highest_set_class
+    if rule == SCORES and host is not None:
+        return lambda outputs: host.scores(outputs).argmax(axis=1)
+    return lambda outputs: outputs[:, 0, 0].argmax(axis=1)
+
+
+def inputs(
+    data: LabelledImages, network: Network, transform: Transform | HostTransform, begin: int, end: int
+) -> Array:
     """Images ``begin`` to ``end`` as values of the network's input, (end - begin, H, W, C).
 
     Raises
@@ -150,8 +169,8 @@ def evaluate(
     model: Model,
     data: LabelledImages,
     *,
-    transform: Transform,
-    rule: str,
+    transform: Transform | HostTransform,
+    classify: Callable[[Array], Array],
     limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Score:
@@ -165,8 +184,8 @@ def evaluate(
         Images in the shape of its input.
     transform
         How pixels become values of the input.
-    rule
-        One of RULES.
+    classify
+        How outputs tell the class, see `classifier`.
     limit
         How many images, the first ones; None: all.
     progress
@@ -189,7 +208,7 @@ def evaluate(
     confusion = np.zeros((outputs, outputs), np.int64)
     for begin in range(0, count, size):
         end = min(begin + size, count)
-        found = RULES[rule](packed.forward(model, inputs(data, network, transform, begin, end)))
+        found = classify(packed.forward(model, inputs(data, network, transform, begin, end)))
         np.add.at(confusion, (labels[begin:end], found), 1)
         if progress is not None:
             progress(end, count)

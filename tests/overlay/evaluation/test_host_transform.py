@@ -1,0 +1,129 @@
+"""Imported networks: pixels become numbers and numbers become integers; scores tell the class where outputs don't."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import file
+from bitloom.golden.file import model_digest
+from bitloom.golden.transform import Transform
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
+from bitloom.overlay.evaluation.score import class_rule, classifier
+from bitloom.overlay.importers import host as hosts
+from bitloom.overlay.importers.host import Host
+from tests import board_data
+from tests.errors import value_error
+
+from .networks import corners
+
+
+def host(**changes) -> Host:
+    """Of `corners`: numbers from 0 to 1 become -1 below a half, else +1; scores are the outputs."""
+    ones = np.ones(3)
+    made = dict(
+        digest=model_digest(corners()), shape=(1, 2, 2), order=np.arange(4),
+        front=(("line", np.array([2.0]), np.array([-1.0])),), boundaries=np.array([[0.0]]), reached=np.array([True]),
+        first=-1, stride=2, back=(("line", ones, 0 * ones),), output_order=np.arange(3), closing=(),
+    )  # fmt: skip
+    return Host(**{**made, **changes})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("host", lambda p: p), ("host:1/255", lambda p: p / 255), ("host:2/255:-1", lambda p: 2 * p / 255 - 1),
+     ("host:0.5", lambda p: p / 2), ("host:-3:0.25", lambda p: 0.25 - 3 * p), ("host:1:1/2", lambda p: p + 0.5)],
+)  # fmt: skip
+def test_a_pixel_stands_for_a_number(text, number):
+    """Rounded once: so it reaches the same boundaries as a pixel that was divided by 255."""
+    pixels = np.arange(256).reshape(64, 2, 2, 1)
+    limits = np.sort(np.array([number(p) for p in (0, 1, 51, 128, 200, 255)], float))[None]
+    plain = host(front=(), boundaries=limits, reached=np.ones(6, bool), first=0, stride=1)
+    found = transform_of(text, plain)(pixels)
+    assert found.shape == (64, 2, 2, 1)
+    assert found.ravel().tolist() == [int((number(p) >= limits[0]).sum()) for p in range(256)]
+    assert str(transform_of(text, plain)) == text
+
+
+def test_the_order_of_the_file_does_not_matter():
+    """Images come in the places of the network's input, channels last; its file has them first."""
+    order = np.arange(12).reshape(2, 3, 2).transpose(2, 0, 1).ravel()  # (row, column, channel) of each value
+    made = host(shape=(2, 2, 3), order=order, boundaries=None, reached=None, first=5,
+                front=(("line", np.array([1.0, 10.0]), np.array([0.0, 0.5])),))  # fmt: skip
+    pixels = np.random.default_rng(1).integers(0, 9, (4, 2, 3, 2))
+    np.testing.assert_array_equal(
+        HostTransform("host", made)(pixels), np.rint(pixels * [1, 10] + [0, 0.5]).astype(int) + 5
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["host:", "host:x", "host:1/0", "host:1/255:", "host:1:2:3", "host:1.5/2", "host:1e9", "host:nan", "host:\u0661"],
+)
+def test_what_is_no_transform(text):
+    with value_error(f"transform: must be host, host:SCALE or host:SCALE:OFFSET, numbers or fractions, got {text!r}"):
+        transform_of(text, host())
+
+
+def test_a_host_file_is_needed():
+    assert transform_of("minus:1", None) == Transform("minus:1")
+    with value_error("transform host: needs the network's host file, NAME.host.json beside the model, got none"):
+        transform_of("host", None)
+    with value_error("tiny: class rule scores needs the network's host file, got none"):
+        class_rule(corners().network, "scores")
+
+
+def test_scores_tell_the_class_where_they_have_another_order():
+    network = corners().network
+    assert class_rule(network, host=host()) == "largest"
+    turned = host(back=(("line", np.array([1.0, -1.0, 1.0]), np.zeros(3)),))
+    assert class_rule(network, host=turned) == "scores"
+    outputs = np.array([[4, 0, 2], [0, -4, 2], [0, 1, 0]]).reshape(3, 1, 1, 3)
+    assert classifier("scores", turned)(outputs).tolist() == [0, 1, 0]
+    assert classifier("largest", turned)(outputs).tolist() == [0, 2, 1]
+    swapped = host(output_order=np.array([2, 0, 1]))  # score 0 is output 2
+    assert classifier(class_rule(network, host=swapped), swapped)(outputs).tolist() == [1, 0, 2]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Numbers in floating point, and the host file where it lies beside the model or elsewhere."""
+    model, data = tmp_path / "tiny.npz", tmp_path / "data.npz"
+    file.save(corners(), model)
+    numbers = np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]])
+    np.savez(data, x=numbers, y=[0, 1, 2])
+
+    def call(*options):
+        return CliRunner().invoke(bitloom, ["evaluate", str(model), str(data), "--json", *map(str, options)])
+
+    refused = f"bitloom: {data}: x: must be an array of truth values or integers, got dtype '<f8'"
+    assert str(call("--transform", "threshold:1").exception) == refused
+    hosts.save(host(), hosts.path_of(model))
+    assert str(call().exception) == (
+        "bitloom: tiny: --transform must say what a pixel stands for, host:1/255 for 0..1, host where images hold the "
+        "numbers that the imported file was fed with, got none"
+    )
+    found = json.loads(call("--transform", "host").stdout)
+    assert (found["right"], found["transform"], found["class_rule"]) == (3, "host", "largest")
+    elsewhere = tmp_path / "other.json"
+    hosts.path_of(model).rename(elsewhere)
+    assert json.loads(call("--transform", "host", "--host", elsewhere).stdout)["right"] == 3
+    hosts.save(host(digest="0" * 64), elsewhere)
+    assert str(call("--transform", "host", "--host", elsewhere).exception) == (
+        f"bitloom: {elsewhere}: must belong to the model {model_digest(corners())[:12]}, got '{'0' * 56}..."
+    )
+
+
+@pytest.mark.slow
+def test_tfc_is_right_on_9296_of_10000_images(tmp_path: Path) -> None:
+    """What the zoo of QONNX models says of TFC_1W1A: 92.96 %."""
+    source = board_data.file("tfc_1w1a.onnx")
+    board_data.file("t10k-images-idx3-ubyte.gz")
+    model = tmp_path / "tfc.npz"
+    made = CliRunner().invoke(bitloom, ["import", str(source), "--out", str(model)])
+    assert made.exit_code == 0, made.output
+    done = CliRunner().invoke(bitloom, ["evaluate", str(model), "mnist", "--transform", "host:1/255", "--json"])
+    found = json.loads(done.stdout)
+    assert (found["images"], found["right"]) == (10_000, 9_296)

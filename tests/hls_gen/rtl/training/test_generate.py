@@ -51,13 +51,13 @@ def test_the_manifest_is_that_of_the_text():
 
 
 def multipliers(block, tmp_path) -> int:
-    """Products in the synthesised netlist of a module: cells $mul before mapping, and DSP blocks after it."""
+    """Products in the netlist of a module: cells $mul before mapping, and DSP blocks after the step that makes them."""
     (tmp_path / "design.v").write_text("\n".join(block.modules().values()))
     top = block.m.name
     commands = [
         f"read_verilog -sv design.v\nhierarchy -top {top}\nproc\nflatten\nopt",
         "tee -o count.txt select -count t:$mul",
-        f"synth_xilinx -family xc7 -noiopad -noclkbuf -flatten -top {top}",
+        f"synth_xilinx -family xc7 -noiopad -noclkbuf -flatten -top {top} -run begin:map_memory",
         "tee -a count.txt select -count t:DSP48*",
     ]
     run_yosys("\n".join(commands) + "\n", tmp_path, "netlist")

@@ -165,7 +165,7 @@ def test_relu_is_the_same_at_every_place():
 def test_conv_bias_requantise_equal_pytorch(seed, torch):
     """Whole layers: PyTorch convolves with the bias, scales, rounds half away from zero and clamps, in float64.
 
-    Nothing there is rounded but by our rule: sums are below 2^31, products below 2^47.
+    Nothing there is rounded but by our rule: products are below 2^53.
     """
     rng = np.random.default_rng(seed)
     feature, weight = ENCODINGS[seed % len(ENCODINGS)], signed(2 + seed % 7)
@@ -174,13 +174,17 @@ def test_conv_bias_requantise_equal_pytorch(seed, torch):
     padding = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
     channels = (9, 33, 1, 3)[seed // 2 % 4]
     conv = Conv(name="conv_1", out_channels=channels, kernel=kernel, stride=stride, padding=padding, weight=weight)
-    layer = Requantise(name="requantise_1", encoding=ENCODINGS[-1 - seed % len(ENCODINGS)], relu=seed % 2 == 0)
+    fraction, bits = (0, 3, 8, 0)[seed % 4], (16, 20, 16, 24)[seed % 4]
+    encoding = ENCODINGS[-1 - seed % len(ENCODINGS)]
+    clip = (encoding.low // 2, (encoding.high + 1) // 2) if seed % 3 == 0 else None
+    layer = Requantise(name="requantise_1", encoding=encoding, relu=seed % 2 == 0, fraction=fraction, clip=clip)
     spread = conv.fan_in(source) ** 0.5 * feature.high * weight.high / 3 + 1
-    scales = [scale_to_multiplier(layer.encoding.high / spread * float(f)) for f in rng.uniform(0.1, 2, channels)]
+    scales = [scale_to_multiplier(encoding.high / spread * float(f), bits) for f in rng.uniform(0.1, 2, channels)]
     multiplier, shift = np.array(scales).T
+    shift = shift + fraction
     if seed % 4 == 0:  # many ties
         multiplier, shift = np.full(channels, 3), np.full(channels, 4)
-    bias = rng.integers(-int(spread) - 1, int(spread) + 1, channels)
+    bias = rng.integers(-int(spread) - 1 << fraction, int(spread) + 1 << fraction, channels)
     w = random_values((channels, *kernel, source.channels), weight, rng)
     values = {"bias": bias, "multiplier": multiplier, "shift": shift}
     model = Model(Network(name="n", input=source, layers=(conv, layer)), {"conv_1": {"weight": w}, layer.name: values})
@@ -191,11 +195,12 @@ def test_conv_bias_requantise_equal_pytorch(seed, torch):
 
     top, left, bottom, right = padding
     padded = torch.nn.functional.pad(real(x).permute(0, 3, 1, 2), (left, right, top, bottom))
-    sums = torch.nn.functional.conv2d(padded, real(w).permute(0, 3, 1, 2), real(bias), stride)
+    sums = torch.nn.functional.conv2d(padded, real(w).permute(0, 3, 1, 2), real(bias) / 2**fraction, stride)
     if layer.relu:
         sums = torch.relu(sums)
-    y = sums * (real(multiplier) / 2.0 ** real(shift))[:, None, None]
-    y = torch.clamp(torch.sign(y) * torch.floor(torch.abs(y) + 0.5), layer.encoding.low, layer.encoding.high)
+    assert int(sums.abs().max()) * int(multiplier.max()) << fraction < 1 << 53
+    y = sums * (real(multiplier) / 2.0 ** (real(shift) - fraction))[:, None, None]
+    y = torch.clamp(torch.sign(y) * torch.floor(torch.abs(y) + 0.5), *(clip or (encoding.low, encoding.high)))
     np.testing.assert_array_equal(model.forward(x), y.permute(0, 2, 3, 1).numpy())
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
 

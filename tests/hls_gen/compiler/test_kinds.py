@@ -16,10 +16,12 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.integer_rows import SCALES
 from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from bitloom.hls_gen.design.widths import FRACTION_BITS, MULTIPLIER_BITS
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_integer_model
@@ -91,7 +93,9 @@ def test_signs_have_a_row_of_scales_each():
         none = [0] * (6 - 3 * len(kernels))
         assert scales[f"bias_{lane}"].tolist() == [*p.bias[kernels].ravel(), *none]
         assert scales[f"multiplier_{lane}"].tolist() == [1] * 6
-        assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [63 for _ in none]  # what comes becomes 0
+        assert scales[f"shift_{lane}"].tolist() == [0] * 3 * len(kernels) + [SCALES["shift"] for _ in none]
+    widest = replace(INTEGER, acc_bits=32, multiplier_bits=MULTIPLIER_BITS, bias_fraction_bits=FRACTION_BITS)
+    assert SCALES["shift"] >= widest.most_shift  # whatever comes becomes 0
     row = made.results[0]
     assert (row["levels_minus_1"], row["low"], row["high"]) == (2, -1, 0)
 

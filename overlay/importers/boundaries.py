@@ -44,6 +44,11 @@ class Ends:
     low: Fraction | None
     high: Fraction | None
 
+    def of(self, x: Fraction) -> Fraction:
+        """What becomes of a number."""
+        x = x if self.low is None else max(x, self.low)
+        return x if self.high is None else min(x, self.high)
+
 
 Chain = Sequence[Line | Ends]
 """What lies between sums and a quantiser, in the order in which it is computed."""
@@ -88,12 +93,13 @@ class Condition:
             if slope == 0:
                 return Condition(None, self._holds(offset))
             return Condition((self.limit - offset) / slope, self.rising == (slope > 0), self.reached)
-        if link.low is not None and (self.limit < link.low or (self.limit == link.low and self.reached == self.rising)):
-            return Condition(None, self.rising)
+        # The upper end first: it is the outer one, and decides where a file's ends are crossed.
         if link.high is not None and (
             self.limit > link.high or (self.limit == link.high and self.reached != self.rising)
         ):
             return Condition(None, not self.rising)
+        if link.low is not None and (self.limit < link.low or (self.limit == link.low and self.reached == self.rising)):
+            return Condition(None, self.rising)
         return self
 
     def _holds(self, x: Fraction) -> bool:

@@ -2,14 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from .constants import Constants
-from .errors import ImportRefused, Unsupported, node_line
+from .errors import ImportRefused, Unsupported, node_line, printable
 from .node_view import NodeView
 from .operation_graph import OperationGraph
-from .operations import Operation
+from .operations import Closing, Operation
 from .operators import OPERATORS
-from .operators.registry import DOMAINS
-from .quantisers import QUANTISERS
+from .operators.registry import INSTEAD
 from .source import SourceGraph, SourceNode
 
 
@@ -33,14 +34,19 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     lines: list[str] = []
+    lost: set[str] = set()  # what nodes that can't be rewritten would have made
     for node in graph.nodes:
-        known = [name for name in node.inputs if name in constants.values or name in shapes]
-        if len(known) < len([name for name in node.inputs if name]):
-            continue  # it reads what an unsupported node would have made
+        unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
+        if not lost.isdisjoint(unknown):
+            lost.update(node.outputs)
+            continue
         try:
-            operations += _operations_of(node, constants, shapes)
-        except Unsupported as e:
+            if unknown:
+                raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
+            operations += _operations_of(node, constants, shapes, graph.output)
+        except ValueError as e:
             lines.append(node_line(node.name, node.op, e))
+            lost.update(node.outputs)
     if not lines and graph.output not in shapes:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:
@@ -52,22 +58,23 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     return made
 
 
-def _operations_of(node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]]) -> list[Operation]:
+def _operations_of(
+    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str
+) -> list[Operation]:
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
-        import numpy as np
-
         constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)
         return []
     if constants.can_fold(node) and (node.inputs or node.op == "Constant"):
         constants.fold(node)
         return []
-    rewrite = OPERATORS.get(node.op)
-    if rewrite is None or node.domain not in DOMAINS:
-        domain = f" of {node.domain}" if node.domain else ""
-        raise Unsupported(f"the operator{domain} is none of {', '.join(sorted({*OPERATORS, *QUANTISERS}))}")
+    rewrite = OPERATORS.get((node.domain, node.op))
+    if rewrite is None:
+        domain = f" of {printable(node.domain)}" if node.domain else ""
+        raise Unsupported(f"this operator{domain} is not imported", INSTEAD.get(node.op, ""))
     view = NodeView(node, constants, shapes)
     rewrite(view)
     last = view.operations[-1]
-    shapes[node.outputs[0]] = shapes.pop(last.makes)
-    return [*view.operations[:-1], replace(last, makes=node.outputs[0])]
+    made = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
+    shapes[made] = shapes.pop(last.makes)
+    return [*view.operations[:-1], replace(last, makes=made)]

@@ -22,8 +22,9 @@ ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
 SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity")
 """These keep a grid: they put values in another order."""
-OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range")
-FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + OTHERS)
+REDUCING = ("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean")
+OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range", "Tile", "Equal", "Where")
+FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
 

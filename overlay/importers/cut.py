@@ -11,7 +11,8 @@ from bitloom.golden.encoding import Array
 
 from .errors import ImportRefused, Unsupported, node_line
 from .operation_graph import OperationGraph
-from .operations import Layout, Levels, Linear, Operation, Pooling
+from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
+from .padding import is_padded
 from .sections import Cut, Quantised, Size, golden_order
 from .walk import RULES
 from .walk_state import Walk
@@ -64,6 +65,9 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
 
 def _take(walk: Walk, operation: Operation) -> None:
     """One operation further; ImportRefused with a line for a operation that can't be taken."""
+    if walk.closing and not isinstance(operation, Closing | Layout):
+        why = f"what follows {walk.closing[-1]} is not computed"
+        raise ImportRefused([node_line(operation.name, operation.op, why)])
     if operation.name not in walk.nodes[-1:]:
         walk.nodes.append(operation.name)
     try:
@@ -73,6 +77,8 @@ def _take(walk: Walk, operation: Operation) -> None:
 
 
 def _finished(walk: Walk, begun: Cut) -> Cut:
+    if is_padded(walk.index):
+        raise ImportRefused([f"{begun.chain[-1].name}: a padded map must be read by a convolution"])
     if walk.average is not None:
         why = "a mean must be followed by weights or a quantiser"
         raise ImportRefused([node_line(walk.average.name, walk.average.op, why)])

@@ -159,7 +159,7 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     if high <= low:
         raise Unsupported(f"bits must leave two values at least, got {int(width)} bits", "use BipolarQuant")
     rounding = str(node.attributes.get("rounding_mode", "ROUND")).upper()
-    return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=_known(rounding))
+    return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=known(rounding))
 
 
 def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
@@ -247,7 +247,8 @@ def _scale(values: Array) -> Array:
     return scale if same(scale) is None else np.array(same(scale), object)
 
 
-def _known(rounding: str) -> str:
+def known(rounding: str) -> str:
+    """The name of a rounding; Unsupported if it is none of ROUNDINGS."""
     if rounding not in ROUNDINGS:
         raise Unsupported(f"the rounding mode must be one of {', '.join(ROUNDINGS)}, got {rounding[:40]}")
     return rounding

@@ -1,6 +1,11 @@
-"""Operators that ONNX's own reference doesn't have, by their definition: what `verify` compares with."""
+"""What operators make of tensors, as those who made them say it: what `verify` compares with.
 
-from collections.abc import Callable, Sequence
+ONNX's own operators are computed by ONNX's reference. Others are written down a second time here, in floating point and
+step by step, and share nothing with what the importer makes of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +13,121 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .constants import run_node
-from .quantisers import QUANTISERS, ROUND
+from .errors import Unsupported
 from .source import STANDARD, SourceNode
 
-Reference = Callable[[SourceNode, Sequence[Any]], Array]
+Inputs = Sequence[Any]
+
+_MODES: dict[str, Callable[[Array], Array]] = {
+    "ROUND": np.round,
+    "HALF_EVEN": np.round,
+    "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5),
+    "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5),
+    "FLOOR": np.floor,
+    "CEIL": np.ceil,
+    "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
+    "DOWN": np.fix,
+}
+
+
+def _mode(attributes: Mapping[str, Any], default: str) -> Callable[[Array], Array]:
+    return _MODES[str(attributes.get("rounding_mode", default)).upper()]
+
+
+def _ends(bits: float, is_signed: bool, narrow: bool) -> tuple[float, float]:
+    """Smallest and largest integer of so many bits."""
+    if is_signed:
+        return -(2.0 ** (bits - 1)) + narrow, 2.0 ** (bits - 1) - 1
+    return 0.0, 2.0**bits - 1 - narrow
+
+
+def _quant(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """QONNX's Quant and IntQuant."""
+    x, scale, zero, bits = inputs[:4]
+    is_signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    y = x / scale + zero
+    if float(np.asarray(bits).ravel()[0]) == 1 and is_signed:
+        y = np.where(y >= 0, 1.0, -1.0)
+    else:
+        low, high = _ends(float(np.asarray(bits).ravel()[0]), is_signed, narrow)
+        y = _mode(attributes, "ROUND")(np.clip(y, low, high))
+    return (y - zero) * scale
+
+
+def _bipolar(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """QONNX's BipolarQuant."""
+    return np.where(inputs[0] >= 0, inputs[1], -inputs[1])
+
+
+def _trunc(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """QONNX's Trunc: with five inputs the first version, with six the second."""
+    x, scale, zero, bits = inputs[:4]
+    y = np.round(x / scale + zero)
+    if len(inputs) < 6:
+        return (_mode(attributes, "FLOOR")(y / 2.0 ** (bits - inputs[4])) - zero) * scale
+    out_scale, out_bits = inputs[4:6]
+    divisor = 2.0 ** np.round(np.log2(out_scale / scale))
+    is_signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
+    y = np.clip(y / divisor, *_ends(float(np.asarray(out_bits).ravel()[0]), is_signed, narrow))
+    return (_mode(attributes, "FLOOR")(y) - zero / divisor) * out_scale
+
+
+def _multi_threshold(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """QONNX's MultiThreshold, whose channels lie where the layout has its C, or where it is left out, last of three."""
+    x, thresholds = inputs[:2]
+    layout = str(attributes.get("data_layout", "")) or {3: "NWC"}.get(x.ndim, "NC")
+    moved = np.moveaxis(x, layout.index("C"), -1)
+    count = (moved[..., None] >= thresholds).sum(axis=-1).astype(x.dtype)
+    made = attributes.get("out_scale", 1.0) * count + attributes.get("out_bias", 0.0)
+    return np.moveaxis(made, -1, layout.index("C"))
+
+
+def _quantised(y: Array, scale: Any, zero: Any) -> Array:
+    """Integers of the zero point's type, nearest to y / scale + zero point."""
+    zero = np.uint8(0) if zero is None else zero
+    kind = np.iinfo(np.asarray(zero).dtype)
+    return np.clip(np.rint(y / scale) + zero.astype(np.float64), kind.min, kind.max).astype(np.asarray(zero).dtype)
+
+
+def _real(x: Any, scale: Any, zero: Any) -> Array:
+    """(x - zero point) * scale, in float64."""
+    return (np.asarray(x, np.float64) - (0 if zero is None else np.asarray(zero, np.float64))) * scale
+
+
+def _q_gemm(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """onnxruntime's QGemm."""
+    a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero = (*inputs, *[None] * 9)[:9]
+    turned = bool(attributes.get("transB", 0))
+    spread = (-1, 1) if turned and np.size(b_scale) > 1 else np.shape(b_scale)
+    zeros = np.broadcast_to(0 if b_zero is None else b_zero, b_scale.shape)
+    weight = _real(b, b_scale.reshape(spread), zeros.reshape(spread))
+    y = _real(a, a_scale, a_zero) @ (weight.T if turned else weight)
+    if c is not None:
+        y = y + c * np.asarray(a_scale, np.float64) * b_scale
+    return y if y_scale is None else _quantised(y, y_scale, y_zero)
+
+
+def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """onnxruntime's QLinearGlobalAveragePool."""
+    x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
+    return _quantised(_real(x, scale, zero).mean(axis=(2, 3), keepdims=True), y_scale, y_zero)
+
+
+def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    return np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0))
+
+
+REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
+    "Quant": _quant,
+    "IntQuant": _quant,
+    "BipolarQuant": _bipolar,
+    "Trunc": _trunc,
+    "MultiThreshold": _multi_threshold,
+    "QGemm": _q_gemm,
+    "QLinearGlobalAveragePool": _q_mean,
+    "HardTanh": _hard_tanh,
+}
+"""Operator -> what it makes of its inputs and attributes."""
 
 
 def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> Array:
@@ -27,59 +143,23 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     Returns
     -------
     array
+        Numbers are float32.
 
     Raises
     ------
     Unsupported
         If the node is not as its operator is defined.
     """
+    definition = REFERENCES.get(node.op)
+    if definition is not None:
+        made = np.asarray(definition(inputs, node.attributes))
+        return made.astype(np.float32) if made.dtype.kind == "f" else made
+    if node.domain != STANDARD:
+        raise Unsupported(f"{node.op} has no reference")
     if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
         kept = {key: value for key, value in node.attributes.items() if key == "epsilon"}
-        return run_node(SourceNode(**{**vars(node), "attributes": kept}), inputs, 15)[0]
-    if node.domain == STANDARD:
-        return run_node(node, inputs, opset)[0]
-    if node.op in REFERENCES:
-        return REFERENCES[node.op](node, inputs)
-    return QUANTISERS[node.op](node, inputs).values.astype(np.float32)
-
-
-def _multi_threshold(node: SourceNode, inputs: Sequence[Any]) -> Array:
-    x, thresholds = inputs[0], np.asarray(inputs[1])
-    last = str(node.attributes.get("data_layout", "")) in ("NHWC", "NWC")
-    moved = x if last else np.moveaxis(x, 1, -1)
-    count = (moved[..., None] >= thresholds).sum(axis=-1)
-    made = np.float32(node.attributes.get("out_scale", 1.0)) * count + np.float32(node.attributes.get("out_bias", 0.0))
-    return np.asarray(made if last else np.moveaxis(made, -1, 1))
-
-
-def _trunc(node: SourceNode, inputs: Sequence[Any]) -> Array:
-    x, scale, zero, bits = inputs[:4]
-    y = np.rint(x / scale + zero)
-    rounded = ROUND[str(node.attributes.get("rounding_mode", "FLOOR")).upper()]
-    if len(inputs) < 6:  # the first version: the output's bits come next, and nothing is clipped
-        return np.asarray((rounded(y / 2.0 ** (bits - inputs[4])) - zero) * scale)
-    out_scale, out_bits = inputs[4:6]
-    factor = 2.0 ** np.rint(np.log2(out_scale / scale))
-    is_signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
-    low = -(2.0 ** (out_bits - 1)) + narrow if is_signed else 0.0
-    high = 2.0 ** (out_bits - 1) - 1 if is_signed else 2.0**out_bits - 1 - narrow
-    return np.asarray((rounded(np.clip(y / factor, low, high)) - zero / factor) * out_scale)
-
-
-def _qgemm(node: SourceNode, inputs: Sequence[Any]) -> Array:
-    x, scale, zero, weight, weight_scale, weight_zero, *rest = [*inputs, None, None, None][:9]
-    a = (x.astype(np.float64) - (0 if zero is None else zero)) * scale
-    w = (weight.astype(np.float64) - (0 if weight_zero is None else weight_zero)) * weight_scale
-    transposed = bool(node.attributes.get("transB", 0))
-    if transposed:
-        w = (weight.astype(np.float64).T - (0 if weight_zero is None else weight_zero)) * weight_scale
-    bias, out_scale, out_zero = rest
-    y = a @ w + (0 if bias is None else bias * scale * weight_scale)
-    if out_scale is None:
-        return np.asarray(y)
-    kind = np.iinfo(out_zero.dtype)
-    return np.clip(np.rint(y / out_scale) + out_zero, kind.min, kind.max).astype(out_zero.dtype)
-
-
-REFERENCES: dict[str, Reference] = {"MultiThreshold": _multi_threshold, "Trunc": _trunc, "QGemm": _qgemm}
-"""Operator -> what it makes of its inputs."""
+        return run_node(replace(node, attributes=kept), inputs, 15)[0]
+    if node.attributes.get("auto_pad") == "VALID":  # the reference pads all the same
+        kept = {key: value for key, value in node.attributes.items() if key not in ("auto_pad", "pads")}
+        node = replace(node, attributes=kept)
+    return run_node(node, inputs, opset)[0]

@@ -16,9 +16,10 @@ from bitloom.golden.encoding import Array
 from .boundaries import Ends, Line, staircases
 from .errors import Unsupported
 from .operations import Affine, Clip, Closing, Layout, Levels, Linear, Operation, Pooling
+from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
 from .rationals import same
 from .sections import Quantised, Section, golden_order
-from .walk_state import Walk, lead_of
+from .walk_state import Walk, is_rounded_mean, lead_of, take_padding
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -34,9 +35,11 @@ def _quantised(levels: Levels) -> Quantised:
 
 def _channel_values(walk: Walk, values: Array, what: str) -> Array:
     """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
-    spread = np.broadcast_to(values, walk.index.shape)
-    out = np.empty(walk.index.size, object)
-    out[walk.index.ravel()] = spread.ravel()
+    if values.size == 1:
+        return np.full(walk.size[2], values.ravel()[0], object)
+    spread, places = np.broadcast_to(values, walk.index.shape).ravel(), walk.index.ravel()
+    out, inside = np.empty(int(np.prod(walk.size)), object), places != OUTSIDE
+    out[places[inside]] = spread[inside]
     rows = out.reshape(-1, walk.size[2])
     if (rows != rows[0]).any():
         raise Unsupported(f"{what} must be the same at all places of a channel")
@@ -49,14 +52,23 @@ def _line(walk: Walk, operation: Affine) -> Line:
 
 
 def _affine(walk: Walk, operation: Affine) -> None:
-    if not walk.closing:
-        walk.links.append(_line(walk, operation))
-        return
-    raise Unsupported(f"what follows {walk.closing[-1]} is not computed")
+    line = _line(walk, operation)
+    walk.links.append(line)
+    if is_padded(walk.index):
+        walk.padded_with = same_value(walk.padded_with * line.multiply + line.add)
 
 
 def _clip(walk: Walk, operation: Clip) -> None:
-    walk.links.append(Ends(low=operation.low, high=operation.high))
+    ends = Ends(low=operation.low, high=operation.high)
+    walk.links.append(ends)
+    walk.padded_with = ends.of(walk.padded_with)
+
+
+def _padding(walk: Walk, operation: Padding) -> None:
+    if is_padded(walk.index) and walk.padded_with != operation.value:
+        raise Unsupported("a map must be padded with one number, got two")
+    walk.index = np.pad(walk.index, operation.widths, constant_values=OUTSIDE)
+    walk.padded_with = operation.value
 
 
 def _layout(walk: Walk, operation: Layout) -> None:
@@ -97,6 +109,8 @@ def _pooling(walk: Walk, operation: Pooling) -> None:
 
 def _check_order(walk: Walk) -> None:
     """Refuse a map whose values are in another order than (channels, rows, columns)."""
+    if is_padded(walk.index):
+        raise Unsupported("a padded map must be read by a convolution", "give the pool its own padding")
     if not np.array_equal(walk.index, golden_order((1, walk.size[2], *walk.size[:2]))[0]):
         raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 
@@ -106,7 +120,7 @@ def _levels(walk: Walk, operation: Levels) -> None:
     if len(boundaries) > 1:
         order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
         boundaries = boundaries[order.astype(np.int64)]
-    if walk.average is not None and _is_rounded_mean(walk, operation):
+    if walk.average is not None and is_rounded_mean(walk, operation):
         walk.source, section = replace(walk.input, averaged=True), walk.done[-1]
         walk.done[-1] = replace(
             section,
@@ -118,6 +132,8 @@ def _levels(walk: Walk, operation: Levels) -> None:
         return
     if walk.average is not None:
         _open_mean(walk, walk.average)
+    if is_padded(walk.index):
+        walk.padded_with = level_value(operation, walk.padded_with)
     if walk.open is not None:
         made = replace(_quantised(operation), boundaries=boundaries)
         section = replace(
@@ -133,24 +149,6 @@ def _levels(walk: Walk, operation: Levels) -> None:
         walk.source = made
         return
     _merge(walk, replace(operation, boundaries=boundaries))
-
-
-def _is_rounded_mean(walk: Walk, operation: Levels) -> bool:
-    """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool does."""
-    source = walk.input
-    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
-        return False
-    first, offset = source.base / source.step, (source.base - operation.base) / source.step
-    if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:
-        return False
-    # The quantiser may have more values below and above: no mean is there.
-    below, above = int(offset), int(offset) + source.levels
-    if not 0 <= below <= above <= operation.levels:
-        return False
-    values = [first + level for level in range(1, source.levels + 1)]
-    middles = [(value - Fraction(1, 2)) * source.step for value in values]
-    away = [value > 0 for value in values]
-    return list(operation.boundaries[0][below:above]) == middles and operation.reached.tolist()[below:above] == away
 
 
 def _spread(walk: Walk, axis: int) -> tuple[int, ...]:
@@ -202,15 +200,15 @@ def _merge(walk: Walk, operation: Levels) -> None:
 def _linear(walk: Walk, operation: Linear) -> None:
     if walk.open is not None:
         raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
-    if walk.closing:
-        raise Unsupported(f"what follows {walk.closing[-1]} is not computed")
     if walk.average is not None:
         if operation.window is None and walk.size[:2] == (1, 1) and not any(walk.average.window.padding):
             _open_averaged(walk, operation, walk.average)
             return
         _open_mean(walk, walk.average)
         raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
-    lead, index = lead_of(walk, walk.links), walk.index
+    lead, index, window = lead_of(walk, walk.links), walk.index, operation.window
+    if is_padded(index):
+        window = take_padding(walk, window)
     if operation.window is None:
         size = walk.size
         flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
@@ -219,11 +217,12 @@ def _linear(walk: Walk, operation: Linear) -> None:
     else:
         _check_order(walk)
         weight = operation.weight.transpose(0, 2, 3, 1)
-        made = (*operation.window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
+        assert window is not None
+        made = (*window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
     _open(
         walk,
         Section(
-            name=operation.name, weight=weight, scale=operation.scale, window=operation.window, size=made, lead=lead,
+            name=operation.name, weight=weight, scale=operation.scale, window=window, size=made, lead=lead,
             reads=operation.reads, order=index, there=lead,
         ),
     )  # fmt: skip
@@ -286,6 +285,7 @@ RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {
     Closing: _closing,
     Pooling: _pooling,
     Levels: _levels,
+    Padding: _padding,
     Linear: _linear,
 }
 """Kind of a operation -> what the walk does there."""

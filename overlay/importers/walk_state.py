@@ -1,6 +1,6 @@
 """Where the walk along a chain of operations is, and what the map there is worth."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +10,8 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .errors import Unsupported
-from .operations import Pooling
+from .operations import Levels, Pooling
+from .padding import without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
 
@@ -31,6 +32,7 @@ class Walk:
     closing: list[str] = field(default_factory=list)
     inner: list[Window] = field(default_factory=list)
     inner_at: int = 0
+    padded_with: Fraction = Fraction(0)  # what stands at padded places, where the tensor has any
     nodes: list[str] = field(default_factory=list)
 
     @property
@@ -64,3 +66,37 @@ def _clipped(walk: Walk, lead: Line, ends: Ends) -> Line:
     if low_cuts or high_cuts:
         raise Unsupported("a clip behind a quantiser must be followed by a quantiser, or cut nothing")
     return lead
+
+
+def take_padding(walk: Walk, window: Window | None) -> Window:
+    """The window of weights that read a padded map, with that padding, too."""
+    if window is None:
+        raise Unsupported("a padded map must be read by a convolution")
+    if walk.padded_with != 0:
+        raise Unsupported(f"a map must be padded with 0, got {float(walk.padded_with):g}")
+    walk.index, sides = without_padding(walk.index)
+    top, left, bottom, right = (a + b for a, b in zip(sides, window.padding))
+    more = replace(window, padding=(top, left, bottom, right))
+    try:
+        more.check("with Pad, the window")
+    except ValueError as e:
+        raise Unsupported(str(e)) from None
+    return more
+
+
+def is_rounded_mean(walk: Walk, operation: Levels) -> bool:
+    """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool does."""
+    source = walk.input
+    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
+        return False
+    first, offset = source.base / source.step, (source.base - operation.base) / source.step
+    if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:
+        return False
+    # The quantiser may have more values below and above: no mean is there.
+    below, above = int(offset), int(offset) + source.levels
+    if not 0 <= below <= above <= operation.levels:
+        return False
+    values = [first + level for level in range(1, source.levels + 1)]
+    middles = [(value - Fraction(1, 2)) * source.step for value in values]
+    away = [value > 0 for value in values]
+    return list(operation.boundaries[0][below:above]) == middles and operation.reached.tolist()[below:above] == away

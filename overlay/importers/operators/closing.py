@@ -15,4 +15,6 @@ def closing(node: NodeView) -> None:
     axis = int(node.attribute("axis", -1 if node.node.op != "ArgMax" else 0))
     if node.node.op != "Sigmoid" and axis % len(shape) != (1 if len(shape) == 4 else len(shape) - 1):
         raise Unsupported(f"it must be over the classes, the last axis of {shape}, got axis {axis}")
+    if node.node.op == "TopK" and not int(node.attribute("largest", 1)):
+        raise Unsupported("largest must be 1, got 0")
     node.append(Closing)

@@ -11,49 +11,49 @@ from bitloom.overlay.importers.quantisers import Grid, linear_rule
 from bitloom.overlay.importers.rationals import fractions, same
 
 from .linear import convolve, dense
-from .registry import operator
+from .registry import MICROSOFT, operator
 
 
 @operator("QLinearConv")
 def qlinear_conv(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point; bias."""
     node.only_map(0)
-    scale = _dequantised(node)
+    scale = dequantised(node)
     weights = _weights(node, 3, 0)
     bias = node.optional(8)
     convolve(node, weights, None)
     if bias is not None:
         units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
         node.affine(add=node.per_channel(fractions(bias) * units))
-    _requantised(node, 6)
+    requantised(node, 6)
 
 
 @operator("QLinearMatMul")
 def qlinear_matmul(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point."""
     node.only_map(0)
-    _dequantised(node)
+    dequantised(node)
     dense(node, _weights(node, 3, 1), transposed=True)
-    _requantised(node, 6)
+    requantised(node, 6)
 
 
-@operator("QGemm")
+@operator("QGemm", domains=MICROSOFT)
 def qgemm(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; bias; the result's scale and zero point, or none."""
     node.only_map(0)
     if int(node.attribute("transA", 0)) or float(node.attribute("alpha", 1.0)) != 1:
         raise Unsupported("transA must be 0 and alpha 1")
-    scale = _dequantised(node)
+    scale = dequantised(node)
     transposed = not int(node.attribute("transB", 0))
     dense(node, _weights(node, 3, 1 if transposed else 0), transposed=transposed)
     bias = node.optional(6)
     if bias is not None:
         node.affine(add=node.per_channel(fractions(bias) * scale * np.broadcast_to(_scales(node, 4), bias.shape)))
     if node.optional(7) is not None:
-        _requantised(node, 7)
+        requantised(node, 7)
 
 
-def _dequantised(node: NodeView) -> Fraction:
+def dequantised(node: NodeView) -> Fraction:
     """Append (x - zero point) * scale; returns the scale."""
     scale, zero = same(fractions(node.constant(1, "the scale"))), node.optional(2)
     offset = Fraction(0) if zero is None else same(fractions(zero))
@@ -79,5 +79,6 @@ def _scales(node: NodeView, place: int) -> Array:
     return fractions(node.constant(place, "the weights' scale"))
 
 
-def _requantised(node: NodeView, place: int) -> None:
+def requantised(node: NodeView, place: int) -> None:
+    """Quantise to the scale at an input and the zero point behind it, which leaves the integers."""
     node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)

@@ -5,8 +5,9 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Pooling
 
+from .integer_linear import dequantised, requantised
 from .linear import pair, sliding
-from .registry import operator
+from .registry import MICROSOFT, operator
 
 
 @operator("MaxPool")
@@ -18,7 +19,7 @@ def max_pool(node: NodeView) -> None:
     node.append(Pooling, window=_window(node), average=False)
 
 
-@operator("AveragePool", "QLinearAveragePool")
+@operator("AveragePool")
 def average_pool(node: NodeView) -> None:
     """The mean of each window."""
     node.only_map(0)
@@ -33,6 +34,17 @@ def global_average_pool(node: NodeView) -> None:
     """The mean of each channel."""
     node.only_map(0)
     _whole(node, average=True)
+
+
+@operator("QLinearGlobalAveragePool", domains=MICROSOFT)
+def qlinear_global_average_pool(node: NodeView) -> None:
+    """Inputs: x, its scale and zero point; the result's scale and zero point."""
+    node.only_map(0)
+    if int(node.attribute("channels_last", 0)):
+        raise Unsupported("channels_last must be 0, got 1")
+    dequantised(node)
+    _whole(node, average=True)
+    requantised(node, 3)
 
 
 @operator("GlobalMaxPool")

@@ -1,19 +1,20 @@
 """Quantisers of maps."""
 
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels
-from bitloom.overlay.importers.quantisers import Rule, linear_rule, quant_rule
+from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, known, linear_rule, quant_rule
 from bitloom.overlay.importers.rationals import fractions, same
 
-from .registry import operator
+from .registry import MICROSOFT, ONNX, QONNX, operator
 
 
-@operator("Quant", "IntQuant")
+@operator("Quant", "IntQuant", domains=QONNX)
 def quant(node: NodeView) -> None:
     """QONNX's quantiser of a map."""
     node.only_map(0)
@@ -25,7 +26,7 @@ def quant(node: NodeView) -> None:
     node.quantise(quant_rule(node.node, inputs))
 
 
-@operator("BipolarQuant")
+@operator("BipolarQuant", domains=QONNX)
 def bipolar(node: NodeView) -> None:
     """scale where x >= 0, else -scale."""
     node.only_map(0)
@@ -44,14 +45,14 @@ def sign(node: NodeView) -> None:
     )
 
 
-@operator("QuantizeLinear")
+@operator("QuantizeLinear", domains=ONNX + MICROSOFT)
 def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
     node.quantise(linear_rule(node.constant(1, "the scale"), node.optional(2)), integers=True)
 
 
-@operator("DequantizeLinear")
+@operator("DequantizeLinear", domains=ONNX + MICROSOFT)
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
@@ -62,9 +63,9 @@ def dequantize_linear(node: NodeView) -> None:
     node.affine(multiply=one, add=-one * offset)
 
 
-@operator("Trunc")
+@operator("Trunc", domains=QONNX)
 def trunc(node: NodeView) -> None:
-    """QONNX's truncation: x / scale is rounded, divided by a power of two, clipped, and rounded downwards."""
+    """QONNX's truncation: x / scale is rounded, divided by a power of two, clipped, and rounded again."""
     node.only_map(0)
     scale, zero, bits = (_number(node, place) for place in (1, 2, 3))
     if len(node.node.inputs) < 6:
@@ -82,22 +83,15 @@ def trunc(node: NodeView) -> None:
         raise Unsupported(
             f"the zero point must be 0 and 0..32 bits go to leave 1..16, got {zero}, {shift} and {out_bits}"
         )
-    mode = str(node.attribute("rounding_mode", "FLOOR")).upper()
-    outer = Rule(
-        scale=np.array(scale * (1 << shift), object), zero=Fraction(0), low=low, high=high, rounding=mode
-    )
-    boundaries, reached = outer.boundaries()
-    if mode == "FLOOR" and shift:
-        # The first rounding, halves to even, lets a half below an (even) multiple of 2^shift reach it.
-        boundaries = boundaries - scale / 2
-    elif shift:
-        raise Unsupported(f"the rounding mode must be FLOOR, got {mode[:40]}")
-    node.append(
-        Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries, reached=reached
-    )
+    place = ROUNDINGS[known(str(node.attribute("rounding_mode", "FLOOR")).upper())]
+    # The first integer that the second rounding takes to a level, and what the first one, halves to even, takes to it.
+    firsts = [first_integer(*place(level), 1 << shift) for level in range(low + 1, high + 1)]
+    boundaries = _row([(first - HALF) * scale for first in firsts])
+    reached = np.array([first % 2 == 0 for first in firsts])
+    node.append(Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries, reached=reached)
 
 
-@operator("MultiThreshold")
+@operator("MultiThreshold", domains=QONNX)
 def multi_threshold(node: NodeView) -> None:
     """out_bias + out_scale * (how many of the channel's thresholds x has reached)."""
     node.only_map(0)
@@ -105,15 +99,24 @@ def multi_threshold(node: NodeView) -> None:
     scale, bias = Fraction(float(node.attribute("out_scale", 1.0))), Fraction(float(node.attribute("out_bias", 0.0)))
     if thresholds.ndim != 2 or scale <= 0:
         raise Unsupported("thresholds must have the shape (channels, levels), and out_scale must be > 0")
-    last = str(node.attribute("data_layout", "")) in ("NHWC", "NWC")
+    layout = str(node.attribute("data_layout", "")) or {3: "NWC"}.get(len(node.shape), "NC")
+    axis = layout.find("C")
+    if not 1 <= axis < len(node.shape):
+        raise Unsupported(f"data_layout must have a C among {len(node.shape)} axes, got {layout[:40]}")
     node.append(
         Levels,
         base=bias,
         step=scale,
         boundaries=fractions(thresholds),
         reached=np.ones(thresholds.shape[1], bool),
-        axis=len(node.shape) - 1 if last else 1,
+        axis=axis,
     )
+
+
+def first_integer(limit: Fraction, reached: bool, divisor: int) -> int:
+    """The first integer that is, divided, at least the limit, or more where equality doesn't reach it."""
+    scaled = limit * divisor
+    return ceil(scaled) if reached else floor(scaled) + 1
 
 
 def _number(node: NodeView, place: int) -> Fraction:

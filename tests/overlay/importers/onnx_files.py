@@ -9,6 +9,8 @@ onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 QONNX = "qonnx.custom_op.general"
+OLD_DOMAINS = ("onnx.brevitas", "finn.custom_op.general")
+"""Where QONNX's operators were in older files."""
 
 
 @dataclass
@@ -22,6 +24,7 @@ class Chain:
     constants: list = field(default_factory=list)
     here: str = "x"
     output_type: int = TensorProto.FLOAT
+    qonnx_version: int = 1
 
     def constant(self, values, dtype=np.float32):
         name = f"c{len(self.constants)}"
@@ -35,6 +38,14 @@ class Chain:
         self.nodes.append(
             helper.make_node(op, [self.here, *names], [made], f"{op}_{len(self.nodes)}", domain=domain, **attributes)
         )
+        self.here = made
+        return self
+
+    def reversed(self, op, value):
+        """Append a node that reads a constant, then what is here."""
+        made = f"t{len(self.nodes)}"
+        names = [self.constant(value), self.here]
+        self.nodes.append(helper.make_node(op, names, [made], f"{op}_{len(self.nodes)}"))
         self.here = made
         return self
 
@@ -67,7 +78,8 @@ class Chain:
             [helper.make_tensor_value_info(self.here, self.output_type, None)],
             self.constants,
         )
-        versions = [helper.make_opsetid("", self.opset), helper.make_opsetid(QONNX, 1)]
+        versions = [helper.make_opsetid("", self.opset), helper.make_opsetid(QONNX, self.qonnx_version)]
+        versions += [helper.make_opsetid(domain, 1) for domain in ("com.microsoft", *OLD_DOMAINS)]
         return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
     def bytes(self):

@@ -3,44 +3,8 @@
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.imported import import_graph, parse_input
-from bitloom.overlay.importers.onnx_file import to_graph
-from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
-
+from .against import by_onnxruntime, by_qonnx, check
 from .onnx_files import QONNX, Chain
-
-
-def imported(chain, spec=None, engine="auto"):
-    return import_graph(to_graph(chain.bytes()), spec=spec and parse_input(spec), engine=engine, name="chain")
-
-
-def outputs(made, images):
-    return made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
-
-
-def by_qonnx(chain, images):
-    modelwrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
-    from qonnx.core.onnx_exec import execute_onnx
-    from qonnx.transformation.infer_shapes import InferShapes
-
-    out = []
-    for image in images.astype(np.float32):
-        model = chain.model()
-        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
-        wrapped = modelwrapper.ModelWrapper(model).transform(InferShapes())
-        out.append(execute_onnx(wrapped, {"x": image[None]})[chain.here])
-    return np.concatenate(out).reshape(len(images), -1)
-
-
-def check(chain, other, spec=None, engine="auto", images=12, near=1e-4):
-    made = imported(chain, spec, engine)
-    verify(made, 4)
-    x = real_inputs(made, sample_inputs(made, images, seed=3))
-    wanted = other(chain, x)
-    got = outputs(made, x)
-    assert np.abs(got - wanted).max() <= near * max(1, np.abs(wanted).max())
-    assert len(np.unique(wanted)) > 4  # else nothing was compared
-    return made
 
 
 def bipolar_cnn(rng, padding=0, levels=1):
@@ -83,12 +47,6 @@ def test_few_bits(bits, padding):
     chain.node("Gemm", weight, rng.normal(size=4), transB=1)
     made = check(chain, by_qonnx)
     assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 3
-
-
-def by_onnxruntime(chain, images):
-    ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    session = ort.InferenceSession(chain.bytes(), providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": images.astype(np.float32)})[0].reshape(len(images), -1)
 
 
 def dequantised(chain, scale, zero, dtype):

@@ -1,0 +1,229 @@
+"""Networks quantised after training, in onnxruntime's two formats, beside onnxruntime; and what ends a network."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from .against import by_onnxruntime, by_reference, check, imported, outputs
+from .onnx_files import Chain
+
+KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
+
+
+def quantised(chain, scale, zero, dtype):
+    """QuantizeLinear and DequantizeLinear."""
+    zero = chain.constant(zero, dtype)
+    return chain.node("QuantizeLinear", np.float32(scale), zero).node("DequantizeLinear", np.float32(scale), zero)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize(("dtype", "zero"), KINDS)
+def test_quantised_and_dequantised(dtype, zero, per_channel):
+    """Scores in float32: to a step of the last quantiser, where sums of floats decide at a boundary, which is rare."""
+    rng = np.random.default_rng(1)
+    chain = quantised(Chain((2, 6, 6)), 0.0390625, zero, dtype)
+    weight = chain.constant(rng.integers(-100, 101, (4, 2, 3, 3)), np.int8)
+    scales = chain.constant(rng.uniform(0.01, 0.02, 4) if per_channel else 0.013)
+    zeros = chain.constant(np.zeros(4 if per_channel else (), np.int8), np.int8)
+    weight = chain.weight("DequantizeLinear", weight, scales, zeros, axis=0)
+    quantised(chain.node("Conv", weight, rng.normal(size=4), pads=[1, 1, 1, 1]).node("Relu"), 0.11, 0, np.uint8)
+    quantised(chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]), 0.11, 0, np.uint8)
+    weight = chain.constant(rng.integers(-100, 101, (36, 5)), np.int8)
+    weight = chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(7, np.int8))
+    quantised(chain.node("Flatten").node("MatMul", weight).node("Add", rng.normal(size=5)), 0.31, 3, np.int8)
+    made = imported(chain)
+    if zero in (128, -3) or dtype == np.int8:
+        assert made.choice.engines == ("integer", "integer")
+    images = rng.uniform(-4, 4, (40, 2, 6, 6)).astype(np.float32)
+    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / 0.31)
+    assert np.abs(different).max() <= 1
+    assert (different != 0).mean() < 0.02
+
+
+def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, per_channel=False, **attributes):
+    """QLinearConv behind scale (real, zero point), making scale ``made``."""
+    def zero_of(value):
+        return chain.constant(value, dtype)
+
+    scales = rng.uniform(0.01, 0.02, outputs_) if per_channel else 0.015
+    zeros = np.zeros(outputs_ if per_channel else (), np.int8)
+    weight = chain.constant(rng.integers(-127, 128, (outputs_, inputs, 3, 3)), np.int8)
+    return chain.node(
+        "QLinearConv", np.float32(scale[0]), zero_of(scale[1]), weight, chain.constant(scales),
+        chain.constant(zeros, np.int8), np.float32(made[0]), zero_of(made[1]),
+        chain.constant(rng.integers(-500, 500, outputs_), np.int32), **attributes,
+    )  # fmt: skip
+
+
+def integers_only(per_channel=False, dtype=np.uint8):
+    """Integers in, QLinearConv twice, a mean, QLinearMatMul, integers out."""
+    rng = np.random.default_rng(2)
+    kind = TensorProto.UINT8 if dtype == np.uint8 else TensorProto.INT8
+    chain = Chain((3, 6, 6), dtype=kind, output_type=kind)
+    at = dict(dtype=dtype, per_channel=per_channel)
+    first, second, third, last = (0.02, 0), (0.1, 5), (0.2, 0), (0.5, 100)
+    integer_conv(rng, chain, 3, 6, scale=first, made=second, strides=[2, 2], pads=[1, 1, 1, 1], **at)
+    integer_conv(rng, chain, 6, 4, scale=second, made=third, **at)
+    chain.node("QLinearGlobalAveragePool", *numbers(chain, third, dtype), *numbers(chain, third, dtype),
+               domain="com.microsoft")  # fmt: skip
+    chain.node("Flatten")
+    weight = chain.constant(rng.integers(-127, 128, (4, 5)), np.int8)
+    return chain.node("QLinearMatMul", *numbers(chain, third, dtype), weight, np.float32(0.03),
+                      chain.constant(2, np.int8), *numbers(chain, last, dtype))  # fmt: skip
+
+
+def numbers(chain, scale, dtype):
+    return np.float32(scale[0]), chain.constant(scale[1], dtype)
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_integers_only(dtype, per_channel):
+    """onnxruntime multiplies in float32; at most one step apart, and seldom."""
+    chain = integers_only(per_channel, dtype)
+    made = imported(chain)
+    rng, kind = np.random.default_rng(3), np.iinfo(dtype)
+    images = rng.integers(kind.min, kind.max + 1, (30, 3, 6, 6))
+    images[:2] = np.array([kind.min, kind.max]).reshape(2, 1, 1, 1)
+    wanted = by_onnxruntime(chain, images)
+    assert len(np.unique(wanted)) > 10
+    different = outputs(made, images) - wanted
+    assert np.abs(different).max() <= 1
+    assert (different != 0).mean() < 0.02
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("result", ["integers", "numbers"])
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_q_gemm(bias, result, transposed):
+    rng = np.random.default_rng(4)
+    chain = Chain((12,)).node("QuantizeLinear", *numbers_of(0.05, 120))
+    weight = rng.integers(-127, 128, (5, 12) if transposed else (12, 5))
+    scales, zeros = rng.uniform(0.01, 0.02, 5), np.zeros(5, np.int8)
+    inputs = [np.float32(0.05), chain.constant(120, np.uint8), chain.constant(weight, np.int8), scales,
+              chain.constant(zeros, np.int8),
+              chain.constant(rng.integers(-500, 500, 5), np.int32) if bias else ""]  # fmt: skip
+    if result == "integers":
+        inputs += numbers(chain, (0.25, 128), np.uint8)
+    chain.nodes[0].input[2] = inputs[1]
+    chain.node("QGemm", *inputs, domain="com.microsoft", transB=transposed)
+    if result == "integers":
+        chain.node("DequantizeLinear", *numbers(chain, (0.25, 128), np.uint8))
+    check(chain, by_onnxruntime, near=1e-5)
+
+
+def numbers_of(scale, zero):
+    """A scale, and a zero point that is put in later."""
+    return np.float32(scale), np.float32(zero)
+
+
+CLOSINGS = {
+    "Softmax": {"axis": -1},
+    "LogSoftmax": {"axis": 1},
+    "Sigmoid": {},
+    "ArgMax": {"axis": 1, "keepdims": 0},
+}
+
+
+@pytest.mark.parametrize("op", CLOSINGS)
+def test_what_the_host_does_at_the_end(op):
+    """The scores before it have the class that it has."""
+    rng = np.random.default_rng(5)
+    chain = Chain((12,)).quant(0.25, 4).node("MatMul", rng.integers(-3, 4, (12, 6)).astype(np.float32))
+    plain = imported(chain)
+    closed = imported(chain.node(op, **CLOSINGS[op]))
+    assert closed.host.closing == (op,)
+    images = rng.uniform(-2, 2, (20, 12))
+    got = outputs(closed, images)
+    assert (got == outputs(plain, images)).all()
+    for image, scores in zip(images.astype(np.float32), got):
+        wanted = by_end(chain, image[None])
+        assert scores[int(wanted[0, 0]) if op == "ArgMax" else wanted[0].argmax()] == scores.max()
+
+
+def by_end(chain, images):
+    """The end by ONNX's reference, behind our quantiser, which ONNX has no operator for."""
+    from onnx import helper
+
+    model = chain.model()
+    (quantiser,) = [node for node in model.graph.node if node.op_type == "Quant"]
+    values = np.clip(np.rint(images / np.float32(0.25)), -8, 7) * np.float32(0.25)
+    model.graph.node.remove(quantiser)
+    model.graph.node[0].input[0] = "x"
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", chain.opset))
+    return by_reference(type("Made", (), {"model": staticmethod(lambda: model)}), values)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_top_k(place):
+    """Either of its outputs may be the network's."""
+    rng = np.random.default_rng(6)
+    chain = Chain((12,)).quant(0.25, 4).node("MatMul", rng.integers(-3, 4, (12, 6)).astype(np.float32))
+    chain.node("TopK", chain.constant([3], np.int64), axis=-1)
+    chain.nodes[-1].output.append("places")
+    chain.here = [chain.here, "places"][place]
+    made = imported(chain)
+    assert made.host.closing == ("TopK",)
+    assert outputs(made, np.zeros((1, 12))).shape == (1, 6)
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11, 12, 13, 15, 18, 21])
+def test_older_and_newer_exporters(opset):
+    """The same network as exporters wrote it: attributes became inputs over the years."""
+    def made(version):
+        rng = np.random.default_rng(7)
+        chain = Chain((2, 8, 8), opset=version).quant(0.25, 4)
+        chain.node("Conv", rng.integers(-1, 2, (4, 2, 3, 3)).astype(np.float32), pads=[1, 1, 1, 1])
+        chain.batch_norm(rng, 4)
+        if version < 11:
+            chain.node("Clip", min=0.0, max=6.0)
+        else:
+            chain.node("Clip", np.float32(0), np.float32(6))
+        chain.quant(0.5, 3, signed=0)
+        widths = [0, 0, 1, 0, 0, 0, 0, 1]
+        if version < 11:
+            chain.node("Pad", pads=widths, mode="constant", value=0.0)
+        else:
+            chain.node("Pad", chain.constant(widths, np.int64))
+        chain.node("Conv", rng.integers(-1, 2, (4, 4, 3, 3)).astype(np.float32)).quant(1.0, 3)
+        if version < 18:
+            chain.node("ReduceMean", axes=[2, 3], keepdims=1)
+        else:
+            chain.node("ReduceMean", chain.constant([2, 3], np.int64))
+        if version < 13:
+            chain.node("Squeeze", axes=[2, 3])
+        else:
+            chain.node("Squeeze", chain.constant([2, 3], np.int64))
+        chain.node("Dropout", **({"ratio": 0.5} if version < 12 else {}))
+        return imported(chain.node("Gemm", rng.integers(-1, 2, (4, 5)).astype(np.float32), rng.normal(size=5)))
+
+    from bitloom.golden.file import model_digest
+
+    assert model_digest(made(opset).model) == model_digest(made(17).model)
+
+
+@pytest.mark.parametrize("bits", [3, 8])
+def test_ties_that_a_requantisation_cannot_have(bits):
+    """Scales that are powers of two: sums lie on boundaries, which a file rounds to even. What differs is told."""
+    rng = np.random.default_rng(8)
+    chain = Chain((16,)).quant(1.0, 4).node("MatMul", rng.integers(-7, 8, (16, 8)).astype(np.float32))
+    chain.quant(2.0, bits)
+    made = imported(chain, engine="integer")
+    ((count, most),) = [built.wrong for built in made.emitted.built]
+    images = rng.integers(-8, 8, (400, 16)).astype(np.float64)
+    sums = images @ np.frombuffer(chain.constants[-4].raw_data, np.float32).reshape(16, 8)
+    wanted = np.clip(np.rint(sums / 2), -(1 << bits - 1), (1 << bits - 1) - 1) * 2
+    different = np.abs(outputs(made, images) - wanted) / 2
+    assert most == 1
+    assert different.max() == 1
+    assert count == 8 * sum(told(bits))
+    assert ((different > 0) <= (np.abs(sums) % 4 == 1)).all()
+
+
+def told(bits):
+    """For each boundary of 8 channels whether its sum, an odd one, is rounded to even where ours rounds away from 0."""
+    levels = np.arange(-(1 << bits - 1), (1 << bits - 1) - 1)
+    sums = 2 * levels + 1
+    away = np.sign(sums) * (np.abs(sums) + 1) // 2
+    return away != np.rint(sums / 2)

@@ -1,0 +1,282 @@
+"""Every operator beside its authority, with numbers that floating point computes exactly: so that ties are ties."""
+
+import numpy as np
+import pytest
+
+from .against import by_qonnx, check
+from .onnx_files import QONNX, Chain
+
+
+def ternary(rng, *shape):
+    values = rng.integers(-1, 2, shape)
+    values.reshape(shape[0], -1)[:, 0] = 1  # no output is always 0
+    return values.astype(np.float32)
+
+
+def begun(rng, shape=(2, 6, 6), outputs=4, **attributes):
+    """A quantised input and a convolution with ternary weights."""
+    chain = Chain(shape).quant(0.25, 3)
+    return chain.node("Conv", ternary(rng, outputs, shape[0], 3, 3), kernel_shape=[3, 3], **attributes)
+
+
+def ended(chain, rng, size, step=0.5, bits=3):
+    """A quantiser and a dense layer, whose integers are the scores."""
+    chain.quant(step, bits).node("Flatten", axis=1)
+    return chain.node("Gemm", ternary(rng, 5, size), transB=1)
+
+
+EACH = np.float32([0.5, -0.25, 2, 1]).reshape(1, 4, 1, 1)
+ELEMENTWISE = {
+    "Add": lambda c: c.node("Add", EACH),
+    "Add of a number": lambda c: c.node("Add", np.float32(0.25)),
+    "constant + map": lambda c: c.reversed("Add", EACH),
+    "Sum": lambda c: c.node("Sum", EACH),
+    "Sub": lambda c: c.node("Sub", EACH),
+    "constant - map": lambda c: c.reversed("Sub", EACH),
+    "Mul": lambda c: c.node("Mul", EACH),
+    "constant * map": lambda c: c.reversed("Mul", EACH),
+    "Mul with 0": lambda c: c.node("Mul", EACH * np.float32([1, 0, 1, 0]).reshape(1, 4, 1, 1)),
+    "Div": lambda c: c.node("Div", EACH),
+    "Neg": lambda c: c.node("Neg"),
+    "Identity": lambda c: c.node("Identity"),
+    "Dropout": lambda c: c.node("Dropout"),
+    "Cast": lambda c: c.node("Cast", to=1),
+    "Relu": lambda c: c.node("Relu"),
+    "Relu6": lambda c: c.node("Clip", np.float32(0), np.float32(6)),
+    "Clip below": lambda c: c.node("Clip", np.float32(-0.5)),
+    "Clip above": lambda c: c.node("Clip", "", np.float32(0.75)),
+    "HardTanh": lambda c: c.node("Clip", np.float32(-1), np.float32(1)),
+    "Clip to one value": lambda c: c.node("Clip", np.float32(1), np.float32(-0.5)).node("Add", EACH),
+    "BatchNormalization": lambda c: c.node(
+        "BatchNormalization", np.float32([1, -1, 0.5, 2]), EACH.ravel(), np.float32([0.25, 0, -1, 3]),
+        np.float32([3, 0, 15, 0.25]), epsilon=1.0,
+    ),
+    "several": lambda c: c.node("Mul", -EACH).node("Relu").node("Sub", EACH)
+    .node("Clip", np.float32(-1), np.float32(2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name):
+    rng = np.random.default_rng(5)
+    chain = ended(ELEMENTWISE[name](begun(rng)), rng, 64)
+    exact = 0 if name != "BatchNormalization" else 1e-6
+    made = check(chain, by_qonnx, near=exact)
+    assert set(made.choice.engines) == {"binary"}
+
+
+def grouped(rng, groups, inputs=4, outputs=8):
+    return ternary(rng, outputs, inputs // groups, 3, 3)
+
+
+CONVOLUTIONS = {
+    "strides": dict(strides=[2, 1]),
+    "pads": dict(pads=[1, 0, 2, 1]),
+    "dilations": dict(dilations=[2, 1]),
+    "dilations and pads": dict(dilations=[2, 3], pads=[1, 2, 0, 2]),
+    "SAME_UPPER": dict(auto_pad="SAME_UPPER", strides=[2, 2]),
+    "SAME_LOWER": dict(auto_pad="SAME_LOWER", strides=[2, 2]),
+    "VALID": dict(auto_pad="VALID"),
+    "groups": dict(group=2),
+    "depthwise": dict(group=4, strides=[2, 2]),
+}
+
+
+@pytest.mark.parametrize("engine", ["auto", "integer"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions(name, engine):
+    """A convolution on a map whose values count from 0, so that padding has an integer."""
+    rng, attributes = np.random.default_rng(6), CONVOLUTIONS[name]
+    chain = Chain((3, 7, 8)).quant(0.25, 3)
+    chain.node("Conv", ternary(rng, 4, 3, 1, 1), np.float32([0.3125, 0.0625, -0.5625, 1.0625]))
+    chain.node("Relu").quant(0.5, 3, signed=0)
+    weight = grouped(rng, attributes.get("group", 1))
+    weight = chain.quant_weight(weight * 0.5, 0.5, 2)
+    chain.node("Conv", weight, np.float32([0.0625] * 8), kernel_shape=[3, 3], **attributes)  # no ties
+    chain.quant(2, 2).node("Flatten")
+    check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
+
+
+def size_of(chain):
+    """Values of an image where a chain is."""
+    from onnx.shape_inference import infer_shapes
+
+    model = chain.model()
+    for node in model.graph.node:
+        if node.op_type == "Quant":
+            node.op_type, node.domain = "Identity", ""
+            del node.input[1:], node.attribute[:]
+    (shape,) = [v.type.tensor_type.shape for v in infer_shapes(model).graph.output]
+    return int(np.prod([d.dim_value for d in shape.dim[1:]]))
+
+
+POOLS = {
+    "MaxPool": ("MaxPool", dict(kernel_shape=[2, 2], strides=[2, 2])),
+    "MaxPool with overlap and padding": ("MaxPool", dict(kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])),
+    "MaxPool to the end": ("MaxPool", dict(kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1)),
+    "MaxPool SAME_UPPER": ("MaxPool", dict(kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")),
+    "MaxPool, 2 behind the end": ("MaxPool", dict(kernel_shape=[2, 2], strides=[3, 3], ceil_mode=1)),
+    "GlobalMaxPool": ("GlobalMaxPool", {}),
+    "AveragePool": ("AveragePool", dict(kernel_shape=[2, 2], strides=[2, 2])),
+    "AveragePool with overlap": ("AveragePool", dict(kernel_shape=[3, 2], strides=[1, 2])),
+    "GlobalAveragePool": ("GlobalAveragePool", {}),
+}
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(name, place):
+    """Before the quantiser, and behind it; a mean is then quantised again."""
+    rng, (op, attributes) = np.random.default_rng(7), POOLS[name]
+    chain = begun(rng, (2, 7, 8), pads=[0, 1, 0, 1])
+    if place == "before" and "Max" in op:
+        chain.node("Mul", EACH).node(op, **attributes).node("Add", EACH).quant(0.5, 3)
+    else:
+        chain.node("Relu").quant(0.5, 3, signed=0).node(op, **attributes).quant(0.25, 3, signed=0)
+    chain.node("Flatten")
+    check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("name", ["GlobalAveragePool", "ReduceMean", "AveragePool"])
+def test_means_that_weights_read(name):
+    rng = np.random.default_rng(8)
+    chain = begun(rng).node("Relu").quant(0.5, 3, signed=0)
+    if name == "ReduceMean":
+        chain.node("ReduceMean", axes=[2, 3], keepdims=0)
+    else:
+        more = dict(kernel_shape=[4, 4]) if name == "AveragePool" else {}
+        chain.node(name, **more).node("Flatten")
+    check(chain.node("Gemm", ternary(rng, 5, 4), np.float32(rng.normal(size=5)), transB=1), by_qonnx, near=1e-6)
+
+
+LAYOUTS = {
+    "Flatten": lambda c: c.node("Flatten", axis=1),
+    "Flatten from the end": lambda c: c.node("Flatten", axis=-3),
+    "Reshape": lambda c: c.node("Reshape", c.constant([0, -1], np.int64)),
+    "Reshape with allowzero": lambda c: c.node("Reshape", c.constant([1, 64], np.int64)),
+    "Transpose": lambda c: c.node("Transpose", perm=[0, 2, 3, 1]).node("Flatten"),
+    "Transpose and back": lambda c: c.node("Transpose", perm=[0, 2, 3, 1]).node("Transpose", perm=[0, 3, 1, 2])
+    .node("Flatten"),
+    "Unsqueeze and Squeeze": lambda c: c.node("Unsqueeze", c.constant([1, 4], np.int64))
+    .node("Squeeze", c.constant([1, 4], np.int64)).node("Flatten"),
+    "in parts": lambda c: c.node("Reshape", c.constant([0, 4, 16], np.int64)).node("Transpose", perm=[0, 2, 1])
+    .node("Reshape", c.constant([0, 64], np.int64)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(name):
+    rng = np.random.default_rng(9)
+    chain = LAYOUTS[name](begun(rng).quant(0.5, 2))
+    one = chain.nodes[-1].op_type == "Reshape" and name == "Reshape with allowzero"
+    check(chain.node("MatMul", ternary(rng, 64, 5)), by_images(by_qonnx) if one else by_qonnx, near=0)
+
+
+def by_images(other):
+    """Another's result, an image at a time: for files whose number of images is 1."""
+    return lambda chain, images: np.concatenate([other(chain, image[None]) for image in images])
+
+
+def test_computed_shapes():
+    """Shape arithmetic as PyTorch writes it, and weights that are put together of constants."""
+    rng = np.random.default_rng(10)
+    chain = begun(rng).quant(0.5, 2)
+    here = chain.here
+    chain.here = chain.weight("Shape", here)
+    axis = chain.weight("Gather", chain.here, chain.constant(0, np.int64), axis=0)
+    axis = chain.weight("Unsqueeze", axis, chain.constant([0], np.int64))
+    rest = chain.weight("Slice", chain.here, *(chain.constant([k], np.int64) for k in (1, 4)))
+    rest = chain.weight("ReduceProd", rest, keepdims=1)
+    shape = chain.weight("Concat", axis, rest, axis=0)
+    chain.here = here
+    chain.node("Reshape", shape)
+    halves = [chain.constant(ternary(rng, 32, 5)) for _ in (0, 1)]
+    check(chain.node("MatMul", chain.weight("Concat", *halves, axis=0)), by_qonnx, near=0)
+
+
+MODES = ["ROUND", "HALF_EVEN", "HALF_UP", "HALF_DOWN", "FLOOR", "CEIL", "UP", "DOWN"]
+
+
+@pytest.mark.parametrize("op", ["Quant", "IntQuant"])
+@pytest.mark.parametrize("rounding", MODES)
+@pytest.mark.parametrize("kind", ["signed", "unsigned", "narrow", "unsigned narrow", "zero point", "half a zero point"])
+def test_quant(op, rounding, kind):
+    """All values of the sums are multiples of 1/4, most levels' boundaries among them."""
+    rng = np.random.default_rng(11)
+    zero = {"zero point": 2.0, "half a zero point": -0.5}.get(kind, 0.0)
+    signs, narrow = int("unsigned" not in kind), int("narrow" in kind)
+    chain = begun(rng, (2, 5, 5))
+    chain.node(op, np.float32(0.5), np.float32(zero), np.float32(3), domain=QONNX, signed=signs, narrow=narrow,
+               rounding_mode=rounding)  # fmt: skip
+    chain.node("Flatten").node("MatMul", ternary(rng, 36, 5))
+    check(chain, by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("domain", ["onnx.brevitas", "finn.custom_op.general", QONNX])
+def test_bipolar_quant(domain):
+    rng = np.random.default_rng(12)
+    chain = begun(rng, (2, 5, 5)).node("BipolarQuant", np.float32(0.25), domain=domain).node("Flatten")
+    weight = chain.weight("BipolarQuant", rng.normal(size=(36, 5)), np.float32(0.5), domain=domain)
+    check(chain.node("MatMul", weight), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("signs", [0, 1])
+def test_quant_of_one_bit(signs):
+    rng = np.random.default_rng(13)
+    chain = begun(rng, (2, 5, 5)).quant(0.5, 1, signed=signs).node("Flatten")
+    check(chain.node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
+
+
+def test_sign():
+    rng = np.random.default_rng(14)
+    check(begun(rng, (2, 5, 5)).node("Sign").node("Flatten").node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("layout", ["", "NCHW", "NHWC"])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_multi_threshold(layout, rows):
+    rng = np.random.default_rng(15)
+    chain = begun(rng, (2, 5, 5))
+    if layout == "NHWC":
+        chain.node("Transpose", perm=[0, 2, 3, 1])
+    limits = np.sort(rng.integers(-8, 9, (rows, 5)) / 4, axis=1)
+    chain.node("MultiThreshold", limits, domain=QONNX, out_scale=0.5, out_bias=-1.0, out_dtype="INT3",
+               data_layout=layout)  # fmt: skip
+    check(chain.node("Flatten").node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("engine", ["auto", "integer"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_trunc(version, engine):
+    """A mean of 4 values of 3 bits, truncated to 3 bits, as Brevitas has it."""
+    rng = np.random.default_rng(16)
+    chain = begun(rng, (2, 6, 6)).node("Add", np.float32(0.0625)).node("Relu").quant(0.5, 3, signed=0)
+    chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]).node("Mul", np.float32(4))
+    last = [2.0, 3.0] if version == 2 else [3.0]
+    chain.node("Trunc", np.float32(0.5), np.float32(0), np.float32(5), *map(np.float32, last), domain=QONNX,
+               rounding_mode="FLOOR", **({"signed": 0, "narrow": 0} if version == 2 else {}))  # fmt: skip
+    chain.qonnx_version = version
+    check(chain.node("Flatten").node("MatMul", ternary(rng, 16, 5)), by_qonnx, near=0, engine=engine)
+
+
+PADS = {
+    "on a quantised map": lambda c: c.quant(0.5, 3, signed=0)
+    .node("Pad", c.constant([0, 0, 1, 2, 0, 0, 0, 1], np.int64)),
+    "before a quantiser": lambda c: c.node("Pad", c.constant([0, 0, 1, 0, 0, 0, 1, 1], np.int64))
+    .quant(0.5, 3, signed=0),
+    "with a number": lambda c: c.node("Pad", c.constant([0, 0, 1, 1, 0, 0, 1, 1], np.int64), np.float32(0.25))
+    .node("Sub", np.float32(0.25)).node("Clip", np.float32(-0.25), np.float32(1)).quant(0.5, 3, zero=3.0, signed=0),
+    "twice": lambda c: c.quant(0.5, 3, signed=0).node("Pad", c.constant([0, 0, 1, 0, 0, 0, 0, 1], np.int64))
+    .node("Pad", c.constant([0, 0, 0, 1, 0, 0, 1, 0], np.int64)),
+    "channels last": lambda c: c.quant(0.5, 3, signed=0).node("Transpose", perm=[0, 2, 3, 1])
+    .node("Pad", c.constant([0, 1, 1, 0, 0, 1, 0, 0], np.int64)).node("Transpose", perm=[0, 3, 1, 2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("own", [0, 1])
+@pytest.mark.parametrize("name", PADS)
+def test_pads_become_padding(name, own):
+    rng = np.random.default_rng(17)
+    chain = PADS[name](begun(rng, (2, 7, 6)).node("Add", np.float32(0.0625)).node("Relu"))
+    chain.node("Conv", ternary(rng, 3, 4, 4, 4), np.float32([0.125] * 3), pads=[own, 0, own, 0]).quant(1, 3)
+    check(chain.node("Flatten").node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)

@@ -20,9 +20,9 @@ from bitloom.overlay.evaluation.host_transform import HostTransform, transform_o
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
-from bitloom.overlay.explore.plot import check_plot
 from bitloom.overlay.importers.host import Host, path_of
 from bitloom.overlay.importers.host import load as load_host
+from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
 from .kept import loaded, model_of, tell_kept

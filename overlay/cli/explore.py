@@ -13,10 +13,11 @@ from bitloom.golden.atomic import write_text
 from bitloom.golden.layers.conv import Weighted
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
-from bitloom.overlay.explore.plot import check_plot, plot
+from bitloom.overlay.explore.plot import plot
 from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
+from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import Board, board
 
 from .old_names import Command

@@ -13,7 +13,7 @@ from bitloom.golden.discrete.export import to_model
 from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.names import shown
-from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.picture import check_plot
 from bitloom.overlay.study.learning import LearningRow, compare
 from bitloom.overlay.study.learning_plot import plot_curves
 from bitloom.overlay.study.machine_learning import MachinePlan, learn_on_machine, work_of_a_sample

@@ -1,13 +1,11 @@
 """A picture of a confusion matrix. Needs matplotlib."""
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bitloom.golden.atomic import write_bytes
-from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.picture import picture
 
 from .score import Score
 
@@ -37,18 +35,9 @@ def plot_confusion(path: Path, title: str, score: Score) -> None:
     ImportError
         If matplotlib is missing.
     """
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     side = 3.5 + 0.5 * min(len(score.classes), MOST_NUMBERS)
-    figure = Figure(figsize=(side + 1, side), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw_confusion(figure.add_subplot(), title, score)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, picture.getvalue())
+    with picture(path, (side + 1, side)) as axes:
+        draw_confusion(axes, title, score)
 
 
 def draw_confusion(axes: "Axes", title: str, score: Score) -> None:

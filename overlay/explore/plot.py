@@ -1,37 +1,15 @@
 """A picture of the Pareto front: cycles a frame against LUTs, on logarithmic axes. Needs matplotlib."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bitloom.golden.atomic import write_bytes
+from bitloom.overlay.picture import picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from .tries import Row
-
-NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
-ENDINGS = (".png", ".svg")
-
-
-def check_plot(path: Path) -> None:
-    """Check beforehand that ``plot`` can write that file.
-
-    Raises
-    ------
-    ValueError
-        If the file's name has another ending than ENDINGS.
-    ImportError
-        If matplotlib is missing.
-    """
-    if path.suffix not in ENDINGS:
-        raise ValueError(f"--plot: file name must end with {' or '.join(ENDINGS)}, got {path}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError(NO_MATPLOTLIB) from None
 
 
 def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut_limit: float | None = None) -> None:
@@ -50,17 +28,8 @@ def plot(path: Path, title: str, front: Sequence["Row"], best: "Row | None", lut
     lut_limit
         LUTs of the budget, or None.
     """
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw(figure.add_subplot(), title, front, best, lut_limit)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, picture.getvalue())
+    with picture(path, (8, 5)) as axes:
+        draw(axes, title, front, best, lut_limit)
 
 
 def draw(

@@ -1,14 +1,12 @@
 """A picture of learning curves: test accuracy after each epoch, a line a setting. Needs matplotlib."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bitloom.golden.atomic import write_bytes
-from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.picture import picture
 
 from .learning import LearningRow
 
@@ -32,17 +30,8 @@ def plot_curves(path: Path, title: str, rows: Sequence[LearningRow]) -> None:
     ImportError
         If matplotlib is missing.
     """
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 5.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    draw_curves(figure.add_subplot(), title, rows)
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, picture.getvalue())
+    with picture(path, (9, 5.5)) as axes:
+        draw_curves(axes, title, rows)
 
 
 def draw_curves(axes: "Axes", title: str, rows: Sequence[LearningRow]) -> None:

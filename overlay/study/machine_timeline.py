@@ -1,13 +1,11 @@
 """A picture of which unit of the training machine works when. Needs matplotlib."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
-from bitloom.golden.atomic import write_bytes
 from bitloom.golden.discrete.machine.interpreter import Work
 from bitloom.golden.discrete.machine.units import UNITS
-from bitloom.overlay.explore.plot import check_plot
+from bitloom.overlay.picture import picture
 
 ROWS = {"io": "data access", "array": "slaves", "vector": "own arithmetic"}
 """What the rows are called, by unit."""
@@ -30,24 +28,14 @@ def plot_timeline(path: Path, title: str, work: Sequence[Work]) -> None:
     ImportError
         If matplotlib is missing.
     """
-    check_plot(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 3.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    first = min(item.begin for item in work)
-    for item in work:
-        for unit in item.units:
-            begin, length, row = item.begin - first, item.end - item.begin, UNITS.index(unit)
-            axes.barh(row, length, left=begin, height=0.7, edgecolor="white", color=f"C{row}")
-            name = str(item.instruction).split()[1]
-            axes.text(begin + length / 2, row, name, ha="center", va="center", fontsize=6, rotation=90)
-    axes.set(title=title, xlabel="cycles", yticks=range(len(UNITS)))
-    axes.set_yticklabels([ROWS[unit] for unit in UNITS])
-    axes.invert_yaxis()
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:])
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_bytes(path, picture.getvalue())
+    with picture(path, (11, 3.2)) as axes:
+        first = min(item.begin for item in work)
+        for item in work:
+            for unit in item.units:
+                begin, length, row = item.begin - first, item.end - item.begin, UNITS.index(unit)
+                axes.barh(row, length, left=begin, height=0.7, edgecolor="white", color=f"C{row}")
+                name = str(item.instruction).split()[1]
+                axes.text(begin + length / 2, row, name, ha="center", va="center", fontsize=6, rotation=90)
+        axes.set(title=title, xlabel="cycles", yticks=range(len(UNITS)))
+        axes.set_yticklabels([ROWS[unit] for unit in UNITS])
+        axes.invert_yaxis()

@@ -1,7 +1,9 @@
 """Two users of one device, on a fake board: nobody gets the other's results."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 
 import numpy as np
 import pynq
@@ -39,6 +41,25 @@ class Two:
     @property
     def by_b(self) -> str:
         return f"dense (parameters 0x{self.other_signature:08X}), loaded by somebody else"
+
+    @contextmanager
+    def b_loads(self, moment: int) -> Iterator[None]:
+        """B loads its program when registers are read for that time from now on, the first being 1."""
+        device, reads = self.bench.device, count(1)
+        read = device.read_registers
+
+        def hooked(address, length):
+            if next(reads) == moment:
+                device.read_registers = read
+                self.b.load(self.other)
+                device.read_registers = hooked
+            return read(address, length)
+
+        device.read_registers = hooked
+        try:
+            yield
+        finally:
+            device.read_registers = read
 
     def right(self) -> None:
         np.testing.assert_array_equal(self.a.predict(self.bench.images, batch=3), self.bench.expected)
@@ -94,21 +115,8 @@ def test_an_unknown_program(two):
 @pytest.mark.parametrize("moment", range(1, 400, 23))
 def test_a_load_while_frames_are_computed(two, moment):
     """At whatever access to a register: right results, or the error; never a time-out or wrong results."""
-    device, reads = two.bench.device, [0]
-    read = device.read_registers
-
-    def hooked(address, length):
-        reads[0] += 1
-        if reads[0] == moment:
-            device.read_registers = read
-            two.b.load(two.other)
-            device.read_registers = hooked
-        return read(address, length)
-
-    device.read_registers = hooked
-    with suppress(DeviceTaken):
+    with two.b_loads(moment), suppress(DeviceTaken):
         two.right()
-    device.read_registers = read
     two.b.load(two.other)
     with two.taken(two.by_b):
         two.right()
@@ -133,22 +141,9 @@ def test_a_load_while_frames_are_computed_async(two):
 @pytest.mark.parametrize("moment", range(1, 60, 5))
 def test_two_loads_at_once(two, moment):
     """Whoever is the loser hears of it, at the latest with the first frame."""
-    device, reads = two.bench.device, [0]
-    read = device.read_registers
-
-    def hooked(address, length):
-        reads[0] += 1
-        if reads[0] == moment:
-            device.read_registers = read
-            two.b.load(two.other)
-            device.read_registers = hooked
-        return read(address, length)
-
-    device.read_registers = hooked
-    with suppress(DeviceError):
+    with two.b_loads(moment), suppress(DeviceError):
         two.a.load(two.bench.program)
         two.right()
-    device.read_registers = read
     for one, program in ((two.a, two.bench.program), (two.b, two.other)):
         with suppress(DeviceError):
             one.predict(two.bench.images)

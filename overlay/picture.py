@@ -1,0 +1,62 @@
+"""A picture that a command writes: one pair of axes in a file. Needs matplotlib."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bitloom.golden.atomic import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NO_MATPLOTLIB = "--plot needs matplotlib: pip install 'bitloom[explore]'"
+ENDINGS = (".png", ".svg")
+
+
+def check_plot(path: Path) -> None:
+    """Check beforehand that `picture` can write that file.
+
+    Raises
+    ------
+    ValueError
+        If the file's name has another ending than ENDINGS.
+    ImportError
+        If matplotlib is missing.
+    """
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"--plot: file name must end with {' or '.join(ENDINGS)}, got {path}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError(NO_MATPLOTLIB) from None
+
+
+@contextmanager
+def picture(path: Path, size: tuple[float, float]) -> "Iterator[Axes]":
+    """Axes to draw on; the file is written at the end, as PNG or SVG by its ending, without a display.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made if it isn't there.
+    size
+        Width and height in inches.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As `check_plot`.
+    """
+    check_plot(path)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    yield figure.add_subplot()
+    written = io.BytesIO()
+    figure.savefig(written, format=path.suffix[1:])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, written.getvalue())

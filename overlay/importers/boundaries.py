@@ -146,6 +146,13 @@ class Staircase:
                 total += (sums >= limit) if self.rising else (sums <= limit)
         return total
 
+    def within(self, low: int, high: int) -> "Staircase":
+        """The same staircase; one of a single level if no sum from ``low`` to ``high`` has another."""
+        first, last = (int(level) for level in self.level(np.array([low, high])))
+        if first != last:
+            return self
+        return Staircase((None,) * len(self.limits), tuple(place < first for place in range(len(self.limits))), True)
+
     @property
     def lowest(self) -> int:
         """The lowest level that any integer has."""
@@ -178,8 +185,11 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
     links = joined(chain)[::-1]
     out = []
     for channel in range(channels):
-        found = []
-        for limit, hit in zip(boundaries[channel if len(boundaries) > 1 else 0], reached.tolist()):
+        found, limits = [], boundaries[channel if len(boundaries) > 1 else 0]
+        if len(links) == 1 and isinstance(links[0], Line) and links[0].multiply[channel] > 0:
+            out.append(_rising(links[0].multiply[channel], links[0].add[channel], limits, reached))
+            continue
+        for limit, hit in zip(limits, reached.tolist()):
             condition = Condition(limit, True, hit)
             for link in links:
                 condition = condition.before(link, channel)
@@ -188,6 +198,16 @@ def staircases(chain: Chain, boundaries: Array, reached: Array, channels: int) -
         limits = tuple(c.integer for c in found)
         out.append(Staircase(limits, tuple(c.limit is None and c.rising for c in found), rising))
     return out
+
+
+def _rising(slope: Fraction, offset: Fraction, limits: Array, reached: Array) -> Staircase:
+    """The staircase behind one line that rises, as `Condition` has it, in integers alone: most channels have it."""
+    found = []
+    for limit, hit in zip(limits, reached.tolist()):
+        top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator
+        bottom = limit.denominator * offset.denominator * slope.numerator
+        found.append(-(-top // bottom) if hit else top // bottom + 1)
+    return Staircase(tuple(found), (False,) * len(found), True)
 
 
 def threshold_arrays(stairs: Sequence[Staircase], low: int, high: int) -> dict[str, Array]:

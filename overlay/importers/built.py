@@ -26,6 +26,9 @@ class Built:
         Levels of the quantiser, 0 for none.
     falling : int
         Channels whose level falls as the sum rises.
+    used : float
+        The share of weights that are not 0; convolutions of groups have zeros for the other groups' channels, which
+        hardware computes like other weights.
     wrong : (int, int)
         Sums, of all channels, that get another level than the file's, and by how many levels at most.
     """
@@ -38,6 +41,7 @@ class Built:
     range: tuple[int, int]
     levels: int
     falling: int
+    used: float
     wrong: tuple[int, int] = (0, 0)
 
 

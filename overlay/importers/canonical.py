@@ -46,7 +46,10 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             operations += _operations_of(node, constants, shapes, graph.output)
         except ValueError as e:
             lines.append(node_line(node.name, node.op, e))
-            lost.update(node.outputs)
+            if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
+                shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]
+            else:
+                lost.update(node.outputs)
     if not lines and graph.output not in shapes:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:

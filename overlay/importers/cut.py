@@ -49,26 +49,28 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
         why = "it quantises the input already, so leave out --input"
         raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
     order, size = _input_order(graph, operations)
-    walk = Walk(source=source, index=order, size=size)
-    for operation in operations[: last + 1]:
-        _take(walk, operation)
+    walk = Walk(source=source, index=order, size=size, chain=operations)
+    for place in range(last + 1):
+        _take(walk, place)
     begun = Cut(
         name=graph.name, front=tuple(walk.links) if last >= 0 else (), source=walk.input, size=size, order=order,
         sections=(), final=(), chain=tuple(operations), output_order=order, closing=(),
     )  # fmt: skip
     if last >= 0:
         walk.links, walk.nodes = [], []
-    for operation in operations[last + 1 :]:
-        _take(walk, operation)
+    for place in range(last + 1, len(operations)):
+        _take(walk, place)
     return _finished(walk, begun)
 
 
-def _take(walk: Walk, operation: Operation) -> None:
+def _take(walk: Walk, place: int) -> None:
     """One operation further; ImportRefused with a line for a operation that can't be taken."""
+    operation, walk.place = walk.chain[place], place
     if walk.closing and not isinstance(operation, Closing | Layout):
         why = f"what follows {walk.closing[-1]} is not computed"
         raise ImportRefused([node_line(operation.name, operation.op, why)])
-    if operation.name not in walk.nodes[-1:]:
+    before = walk.nodes or (walk.done[-1].nodes if walk.done else ())  # a node may go on behind its quantiser
+    if operation.name not in before[-1:]:
         walk.nodes.append(operation.name)
     try:
         RULES[type(operation)](walk, operation)
@@ -110,7 +112,7 @@ def _chain(graph: OperationGraph) -> list[Operation]:
 def _input_order(graph: OperationGraph, operations: list[Operation]) -> tuple[Array, Size]:
     """`golden_order` of the input; one that is transposed at once has its channels last."""
     shape = graph.shapes[graph.source]
-    first = operations[0] if operations else None
+    first = next((one for one in operations if isinstance(one, Layout | Linear | Pooling)), None)
     if len(shape) == 4 and isinstance(first, Layout):
         last = np.arange(int(np.prod(shape))).reshape(shape)
         if np.array_equal(first.order, last.transpose(0, 3, 1, 2)):

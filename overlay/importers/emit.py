@@ -105,6 +105,7 @@ class _Maker:
                 range=(low, high),
                 levels=summary[0],
                 falling=summary[1],
+                used=float((weights.values != 0).mean()),
                 wrong=summary[2],
             )
         )
@@ -171,7 +172,10 @@ class _Maker:
         assert made.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
-        stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
+        reach = layer.accumulator_range(self._map)
+        stairs = [
+            stair.within(*reach) for stair in staircases(chain, made.boundaries, made.reached, len(weights.values))
+        ]
         still = [all(limit is None for limit in stair.limits) for stair in stairs]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
             values = weights.values * ~np.array(still)[:, None, None, None]

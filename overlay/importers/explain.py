@@ -13,6 +13,12 @@ from .verify import Checked
 
 HEADINGS = ("node", "operator", "became", "how")
 
+WEIGHTED = (
+    "Conv", "MatMul", "Gemm", "QLinearConv", "QLinearMatMul", "QGemm",
+    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
+)  # fmt: skip
+"""Operators with weights."""
+
 ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 300, 430, 760
 """The picture: height of a row, where lines begin and end, and its width."""
 
@@ -53,9 +59,10 @@ def _host_how(imported: Imported, op: str) -> str:
 
 def _how(op: str, built: Built) -> str:
     """What a node is in the layers that it became."""
-    if op in ("Conv", "MatMul", "Gemm", "QLinearConv", "QLinearMatMul", "QGemm"):
+    if op in WEIGHTED:
         low, high = built.range
-        return f"weights {built.weights}, sums {low:,}..{high:,}, {built.engine} engine"
+        share = f", {built.used:.0%} of them not 0" if built.used < 0.5 else ""
+        return f"weights {built.weights}{share}, sums {low:,}..{high:,}, {built.engine} engine"
     if not built.made:
         return "scores, by the host"
     falling = f", {built.falling} of them falling" if built.falling else ""

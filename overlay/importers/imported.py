@@ -22,6 +22,7 @@ from .onnx_file import read_onnx
 from .operation_graph import OperationGraph
 from .sections import Cut, Quantised
 from .source import SourceGraph
+from .tflite_file import ENDING, is_tflite, read_tflite
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,7 +128,7 @@ def import_file(
     Parameters
     ----------
     path : path
-        Of an ONNX file.
+        Of an ONNX file or a TFLite file.
     spec : InputSpec, optional
         What the network is fed with, where it doesn't quantise its input itself.
     engine : str
@@ -148,8 +149,16 @@ def import_file(
     ImportRefused
         If something in it can't be imported: a line for each such thing.
     """
-    source = read_onnx(path)
+    source = read_tflite(path) if _is_tflite(path) else read_onnx(path)
     return import_graph(source, spec=spec, engine=engine, name=name or network_name(path))
+
+
+def _is_tflite(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is TFLite's, as its name or its first bytes say."""
+    if Path(path).suffix == ENDING or not Path(path).is_file():
+        return Path(path).suffix == ENDING
+    with Path(path).open("rb") as file:
+        return is_tflite(file.read(8))
 
 
 def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:

@@ -14,7 +14,8 @@ from bitloom.golden.encoding import Array
 
 from .constants import run_node
 from .errors import Unsupported
-from .source import STANDARD, SourceNode
+from .source import STANDARD, TFLITE, SourceNode
+from .tflite_kernels import run_kernel
 
 Inputs = Sequence[Any]
 
@@ -150,6 +151,8 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     Unsupported
         If the node is not as its operator is defined.
     """
+    if node.domain == TFLITE:
+        return run_kernel(node, inputs)
     definition = REFERENCES.get(node.op)
     if definition is not None:
         made = np.asarray(definition(inputs, node.attributes))

@@ -11,6 +11,7 @@ number with f bits behind the point, or there is none and m gets more bits.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil
 
 import numpy as np
@@ -106,11 +107,11 @@ def _search(stair: Staircase, slope: Fraction, low: int, bits: int) -> _Search:
     if not steps:  # one level: the caller gives such a channel weights of 0
         value = Fraction(low + stair.lowest)
         return _Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1))
-    for tried in (slope, _middle_slope(steps, slope)):  # that of the file, and one that the steps themselves allow
-        multiplier, exponent = _rounded(tried, bits)
+    multiplier, exponent = _rounded(slope, bits)
+    least, below = _bias_interval(steps, multiplier, exponent)
+    if least >= below:  # not with the slope of the file: with one that the steps themselves allow
+        multiplier, exponent = _rounded(_middle_slope(steps, slope), bits)
         least, below = _bias_interval(steps, multiplier, exponent)
-        if least < below:
-            break
     return _Search(multiplier, exponent, least, below)
 
 
@@ -120,14 +121,21 @@ def _middle_slope(steps: Sequence[tuple[int, int]], slope: Fraction) -> Fraction
     A line that passes through steps i < j, each a sum wide, has a gap between (limit_j - limit_i - 1) / (j - i) and
     (limit_j - limit_i + 1) / (j - i).
     """
-    places, limits = (np.array(values, np.int64) for values in zip(*steps))
-    apart, rise = places[None, :] - places[:, None], limits[None, :] - limits[:, None]
-    after = apart > 0
-    if not after.any():
+    if len(steps) < 2:
         return slope
-    least = float(((rise[after] - 1) / apart[after]).max())
-    most = float(((rise[after] + 1) / apart[after]).min())
+    places, limits = zip(*steps)
+    inverse, others = _distances(places)
+    rise = np.subtract.outer(*(np.array(limits, np.float64),) * 2).T
+    least, most = float(((rise - 1) * inverse).max()), float(((rise + 1) * inverse + others).min())
     return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else slope
+
+
+@lru_cache(maxsize=8)
+def _distances(places: tuple[int, ...]) -> tuple[Array, Array]:
+    """1 / (j - i) for each pair of steps i < j, 0 for others; and 0 for such pairs, infinite for others."""
+    apart = np.array(places)[None, :] - np.array(places)[:, None]
+    after = apart > 0
+    return np.where(after, 1 / np.where(after, apart, 1), 0.0), np.where(after, 0.0, np.inf)
 
 
 def _fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
@@ -139,7 +147,8 @@ def _fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
 
 def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
     """(m, e) with m / 2^e nearest to the slope, m of ``bits`` bits at most; e may not be below 0."""
-    exponent = MOST_EXPONENT
+    length = slope.numerator.bit_length() - slope.denominator.bit_length()
+    exponent = min(MOST_EXPONENT, max(bits - length + 1, 0))  # from there on the product has too many bits
     while slope * (1 << exponent) >= (1 << bits) - Fraction(1, 2) and exponent:
         exponent -= 1
     multiplier = max(1, round(slope * (1 << exponent)))
@@ -155,14 +164,13 @@ def _bias_interval(steps: Sequence[tuple[int, int]], multiplier: int, exponent: 
     are rounded down, so there the place itself doesn't belong to the level; an interval that leaves its ends out is
     one that is a little smaller.
     """
-    gap, little = Fraction(1 << exponent, multiplier), Fraction(1, 1 << 40)
-    least = max(_begin(j, gap) - limit + (little if j <= 0 else 0) for j, limit in steps)
-    below = min(_begin(j, gap) - limit + 1 for j, limit in steps)
-    return least, below
-
-
-def _begin(level: int, gap: Fraction) -> Fraction:
-    return (level - Fraction(1, 2)) * gap
+    # In units of 1 / (2 m), in which the beginnings are whole: fractions would take most of an import's time.
+    unit = 2 * multiplier
+    rooms = [(level, ((2 * level - 1) << exponent) - unit * limit) for level, limit in steps]
+    little = Fraction(1, 1 << 40)
+    above = [Fraction(max(room for level, room in rooms if level > 0), unit)] if rooms[-1][0] > 0 else []
+    below = [Fraction(max(room for level, room in rooms if level <= 0), unit) + little] if rooms[0][0] <= 0 else []
+    return max(above + below), Fraction(min(room for _, room in rooms) + unit, unit)
 
 
 def mismatch(

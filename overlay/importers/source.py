@@ -19,6 +19,8 @@ MOST_VALUES = 1 << 26
 
 STANDARD = ""
 """Domain of ONNX's own operators."""
+TFLITE = "tflite"
+"""Domain of TFLite's operators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +83,8 @@ class SourceGraph:
         Tensors that the file holds.
     opset : int
         Version of ONNX's own operators.
+    shapes : mapping of str to tuple of int
+        Of tensors, where the file says them.
     """
 
     name: str
@@ -89,6 +93,7 @@ class SourceGraph:
     nodes: tuple[SourceNode, ...]
     constants: Mapping[str, Array]
     opset: int
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""

@@ -25,7 +25,7 @@ from .imported import Imported
 from .operations import CLOSINGS, Levels, Operation
 from .rationals import floats
 from .references import reference
-from .source import SourceGraph, SourceNode
+from .source import TFLITE, SourceGraph, SourceNode
 
 NEAR = 1e-6
 """How near to a boundary, in parts of the largest value around, a value of float32 is a tie."""
@@ -46,7 +46,7 @@ class Checked:
     values : int
         How many values were compared.
     ties : int
-        How many of them lay on a boundary.
+        How many of them lay on a boundary, or on a sum whose level is said to be off (`Built.wrong`).
     """
 
     name: str
@@ -154,7 +154,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
     count = ties = 0
     for values in tensors:
         x = values[operations[0].reads].astype(np.float64)
-        got, low, high = _run(operations, x, NEAR)
+        got, low, high = _run(operations, x, 0.0 if node.domain == TFLITE else NEAR)  # integers are on no boundary
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.shape)
         room = 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0))) if not _quantises(operations) else 1e-5
         wrong = np.abs(got - wanted) > room * (1 + np.abs(wanted))
@@ -183,7 +183,7 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     last_layers = [INPUT, *(built.layers[-1] for built in imported.emitted.built)]
     operations = imported.cut.chain
     places = {section.reads: number for number, section in enumerate(cut.sections)}
-    begin = next(k for k, operation in enumerate(operations) if operation.reads in places)
+    begin, now = next(k for k, operation in enumerate(operations) if operation.reads in places), 0
     x, low, high = (np.empty(0),) * 3
     for operation in operations[begin:]:
         number = places.get(operation.reads)
@@ -191,8 +191,11 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
             held = _held_values(imported, trace[last_layers[number]], number)
             if number:
                 yield _map_checked(last_layers[number], (x, low, high), held)
-            x = low = high = held
+            x, low, high, now = held, held, held, number
         x, low, high = _one(operation, (x, low, high), EXACT_NEAR)
+        if isinstance(operation, Levels):  # where integers can't be exact, so much is said to be off
+            off = imported.emitted.built[now].wrong[1] * float(operation.step)
+            low, high = low - off, high + off
     scores = imported.host.scores(trace[last_layers[-1]])
     got = x.reshape(len(x), -1)
     room = 1e-9 * max(1.0, float(np.abs(got).max(initial=0)))

@@ -1,5 +1,6 @@
 """Where the walk along a chain of operations is, and what the map there is worth."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .errors import Unsupported
-from .operations import Levels, Pooling
+from .operations import Affine, Levels, Linear, Operation, Pooling
 from .padding import without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
@@ -34,12 +35,30 @@ class Walk:
     inner_at: int = 0
     padded_with: Fraction = Fraction(0)  # what stands at padded places, where the tensor has any
     nodes: list[str] = field(default_factory=list)
+    chain: Sequence[Operation] = ()  # all operations
+    place: int = 0  # of the operation that is taken
+
+    @property
+    def pads_elsewhere(self) -> bool:
+        """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Affine) and any(operation.add.ravel()):
+                return _pads(self.chain[self.place + 1 :])
+            if isinstance(operation, Levels | Linear):
+                break
+        return False
 
     @property
     def input(self) -> Quantised:
         """What the map holds."""
         assert self.source is not None
         return self.source
+
+
+def _pads(operations: Sequence[Operation]) -> bool:
+    """Whether the first weights have padding."""
+    window = next((one.window for one in operations if isinstance(one, Linear)), None)
+    return window is not None and any(window.padding)
 
 
 def lead_of(walk: Walk, links: list[Line | Ends]) -> Line:
@@ -87,7 +106,7 @@ def take_padding(walk: Walk, window: Window | None) -> Window:
 def is_rounded_mean(walk: Walk, operation: Levels) -> bool:
     """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool does."""
     source = walk.input
-    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
+    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1 or walk.pads_elsewhere:
         return False
     first, offset = source.base / source.step, (source.base - operation.base) / source.step
     if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:

@@ -1,6 +1,8 @@
 """Operators: one function each, which rewrites a node into operations. A file a subject, a registry for all of them."""
 
-from . import closing, elementwise, integer_linear, layout, linear, pooling, quantise
+from . import closing, elementwise, integer_linear, layout, linear, pooling, quantise, tflite
 from .registry import OPERATORS
 
-__all__ = ["OPERATORS", "closing", "elementwise", "integer_linear", "layout", "linear", "pooling", "quantise"]
+__all__ = [
+    "OPERATORS", "closing", "elementwise", "integer_linear", "layout", "linear", "pooling", "quantise", "tflite",
+]  # fmt: skip

@@ -15,15 +15,17 @@ from bitloom.overlay.importers.rationals import fractions
 
 from .registry import operator
 
+MOST_UNGROUPED = 1 << 24
+"""Weights of kernels of groups at most, with the zeros for the other groups' channels."""
 
 @operator("Conv")
 def conv(node: NodeView) -> None:
     """A convolution of maps with rows and columns, then its bias."""
     node.only_map(0)
-    convolve(node, node.weights(1), node.optional(2))
+    convolve(node, node.weights(1), node.optional(2), int(node.attribute("group", 1)))
 
 
-def convolve(node: NodeView, grid: Grid, bias: Array | None) -> None:
+def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
     """Append a convolution and its bias.
 
     Kernels of several groups, and dilated ones, become plain kernels with zeros.
@@ -34,7 +36,7 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None) -> None:
     if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
     dilations = pair(node, "dilations")
-    weight = _dilated(_ungrouped(weight, int(node.attribute("group", 1)), node.shape), dilations)
+    weight = _dilated(_ungrouped(weight, groups, node.shape), dilations)
     window = sliding(node, (weight.shape[2], weight.shape[3]))
     node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window)
     if bias is not None:
@@ -144,6 +146,9 @@ def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
         raise Unsupported(f"group must divide {outputs} outputs and {source[1]} inputs, got {groups}")
     if groups == 1:
         return weight
+    count = outputs * source[1] * weight.shape[2] * weight.shape[3]
+    if count > MOST_UNGROUPED:
+        raise Unsupported(f"groups as one must have at most {MOST_UNGROUPED:,} weights, got {count:,}")
     whole = np.zeros((outputs, source[1], *weight.shape[2:]), weight.dtype)
     each = outputs // groups
     for group in range(groups):

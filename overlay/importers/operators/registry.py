@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.source import STANDARD
+from bitloom.overlay.importers.source import STANDARD, TFLITE
 
 Operator = Callable[[NodeView], None]
 
@@ -16,6 +16,8 @@ QONNX = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 """Domains of QONNX's operators, today's and older files' ones."""
 MICROSOFT = ("com.microsoft",)
 """Domain of onnxruntime's operators."""
+TENSORFLOW = (TFLITE,)
+"""Domain of TFLite's operators."""
 
 
 def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator], Operator]:

@@ -1,0 +1,234 @@
+"""TFLite's operators on int8 tensors: sums of integers, then levels that begin where the kernels' rules say.
+
+Nothing real is left in between: a layer is a sum of (value - zero point) * weight, plus an integer bias, and a
+quantiser whose boundaries lie between two sums. Maps are turned from (rows, columns, channels) and back, which costs
+nothing.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Levels, Linear, Pooling
+from bitloom.overlay.importers.quantisers import Grid, Rule
+from bitloom.overlay.importers.tflite_rules import (
+    HIGH,
+    LOW,
+    Multiplier,
+    TensorScale,
+    activation_ends,
+    mean_multiplier,
+    multiplier_of,
+)
+
+from .linear import convolve, sliding
+from .registry import TENSORFLOW, operator
+
+MOST_BOUNDARIES = 1 << 21
+"""Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
+HALF = Fraction(1, 2)
+
+
+@operator("CONV_2D", domains=TENSORFLOW)
+def conv_2d(node: NodeView) -> None:
+    """A convolution; weights are (outputs, rows, columns, inputs)."""
+    _convolution(node, _weights(node, 4).transpose(0, 3, 1, 2), 1)
+
+
+@operator("DEPTHWISE_CONV_2D", domains=TENSORFLOW)
+def depthwise_conv_2d(node: NodeView) -> None:
+    """A convolution of each channel for itself; weights are (1, rows, columns, channels * multiplier)."""
+    node.only_map(0)
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    _convolution(node, _weights(node, 4).transpose(3, 0, 1, 2), node.shape[3])
+
+
+def _convolution(node: NodeView, weight: Array, groups: int) -> None:
+    node.only_map(0)
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    zero, weight, bias, multipliers = _layer(node, weight)
+    _channels_first(node)
+    node.affine(add=-zero)
+    scale = np.array(Fraction(1), object)
+    convolve(node, Grid(integers=weight, scale=scale), bias, groups=groups)
+    _made_of_sums(node, multipliers, roundings=2)
+    _channels_last(node)
+
+
+@operator("FULLY_CONNECTED", domains=TENSORFLOW)
+def fully_connected(node: NodeView) -> None:
+    """A dense layer of all values; weights are (outputs, inputs)."""
+    node.only_map(0)
+    if node.attribute("format", 0) != 0:
+        raise Unsupported("weights must be in the format DEFAULT, got a shuffled one")
+    kept = node.shape[:-1] if node.attribute("keep", False) else (1,)
+    zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
+    node.layout(node.places().reshape(1, -1))
+    node.affine(add=-zero)
+    node.append(Linear, weight=weight, scale=np.full(len(weight), Fraction(1), object), window=None)
+    node.affine(add=bias)
+    _made_of_sums(node, multipliers, roundings=1)
+    if len(kept) > 1:
+        if np.prod(kept) != 1:
+            raise Unsupported(f"it must be of one row of values, got shape {(*kept, weight.shape[1])}")
+        node.layout(node.places().reshape(*kept, -1))
+
+
+def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multiplier]]:
+    """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel."""
+    scale, zero = _scale(node, 0).one("the input")
+    result = _made(node).one("the result")[0]
+    count = len(weight)
+    bias = node.optional(2)
+    if bias is not None and (bias.dtype != np.int32 or bias.shape != (count,)):
+        raise Unsupported(f"the bias must be {count} numbers of type INT32, got {bias.dtype} of shape {bias.shape}")
+    multipliers = [multiplier_of(float(s)) for s in scale * _scale(node, 1).channels(count) / result]
+    bias = np.zeros(count, np.int64) if bias is None else bias.astype(np.int64)
+    still = np.array([m.multiplier == 0 for m in multipliers])  # a scale of nothing: the same as weights of 0
+    if still.any():
+        weight = weight * ~still.reshape(-1, *(1,) * (weight.ndim - 1))
+        multipliers = [Multiplier(multiplier=1 << 30, shift=0) if not m.multiplier else m for m in multipliers]
+    return zero, weight, bias * ~still, multipliers
+
+
+def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1) -> None:
+    """Append the quantiser of sums, or of means of ``count`` values, at axis 1."""
+    scale, zero = _made(node).one("the result")
+    low, high = activation_ends(str(node.attribute("activation", "NONE")), scale, zero)
+    if len(multipliers) * (high - low) > MOST_BOUNDARIES:
+        raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
+    values = range(low + 1 - zero, high + 1 - zero)
+    boundaries = np.empty((len(multipliers), len(values)), object)
+    for channel, multiplier in enumerate(multipliers):
+        sums = multiplier.first_sums(values, roundings)
+        boundaries[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
+    reached = np.ones(len(values), bool)
+    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached)
+
+
+@operator("AVERAGE_POOL_2D", domains=TENSORFLOW)
+def average_pool_2d(node: NodeView) -> None:
+    """The mean of each window of the integers themselves, halves away from zero."""
+    low, high = _pool(node, average=True)
+    one = np.array(Fraction(1), object)
+    node.quantise(Rule(scale=one, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
+    _channels_last(node)
+
+
+@operator("MAX_POOL_2D", domains=TENSORFLOW)
+def max_pool_2d(node: NodeView) -> None:
+    """The maximum of each window."""
+    low, high = _pool(node, average=False)
+    if (low, high) != (LOW, HIGH):
+        one = np.array(Fraction(1), object)
+        node.quantise(Rule(scale=one, zero=Fraction(0), low=low, high=high, rounding="HALF_UP"), integers=True)
+    _channels_last(node)
+
+
+def _pool(node: NodeView, *, average: bool) -> tuple[int, int]:
+    """Append a pool with the channels first; the integers that its activation leaves."""
+    node.only_map(0)
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    made = _made(node).one("the result")
+    if _scale(node, 0).one("the input") != made:
+        raise Unsupported("the input and the result must have the same scale and zero point")
+    kernel = tuple(node.node.attributes.get("kernel_shape", ()))
+    if len(kernel) != 2 or not all(1 <= size <= 4096 for size in kernel):
+        raise Unsupported(f"a window must have 1 to 4096 rows and columns, got {kernel}")
+    _channels_first(node)
+    node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
+    return activation_ends(str(node.attribute("activation", "NONE")), *made)
+
+
+@operator("MEAN", domains=TENSORFLOW)
+def mean(node: NodeView) -> None:
+    """The mean over rows and columns."""
+    node.only_map(0)
+    rank, axes = len(node.shape), sorted(int(axis) for axis in node.constant(1, "the axes").ravel()[:9])
+    if rank != 4 or [axis % rank for axis in axes] != [1, 2]:
+        raise Unsupported(f"the mean must be over rows and columns, axes 1 and 2, got {axes}")
+    (scale, zero), result = _scale(node, 0).one("the input"), _made(node).one("the result")[0]
+    rows, columns, channels = node.shape[1:]
+    keep = bool(node.attribute("keep", False))
+    _channels_first(node)
+    node.affine(add=-zero)
+    node.append(Pooling, window=Window(kernel=(rows, columns)), average=True)
+    multiplier = mean_multiplier(scale / result, rows * columns)
+    _made_of_sums(node, [multiplier] * channels, roundings=2, count=rows * columns)
+    node.layout(node.places().reshape(1, -1) if not keep else node.places().transpose(0, 2, 3, 1))
+
+
+@operator("QUANTIZE", domains=TENSORFLOW)
+def quantize(node: NodeView) -> None:
+    """Real numbers become int8; or 8 bits without a sign become ones with, or the other way round."""
+    node.only_map(0)
+    source, made = _scale(node, 0), _made(node)
+    if source.kind == "FLOAT32":
+        scale, zero = made.one("the result")
+        one, offset = np.array(Fraction(scale), object), Fraction(zero)
+        rule = Rule(scale=one, zero=offset, low=LOW, high=HIGH, rounding="HALF_UP", zero_after=True)
+        node.quantise(rule, integers=True)
+        return
+    steps = {("UINT8", "INT8"): -128, ("INT8", "UINT8"): 128}
+    step = steps.get((source.kind, made.kind))
+    same = np.array_equal(source.scale, made.scale) and source.zero.size == made.zero.size == 1
+    if step is None or not same or int(made.zero[0]) - int(source.zero[0]) != step:
+        raise Unsupported(
+            f"it must make INT8 of FLOAT32 or UINT8, with the same scale, got {source.kind} to {made.kind}",
+            "another scale belongs into the layer before",
+        )
+    node.affine(add=step)
+
+
+@operator("DEQUANTIZE", domains=TENSORFLOW)
+def dequantize(node: NodeView) -> None:
+    """(value - zero point) * scale."""
+    node.only_map(0)
+    scale, zero = _scale(node, 0).one("the input")
+    node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
+
+
+@operator("ADD", domains=TENSORFLOW)
+def add(node: NodeView) -> None:
+    """The sum of two maps, which are aligned by shifts and rounded twice: no hardware has it."""
+    if len(node.maps) > 1:
+        raise Unsupported("addition of two maps needs hardware that does not exist yet")
+    raise Unsupported("addition of a constant is not imported", "it belongs into the bias of the layer before")
+
+
+def _weights(node: NodeView, rank: int) -> Array:
+    weight = node.constant(1, "weights")
+    if weight.ndim != rank or weight.dtype != np.int8:
+        raise Unsupported(f"weights must be of type INT8 and have {rank} axes, got {weight.dtype}, {weight.ndim} axes")
+    return weight.astype(np.int64)
+
+
+def _scale(node: NodeView, place: int) -> TensorScale:
+    scales = node.node.attributes.get("scales", ())
+    found = scales[place] if isinstance(scales, tuple) and place < len(scales) else None
+    if not isinstance(found, TensorScale):
+        raise Unsupported("it must be read from a TFLite file, which says what its integers are worth")
+    return found
+
+
+def _made(node: NodeView) -> TensorScale:
+    _scale(node, 0)
+    found = node.node.attributes["made"]
+    assert isinstance(found, TensorScale)
+    return found
+
+
+def _channels_first(node: NodeView) -> None:
+    node.layout(node.places().transpose(0, 3, 1, 2))
+
+
+def _channels_last(node: NodeView) -> None:
+    node.layout(node.places().transpose(0, 2, 3, 1))

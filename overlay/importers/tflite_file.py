@@ -1,0 +1,233 @@
+"""TFLite files: their tables as a source graph. Operators keep TFLite's names, in a domain of their own.
+
+Tensors keep TFLite's order, (1, rows, columns, channels). What ONNX has a word for, a reshape and what the host does at
+the end, becomes ONNX's operator. Quantisation belongs to tensors here; each node is given that of what it reads and
+makes: attributes ``scales``, one a tensor that it reads, and ``made``.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.reading.file import naming, read_file
+
+from .errors import printable
+from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape
+from .tflite_rules import TensorScale
+from .tflite_tables import MARK, FileTables, OperatorTable, TensorTable, read_tables
+
+DTYPES: Mapping[str, type] = {
+    "INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "INT32": np.int32, "INT64": np.int64, "FLOAT32": np.float32,
+}  # fmt: skip
+"""Types of constants."""
+INPUTS = ("INT8", "UINT8", "FLOAT32")
+"""Types of the input."""
+ACTIVATIONS = ("NONE", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
+"""In the schema's order, as padding is SAME, then VALID."""
+CLOSINGS: Mapping[str, str] = {"SOFTMAX": "Softmax", "LOG_SOFTMAX": "LogSoftmax", "LOGISTIC": "Sigmoid"}
+"""What the host does at the end, in ONNX's words."""
+ENDING = ".tflite"
+MOST_READS = 4
+"""How often operators may read each byte of constants, on average."""
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether the bytes of a file say that they are a TFLite file's."""
+    return data[4:8] == MARK
+
+
+def read_tflite(path: str | os.PathLike[str]) -> SourceGraph:
+    """Read a TFLite file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    SourceGraph
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If it is no TFLite file, or has what no network here can have. One line, with the path in front.
+    """
+    data = read_file(path)
+    with naming(os.fspath(path)):
+        return to_tflite_graph(data)
+
+
+def to_tflite_graph(data: bytes) -> SourceGraph:
+    """The source graph in the bytes of a TFLite file.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    SourceGraph
+
+    Raises
+    ------
+    ValueError
+        As `read_tflite`.
+    """
+    tables = read_tables(data)
+    if tables.subgraphs != 1:
+        raise ValueError(f"must have one subgraph, got {tables.subgraphs}")
+    for what, numbers in (("input", tables.inputs), ("output", tables.outputs)):
+        if len(numbers) != 1:
+            raise ValueError(f"must have one {what}, got {len(numbers)}")
+    if not 1 <= len(tables.operators) <= MOST_NODES:
+        raise ValueError(f"must have 1 to {MOST_NODES:,} operators, got {len(tables.operators):,}")
+    return _Graph(tables, len(data)).graph()
+
+
+class _Graph:
+    """The source graph as it is built, operator by operator."""
+
+    def __init__(self, tables: FileTables, size: int) -> None:
+        self._tables = tables
+        counts = Counter(tensor.name for tensor in tables.tensors)
+        self._names = [
+            t.name if t.name and counts[t.name] == 1 else f"{t.name}:{k}" for k, t in enumerate(tables.tensors)
+        ]
+        self._constants: dict[str, Array] = {}
+        self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
+        self._closed: set[int] = set()
+        self._reads, self._most_reads = 0, MOST_READS * size
+
+    def graph(self) -> SourceGraph:
+        """The graph, checked."""
+        tables = self._tables
+        nodes = [node for k, operator in enumerate(tables.operators) for node in self._nodes(k, operator)]
+        made = SourceGraph(
+            name=tables.name,
+            source=self._source(tables.inputs[0]),
+            output=self._name(tables.outputs[0]),
+            nodes=tuple(nodes),
+            constants=self._constants,
+            opset=17,
+            shapes={
+                name: check_shape(f"tensor {printable(name)}", tensor.shape)
+                for name, tensor in zip(self._names, tables.tensors)
+                if tensor.shape and name not in self._constants
+            },
+        )
+        made.check()
+        return made
+
+    def _source(self, number: int) -> SourceInput:
+        tensor = self._tables.tensors[number]
+        what = f"input {printable(self._names[number])}"
+        if tensor.kind not in INPUTS:
+            raise ValueError(f"{what}: must be of type {', '.join(INPUTS)}, got {tensor.kind}")
+        shape = check_shape(what, tensor.shape)
+        if len(shape) < 2 or shape[0] != 1:
+            raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")
+        return SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
+
+    def _name(self, number: int) -> str:
+        """A tensor's name; that of the result which it only converts, if it does."""
+        return self._names[self._alias.get(number, number)]
+
+    def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
+        """The nodes of an operator."""
+        name = f"{operator.kind}_{place}"
+        if not operator.inputs or len(operator.outputs) != 1:
+            count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
+            raise ValueError(f"{name}: must have inputs and one output, got {count}")
+        first, made = operator.inputs[0], operator.outputs[0]
+        if operator.kind in ("QUANTIZE", "DEQUANTIZE") and first in self._closed:
+            self._alias[made] = self._alias.get(first, first)
+            self._closed.add(made)
+            return
+        with naming(name):
+            inputs = tuple("" if number < 0 else self._read(number) for number in operator.inputs)
+            node = SourceNode(
+                name=name,
+                op=operator.kind,
+                domain=TFLITE,
+                inputs=inputs,
+                outputs=(self._names[made],),
+                attributes=self._attributes(operator),
+            )
+            if operator.kind in CLOSINGS:
+                self._closed.add(made)
+                yield from _closing(node)
+            elif operator.kind == "RESHAPE":
+                yield self._reshape(node, self._tables.tensors[made])
+            else:
+                yield node
+
+    def _read(self, number: int) -> str:
+        """The name of a tensor that is read; it becomes a constant if the file holds its values."""
+        tensor, name = self._tables.tensors[number], self._name(number)
+        if tensor.data.size and name not in self._constants:
+            self._constants[name] = _constant(tensor)
+        self._reads += tensor.data.size
+        if self._reads > self._most_reads:
+            raise ValueError(f"must read constants at most {MOST_READS} times, got {self._reads:,} bytes")
+        return name
+
+    def _reshape(self, node: SourceNode, made: TensorTable) -> SourceNode:
+        """ONNX's Reshape to the shape that the file states of the result."""
+        name = f"{node.outputs[0]}/shape"
+        self._constants[name] = np.array(check_shape("the result", made.shape), np.int64)
+        return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
+
+    def _attributes(self, operator: OperatorTable) -> dict[str, Any]:
+        """Scales, and options in ONNX's words where there are some."""
+        options = operator.options
+        tensors = [self._tables.tensors[number] if number >= 0 else None for number in operator.inputs]
+        return {
+            "scales": tuple(_scale(tensor) for tensor in tensors),
+            "made": _scale(self._tables.tensors[operator.outputs[0]]),
+            "activation": _word(ACTIVATIONS, options.get("activation", 0)),
+            "auto_pad": _word(("SAME_UPPER", "VALID"), options.get("padding", 0)),
+            "strides": (options.get("stride_rows", 1), options.get("stride_columns", 1)),
+            "dilations": (options.get("dilation_rows", 1), options.get("dilation_columns", 1)),
+            **({"kernel_shape": (options["rows"], options["columns"])} if "rows" in options else {}),
+            "keep": bool(options.get("keep", False)),
+            "format": int(options.get("format", 0)),
+            "beta": float(options.get("beta", 1.0)),
+        }
+
+
+def _word(words: Sequence[str], number: int) -> str:
+    return words[number] if 0 <= number < len(words) else f"number {number}"
+
+
+def _scale(tensor: TensorTable | None) -> TensorScale:
+    if tensor is None:
+        return TensorScale(kind="", scale=np.zeros(0, np.float32), zero=np.zeros(0, np.int64))
+    return TensorScale(kind=tensor.kind, scale=tensor.scale, zero=tensor.zero)
+
+
+def _constant(tensor: TensorTable) -> Array:
+    """The values of a tensor that the file holds: a view of its bytes."""
+    what = f"constant {printable(tensor.name)}"
+    if tensor.kind not in DTYPES:
+        raise ValueError(f"{what}: must be of type {', '.join(DTYPES)}, got {tensor.kind}")
+    dtype, shape = np.dtype(DTYPES[tensor.kind]), check_shape(what, tensor.shape)
+    if prod(shape) * dtype.itemsize != tensor.data.size:
+        raise ValueError(f"{what}: must have {prod(shape) * dtype.itemsize:,} bytes, got {tensor.data.size:,}")
+    return tensor.data.view(dtype).reshape(shape)
+
+
+def _closing(node: SourceNode) -> Iterator[SourceNode]:
+    """What the host computes at the end, of the real numbers that the integers stand for."""
+    beta, real = np.float32(node.attributes["beta"]), f"{node.outputs[0]}/real"
+    first = node.attributes["scales"][0]
+    attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
+    yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)
+    yield SourceNode(name=node.name, op=CLOSINGS[node.op], inputs=(real,), outputs=node.outputs)

@@ -1,0 +1,179 @@
+"""TFLite's reference kernels in numpy: integers in, integers out, by which what is made of a file is verified.
+
+Nothing here is used to make a model: the rewriting states where each value begins (`tflite_rules`), these compute it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from bitloom.golden.encoding import Array
+
+from .errors import Unsupported
+from .source import SourceNode
+from .tflite_rules import HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
+
+Inputs = Sequence[Array | None]
+
+
+def run_kernel(node: SourceNode, inputs: Inputs) -> Array:
+    """What a node of a TFLite file makes.
+
+    Parameters
+    ----------
+    node : SourceNode
+    inputs : sequence of array or None
+
+    Returns
+    -------
+    array
+        int8 values, or float32 ones of DEQUANTIZE.
+
+    Raises
+    ------
+    Unsupported
+        If there is no kernel.
+    """
+    if node.op not in KERNELS:
+        raise Unsupported(f"{node.op} has no reference")
+    return KERNELS[node.op](node, inputs)
+
+
+def rounded_twice(sums: Array, multiplier: Array, shift: Array) -> Array:
+    """Sums times multiplier * 2^shift / 2^31 as the kernel of a convolution rounds: int64, by channel of the last axis.
+
+    First the high half of twice the product, halves upwards; then a shift to the right, halves away from zero.
+    """
+    product = (sums << np.maximum(shift, 0)) * multiplier
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    high = np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31))  # a division in C drops what is behind the point
+    right = np.maximum(-shift, 0)
+    half = (np.int64(1) << right) >> 1
+    return np.where(high >= 0, (high + half) >> right, -((-high + half) >> right))
+
+
+def rounded_once(sums: Array, multiplier: Array, shift: Array) -> Array:
+    """The same as the kernel of a fully connected layer rounds: once, halves upwards."""
+    right = 31 - shift
+    return (sums * multiplier + (np.int64(1) << (right - 1))) >> right
+
+
+def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Array, Array, Array], Array]) -> Array:
+    """From sums with the channels last to the int8 result."""
+    found = [multiplier_of(float(scale)) for scale in scales]
+    multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in found)))
+    return _ended(node, rounded(sums, multiplier, shift))
+
+
+def _ended(node: SourceNode, values: Array) -> Array:
+    """The zero point added, and clipped by the activation."""
+    scale, zero = node.attributes["made"].one("the result")
+    return np.clip(values + zero, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+
+
+def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any) -> Array:
+    """A layer with weights, of which ``sums`` makes sums from the values less their zero point, and the weights."""
+    x, weight = (np.asarray(values).astype(np.int64) for values in inputs[:2] if values is not None)
+    scale, zero = node.attributes["scales"][0].one("the input")
+    total = sums(x - zero, weight)
+    bias = inputs[2] if len(inputs) > 2 else None
+    channels = total.shape[-1]
+    if bias is not None:
+        total = total + bias.astype(np.int64)
+    result = node.attributes["made"].one("the result")[0]
+    return _scaled(node, total, scale * node.attributes["scales"][1].channels(channels) / result, rounded)
+
+
+def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -> Array:
+    """(1, rows, columns, channels) -> (1, rows', columns', channels, *kernel): windows of a map with its border."""
+    strides, dilations = node.attributes["strides"], node.attributes.get("dilations", (1, 1))
+    wide = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    border = [(0, 0)] * 4
+    if node.attributes["auto_pad"] == "SAME_UPPER":
+        for axis, (k, stride) in enumerate(zip(wide, strides), 1):
+            more = max((-(-x.shape[axis] // stride) - 1) * stride + k - x.shape[axis], 0)
+            border[axis] = (more // 2, more - more // 2)
+    found = sliding_window_view(np.pad(x, border, constant_values=filler), wide, axis=(1, 2))
+    return found[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+
+
+def _conv(node: SourceNode, inputs: Inputs) -> Array:
+    def sums(x: Array, weight: Array) -> Array:  # weights (outputs, rows, columns, channels)
+        taps = _windows(node, x, weight.shape[1:3], 0).transpose(0, 1, 2, 4, 5, 3)
+        return taps.reshape(*taps.shape[:3], -1) @ weight.reshape(len(weight), -1).T
+
+    return _layer(node, inputs, sums, rounded_twice)
+
+
+def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
+    def sums(x: Array, weight: Array) -> Array:  # weights (1, rows, columns, channels * multiplier)
+        taps = _windows(node, np.repeat(x, weight.shape[3] // x.shape[3], axis=3), weight.shape[1:3], 0)
+        return np.einsum("nyxckl,klc->nyxc", taps, weight[0])
+
+    return _layer(node, inputs, sums, rounded_twice)
+
+
+def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
+    made = _layer(node, inputs, lambda x, weight: x.reshape(1, -1) @ weight.T, rounded_once)
+    return made
+
+
+def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
+    scale, zero = node.attributes["made"].one("the result")
+    values = _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5))
+    return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+
+
+def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
+    """The mean of the integers themselves, halves away from zero; taps outside the map are not counted."""
+    x, kernel = np.asarray(inputs[0]).astype(np.int64), node.attributes["kernel_shape"]
+    total = _windows(node, x, kernel, 0).sum(axis=(4, 5))
+    count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
+    values = np.sign(total) * ((np.abs(total) + count // 2) // count)
+    scale, zero = node.attributes["made"].one("the result")
+    return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+
+
+def _mean(node: SourceNode, inputs: Inputs) -> Array:
+    x = np.asarray(inputs[0]).astype(np.int64)
+    scale, zero = node.attributes["scales"][0].one("the input")
+    result, _ = node.attributes["made"].one("the result")
+    found = mean_multiplier(scale / result, x.shape[1] * x.shape[2])
+    total = (x - zero).sum(axis=(1, 2), keepdims=bool(node.attributes["keep"]))
+    return _ended(node, rounded_twice(total, *_both(found)))
+
+
+def _both(found: Multiplier) -> tuple[Array, Array]:
+    return np.array(found.multiplier, np.int64), np.array(found.shift, np.int64)
+
+
+def _quantize(node: SourceNode, inputs: Inputs) -> Array:
+    x, made = np.asarray(inputs[0]), node.attributes["made"]
+    if x.dtype == np.uint8:
+        return (x.astype(np.int64) - 128).astype(np.int8)
+    if made.kind == "UINT8":
+        return (x.astype(np.int64) + 128).astype(np.uint8)
+    scale, zero = made.one("the result")
+    parts = x.astype(np.float32) / np.float32(scale)
+    values = np.sign(parts) * np.floor(np.abs(parts) + np.float32(0.5)) + zero
+    return np.clip(values, LOW, HIGH).astype(np.int8)
+
+
+def _dequantize(node: SourceNode, inputs: Inputs) -> Array:
+    scale, zero = node.attributes["scales"][0].one("the input")
+    return (np.asarray(inputs[0]).astype(np.float32) - np.float32(zero)) * np.float32(scale)
+
+
+KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
+    "CONV_2D": _conv,
+    "DEPTHWISE_CONV_2D": _depthwise,
+    "FULLY_CONNECTED": _fully_connected,
+    "MAX_POOL_2D": _max_pool,
+    "AVERAGE_POOL_2D": _average_pool,
+    "MEAN": _mean,
+    "QUANTIZE": _quantize,
+    "DEQUANTIZE": _dequantize,
+}
+"""Operator -> what it makes."""

@@ -1,0 +1,185 @@
+"""TFLite's integer rules: what its kernels make of a sum, said as the first sum of each value.
+
+A scale is multiplier * 2^shift / 2^31, with a multiplier of 31 bits. Kernels of convolutions round twice: the product
+with the multiplier to a whole number, halves upwards, then, where the shift is negative, that by 2^-shift, halves away
+from zero. Those of fully connected layers round once, halves upwards. Either way the value rises with the sum, so it is
+given by where each value begins; `tflite_kernels` computes the same rules forwards.
+"""
+
+from dataclasses import dataclass
+from math import floor, frexp
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .errors import Unsupported
+
+LOW, HIGH = -128, 127
+"""Values of int8."""
+ONE = 1 << 31
+"""What a multiplier counts parts of."""
+SHIFTS = range(-31, 31)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TensorScale:
+    """What the integers of a tensor are worth: (value - zero) * scale.
+
+    Attributes
+    ----------
+    kind : str
+        The schema's word for its type, such as ``"INT8"``.
+    scale : float32 array
+        One, or one a channel; empty for tensors that are not quantised.
+    zero : int64 array
+    """
+
+    kind: str
+    scale: Array
+    zero: Array
+
+    def one(self, what: str) -> tuple[float, int]:
+        """The one scale and zero point of an int8 tensor; Unsupported if it has others."""
+        if self.kind != "INT8":
+            raise Unsupported(f"{what} must be of type INT8, got {self.kind}", "quantise the network to int8")
+        if self.scale.size != 1 or self.zero.size != 1:
+            raise Unsupported(f"{what} must have one scale and one zero point, got {self.scale.size}")
+        scale, zero = float(self.scale[0]), int(self.zero[0])
+        if not (np.isfinite(scale) and scale > 0 and LOW <= zero <= HIGH):
+            raise Unsupported(f"{what} must have a scale > 0 and a zero point of int8, got {scale:g} and {zero}")
+        return scale, zero
+
+    def channels(self, count: int) -> Array:
+        """The scales of weights, (count,) float64; Unsupported if they are no symmetric int8 weights."""
+        if self.kind != "INT8":
+            raise Unsupported(f"weights must be of type INT8, got {self.kind}", "quantise the network to int8")
+        if self.scale.size not in (1, count) or (np.asarray(self.zero) != 0).any():
+            raise Unsupported(f"weights must have 1 or {count} scales and zero points of 0, got {self.scale.size}")
+        if not (np.isfinite(self.scale) & (self.scale >= 0)).all():
+            raise Unsupported("weights must have finite scales >= 0")
+        return np.broadcast_to(np.asarray(self.scale, np.float64), (count,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multiplier:
+    """A scale as kernels have it: multiplier * 2^shift / 2^31.
+
+    Attributes
+    ----------
+    multiplier : int
+        2^30 .. 2^31 - 1; 0 for a scale that is too small for any shift.
+    shift : int
+        Of SHIFTS.
+    """
+
+    multiplier: int
+    shift: int
+
+    def first_sums(self, values: range, roundings: int) -> list[int]:
+        """The smallest sum of which the kernel makes at least each of ``values``, before the zero point is added.
+
+        Parameters
+        ----------
+        values : range
+        roundings : int
+            2 for the rule of convolutions, 1 for that of fully connected layers.
+
+        Returns
+        -------
+        list of int
+        """
+        if roundings == 1:
+            right = 31 - self.shift
+            return [_ceil((2 * value - 1) << (right - 1), self.multiplier) for value in values]
+        left, right = max(self.shift, 0), max(-self.shift, 0)
+        # The first rounded product that is rounded to the value: its half belongs to it above 0, not below.
+        middles = [(2 * value - 1) << right for value in values]
+        rounded = [-(-middle // 2) if value > 0 else middle // 2 + 1 for value, middle in zip(values, middles)]
+        return [_ceil(product * ONE - ONE // 2, self.multiplier << left) for product in rounded]
+
+
+def _ceil(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
+
+
+def multiplier_of(scale: float) -> Multiplier:
+    """A scale as kernels have it.
+
+    Parameters
+    ----------
+    scale : float
+        Finite and >= 0.
+
+    Returns
+    -------
+    Multiplier
+
+    Raises
+    ------
+    Unsupported
+        If it is too large for 31 bits.
+    """
+    part, shift = frexp(scale)
+    multiplier = floor(part * ONE + 0.5)
+    if multiplier == ONE:
+        multiplier, shift = multiplier // 2, shift + 1
+    if shift < SHIFTS[0]:
+        return Multiplier(multiplier=0, shift=0)
+    if shift > SHIFTS[-1]:
+        raise Unsupported(f"scales must be below 2^{SHIFTS[-1]}, got {scale:g}")
+    return Multiplier(multiplier=multiplier, shift=shift)
+
+
+def mean_multiplier(scale: float, count: int) -> Multiplier:
+    """The scale of a mean of ``count`` values, as the kernel of MEAN divides it: downwards, of 31 bits again."""
+    whole = multiplier_of(scale)
+    shift = min(count.bit_length() - 1, 32, 31 + whole.shift)
+    return Multiplier(multiplier=(whole.multiplier << shift) // count, shift=whole.shift - shift)
+
+
+ENDS: dict[str, tuple[float | None, float | None]] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU6": (0.0, 6.0),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+}
+"""Activation -> the real numbers that it clips to."""
+
+
+def activation_ends(activation: str, scale: float, zero: int) -> tuple[int, int]:
+    """The smallest and the largest integer that an activation leaves.
+
+    Parameters
+    ----------
+    activation : str
+        Of ENDS.
+    scale : float
+        Of the result, a float32.
+    zero : int
+        Its zero point.
+
+    Returns
+    -------
+    (int, int)
+        Within -128 .. 127.
+
+    Raises
+    ------
+    Unsupported
+        If there is no such activation, or it leaves one integer alone.
+    """
+    if activation not in ENDS:
+        raise Unsupported(f"the activation must be one of {', '.join(ENDS)}, got {activation}")
+    reals = ENDS[activation]
+    low, high = (None if end is None else zero + _rounded(np.float32(end) / np.float32(scale)) for end in reals)
+    ends = LOW if low is None else max(LOW, low), HIGH if high is None else min(HIGH, high)
+    if ends[0] >= ends[1]:
+        raise Unsupported(f"the activation must leave two integers at least, got {ends[0]}..{ends[1]}")
+    return ends
+
+
+def _rounded(value: np.float32) -> int:
+    """The nearest integer, halves away from zero, of what fits an int8 or lies far outside."""
+    nearest = floor(min(abs(float(value)), 1e6) + 0.5)
+    return nearest if value >= 0 else -nearest

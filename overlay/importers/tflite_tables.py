@@ -1,0 +1,271 @@
+"""The tables of a TFLite file: flatbuffers, read into plain data. Nothing in a file is believed before it is checked.
+
+The reader of the schema follows offsets without looking whether they lie in the file. So everything is read here, at
+once, under one guard; numbers that a file claims are compared with its size before a loop runs over them, and tensors
+are views of its bytes.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.reading.file import reason
+
+from .source import MOST_AXES, MOST_NODES
+
+MARK = b"TFL3"
+"""Bytes 4 to 7 of a TFLite file."""
+NAME_BYTES = 200
+"""Of a tensor's name at most."""
+MOST_INPUTS = 16
+"""Tensors that an operator reads at most."""
+
+DAMAGE = (
+    struct.error, IndexError, KeyError, ValueError, TypeError, AttributeError, OverflowError, MemoryError,
+    RecursionError,
+)  # fmt: skip
+"""What reading a damaged file raises."""
+
+OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "CONV_2D": (
+        "Conv2DOptions",
+        {"stride_rows": "StrideH", "stride_columns": "StrideW", "dilation_rows": "DilationHFactor",
+         "dilation_columns": "DilationWFactor", "padding": "Padding", "activation": "FusedActivationFunction"},
+    ),
+    "DEPTHWISE_CONV_2D": (
+        "DepthwiseConv2DOptions",
+        {"stride_rows": "StrideH", "stride_columns": "StrideW", "dilation_rows": "DilationHFactor",
+         "dilation_columns": "DilationWFactor", "padding": "Padding", "activation": "FusedActivationFunction"},
+    ),
+    "FULLY_CONNECTED": (
+        "FullyConnectedOptions",
+        {"format": "WeightsFormat", "keep": "KeepNumDims", "activation": "FusedActivationFunction"},
+    ),
+    "AVERAGE_POOL_2D": (
+        "Pool2DOptions",
+        {"stride_rows": "StrideH", "stride_columns": "StrideW", "rows": "FilterHeight", "columns": "FilterWidth",
+         "padding": "Padding", "activation": "FusedActivationFunction"},
+    ),
+    "MAX_POOL_2D": (
+        "Pool2DOptions",
+        {"stride_rows": "StrideH", "stride_columns": "StrideW", "rows": "FilterHeight", "columns": "FilterWidth",
+         "padding": "Padding", "activation": "FusedActivationFunction"},
+    ),
+    "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
+    "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
+}  # fmt: skip
+"""Operator -> the schema's table of its options, and the options that are read: our name -> the schema's."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TensorTable:
+    """A tensor of a file.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+    kind : str
+        The schema's word for its type, such as ``"INT8"``.
+    data : (bytes,) uint8
+        Empty unless it is a constant.
+    scale : float32 array
+        Empty unless it is quantised.
+    zero : int64 array
+    axis : int
+        Of the channels, where there is one scale for each.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    kind: str
+    data: Array
+    scale: Array
+    zero: Array
+    axis: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorTable:
+    """An operator of a file.
+
+    Attributes
+    ----------
+    kind : str
+        The schema's word, such as ``"CONV_2D"``.
+    inputs, outputs : tuple of int
+        Numbers of tensors; -1 is an input that is left out.
+    options : mapping of str to number
+        Those of OPTIONS.
+    """
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileTables:
+    """The first subgraph of a file.
+
+    Attributes
+    ----------
+    name : str
+    subgraphs : int
+        How many there are.
+    tensors : tuple of TensorTable
+    operators : tuple of OperatorTable
+    inputs, outputs : tuple of int
+        Numbers of tensors.
+    """
+
+    name: str
+    subgraphs: int
+    tensors: tuple[TensorTable, ...]
+    operators: tuple[OperatorTable, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def read_tables(data: bytes) -> FileTables:
+    """The tables in the bytes of a TFLite file.
+
+    Parameters
+    ----------
+    data : bytes
+
+    Returns
+    -------
+    FileTables
+        Numbers of tensors are those of tensors that there are.
+
+    Raises
+    ------
+    ValueError
+        If it is no TFLite file, or a damaged one; one line.
+    """
+    try:
+        import tflite  # not installed everywhere
+    except ModuleNotFoundError as e:
+        raise ValueError(f"needs the extra import: pip install 'bitloom[import]' ({e})") from None
+    if data[4:8] != MARK:
+        raise ValueError(f"must be a TFLite file, with {MARK.decode()} in bytes 4 to 7, got {data[4:8]!r}")
+    try:
+        return _Reader(tflite, data).tables()
+    except DAMAGE as e:
+        raise ValueError(f"must be a whole TFLite file, got: {reason(e)}") from None
+
+
+class _Reader:
+    """Reads tables; raises whatever DAMAGE names where they are no tables."""
+
+    def __init__(self, tflite: Any, data: bytes) -> None:
+        self._schema, self._data = tflite, data
+        self._file = tflite.Model.GetRootAs(data, 0)
+        self._kinds = _words(tflite.BuiltinOperator)
+        self._types = _words(tflite.TensorType)
+        self._buffers = self._count(self._file.BuffersLength(), "buffers")
+
+    def tables(self) -> FileTables:
+        file = self._file
+        subgraphs = self._count(file.SubgraphsLength(), "subgraphs")
+        if not subgraphs:
+            raise ValueError("no subgraph")
+        graph = file.Subgraphs(0)
+        tensors = self._count(graph.TensorsLength(), "tensors")
+        operators = self._count(graph.OperatorsLength(), "operators")
+        return FileTables(
+            name=_text(graph.Name()),
+            subgraphs=subgraphs,
+            tensors=tuple(self._tensor(graph.Tensors(k)) for k in range(tensors)),
+            operators=tuple(self._operator(graph.Operators(k), tensors) for k in range(operators)),
+            inputs=_numbers(graph.InputsAsNumpy(), 0, tensors),
+            outputs=_numbers(graph.OutputsAsNumpy(), 0, tensors),
+        )
+
+    def _count(self, count: int, what: str) -> int:
+        """A number of tables, each of which takes 4 bytes of the file at least."""
+        if not 0 <= count <= min(4 * MOST_NODES, len(self._data) // 4):
+            raise ValueError(f"{count:,} {what} in {len(self._data):,} bytes")
+        return count
+
+    def _tensor(self, table: Any) -> TensorTable:
+        shape = _vector(table.ShapeAsNumpy())
+        if len(shape) > MOST_AXES:
+            raise ValueError(f"a tensor of {len(shape):,} axes")
+        quantised = table.Quantization()
+        return TensorTable(
+            name=_text(table.Name()),
+            shape=tuple(int(size) for size in shape),
+            kind=self._types.get(table.Type(), f"type {table.Type()}"),
+            data=self._buffer(int(table.Buffer())),
+            scale=_vector(quantised.ScaleAsNumpy() if quantised else 0),
+            zero=_vector(quantised.ZeroPointAsNumpy() if quantised else 0),
+            axis=int(quantised.QuantizedDimension()) if quantised else 0,
+        )
+
+    def _buffer(self, number: int) -> Array:
+        """The bytes of a buffer, which lie in its table, or behind all tables."""
+        if not 0 <= number < self._buffers:
+            raise ValueError(f"buffer {number:,} of {self._buffers:,}")
+        table = self._file.Buffers(number)
+        begin, size = int(table.Offset()), int(table.Size())
+        if begin <= 1:  # 0 and 1 say that there is nothing behind the tables
+            return _vector(table.DataAsNumpy())
+        if begin + size > len(self._data):
+            raise ValueError(f"a buffer at bytes {begin:,}..{begin + size:,} of {len(self._data):,}")
+        return np.frombuffer(self._data, np.uint8, size, begin)
+
+    def _operator(self, table: Any, tensors: int) -> OperatorTable:
+        codes = self._count(self._file.OperatorCodesLength(), "operator codes")
+        number = table.OpcodeIndex()
+        if not 0 <= number < codes:
+            raise ValueError(f"operator code {number:,} of {codes:,}")
+        code = self._file.OperatorCodes(number)
+        word = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())  # older files have the second alone
+        kind = self._kinds.get(word, f"operator {word}")
+        inputs, outputs = table.InputsAsNumpy(), table.OutputsAsNumpy()
+        return OperatorTable(
+            kind=kind,
+            inputs=_numbers(inputs, -1, tensors),
+            outputs=_numbers(outputs, 0, tensors),
+            options=self._options(kind, table),
+        )
+
+    def _options(self, kind: str, table: Any) -> dict[str, Any]:
+        name, wanted = OPTIONS.get(kind, ("", {}))
+        union = table.BuiltinOptions()
+        if not wanted or union is None:
+            return {}
+        if table.BuiltinOptionsType() != getattr(self._schema.BuiltinOptions, name):
+            raise ValueError(f"{kind} with options of type {table.BuiltinOptionsType()}")
+        options = getattr(self._schema, name)()
+        options.Init(union.Bytes, union.Pos)
+        return {ours: getattr(options, theirs)() for ours, theirs in wanted.items()}
+
+
+def _words(names: Any) -> dict[int, str]:
+    """The schema's words of an enumeration."""
+    return {value: name for name, value in vars(names).items() if isinstance(value, int)}
+
+
+def _vector(values: Any) -> Array:
+    """A vector of numbers; the reader gives 0 for one that is missing."""
+    return values if isinstance(values, np.ndarray) else np.zeros(0, np.uint8)
+
+
+def _numbers(values: Any, low: int, count: int) -> tuple[int, ...]:
+    """Numbers of tensors, low .. count - 1."""
+    found = _vector(values)
+    if len(found) > MOST_INPUTS or ((found < low) | (found >= count)).any():
+        raise ValueError(f"numbers of tensors {found[:MOST_INPUTS].tolist()}, of {len(found):,}, of {count:,} tensors")
+    return tuple(int(number) for number in found)
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"")[:NAME_BYTES].decode("utf-8", "replace")

@@ -1,0 +1,229 @@
+"""TFLite files become models that equal TFLite's integer kernels in every value."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.overlay.cli.importing import import_command
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file, import_graph
+from bitloom.overlay.importers.references import reference
+from bitloom.overlay.importers.tflite_file import to_tflite_graph
+from bitloom.overlay.importers.tflite_kernels import rounded_once, rounded_twice
+from bitloom.overlay.importers.tflite_rules import activation_ends, mean_multiplier, multiplier_of
+from bitloom.overlay.importers.verify import verify
+
+from .tflite_files import DATA, Chain
+
+pytest.importorskip("onnx", reason="the extra import is not installed")
+
+
+def imported(chain):
+    return import_graph(to_tflite_graph(chain.bytes()), name="chain")
+
+
+def by_kernels(source, images):
+    """What the kernels make of each image, node by node: (N, values) of the output."""
+    out = []
+    for image in images:
+        values = {**source.constants, source.source.name: image[None]}
+        for node in source.nodes:
+            inputs = [values[name] if name else None for name in node.inputs]
+            values[node.outputs[0]] = reference(node, inputs, source.opset)
+        out.append(np.ravel(values[source.output]))
+    return np.stack(out)
+
+
+def maps(made, images):
+    """What golden has after each section, in the file's integers: section number -> (N, rows, columns, channels)."""
+    network = made.model.network
+    trace = made.model.trace(made.host.to_input(images, network.input.shape))
+    names, out = [layer.name for layer in network.layers], []
+    for built, section, held in zip(made.emitted.built, made.cut.sections, made.choice.held[1:]):
+        level = (trace[names.index(built.layers[-1])] - held.zero) // held.stride
+        out.append(int(section.made.base) + level)
+    return out
+
+
+def scores(made, images):
+    return made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+
+
+def check(chain, least=5, exact=True):
+    made = imported(chain)
+    verify(made, 3)
+    first = made.source.source
+    rng = np.random.default_rng(2)
+    if first.dtype == np.float32:
+        images = rng.normal(0, 3, (8, *first.shape[1:])).astype(np.float32)
+    else:
+        ends = np.iinfo(first.dtype)
+        images = rng.integers(ends.min, ends.max + 1, (8, *first.shape[1:])).astype(first.dtype)
+    wanted, got = by_kernels(made.source, images), scores(made, images)
+    assert len(np.unique(wanted)) >= least  # else nothing was compared
+    if exact:
+        assert [built.wrong for built in made.emitted.built] == [(0, 0)] * len(made.emitted.built)
+        assert np.abs(wanted - got).max() < 1e-5
+    return made, wanted, got
+
+
+@pytest.mark.parametrize("zero", [-128, 0, 83, 127])
+@pytest.mark.parametrize(("same", "strides"), [(True, (1, 2)), (False, (2, 1)), (True, (2, 2))])
+def test_convolution(zero, same, strides):
+    chain = Chain((6, 7, 3), 0.02, zero)
+    check(chain.conv(np.random.default_rng(1), 5, (3, 2), (0.03, -128), strides, same, "RELU"), least=50)
+
+
+@pytest.mark.parametrize(("activation", "levels"), [("RELU", 255), ("RELU6", 200), ("RELU_N1_TO_1", 61)])
+def test_activations(activation, levels):
+    zero = -128 if activation != "RELU_N1_TO_1" else 100  # ends at 127, before +1
+    made, _, _ = check(
+        Chain((1, 1, 12), 0.02, -5).dense(np.random.default_rng(1), 9, (0.03, zero), activation), least=20
+    )
+    assert made.emitted.built[0].levels == (levels if activation != "RELU_N1_TO_1" else 60)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_depthwise(depth):
+    rng = np.random.default_rng(depth)
+    chain = Chain((6, 5, 3), 0.02, 4).conv(rng, 0, (3, 3), (0.02, -128), (2, 1), activation="RELU", depth=depth)
+    made, _, _ = check(chain.conv(rng, 4, (1, 1), (0.03, -128), activation="RELU"), least=20)
+    assert made.choice.weights[0].values.astype(bool).mean() < 0.4  # of each kernel, one channel's taps are not 0
+
+
+def test_dilated():
+    rng = np.random.default_rng(3)
+    check(Chain((7, 8, 2), 0.02, 9).conv(rng, 4, (2, 3), (0.02, -128), activation="RELU", dilations=(2, 2)), least=50)
+
+
+def test_dense_without_activation_and_bias():
+    chain = Chain((3, 2, 2), 0.02, 9).dense(np.random.default_rng(3), 8, (0.02, 40), bias=False)
+    check(chain, least=40)
+
+
+def test_two_roundings_without_activation_are_said_to_be_off():
+    """Halves are rounded away from the zero point, in the middle of the values: no one line has all its steps."""
+    made, wanted, got = check(
+        Chain((5, 5, 3), 0.02, 9).conv(np.random.default_rng(3), 4, (3, 3), (0.03, 7)), least=100, exact=False
+    )
+    (built,) = made.emitted.built
+    assert 0 < built.wrong[0] <= 4 * 255 * 2
+    assert built.wrong[1] == 1
+    assert np.abs(wanted - got).max() <= 1
+
+
+@pytest.mark.parametrize("kind", ["MAX", "AVERAGE"])
+@pytest.mark.parametrize("zero", [-128, -20])
+def test_pools(kind, zero):
+    rng = np.random.default_rng(4)
+    chain = Chain((7, 9, 2), 0.02, -20).conv(rng, 4, (2, 2), (0.02, zero), same=False, activation="RELU")
+    chain.pool(kind, (2, 3), (2, 2)).conv(rng, 4, (2, 2), (0.02, -128), activation="RELU")
+    check(chain.dense(rng, 6, (0.05, 3)), least=20)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_mean(keep):
+    rng = np.random.default_rng(4)
+    chain = Chain((5, 4, 2), 0.02, -20).conv(rng, 6, (2, 2), (0.02, -128), activation="RELU").mean((0.015, -128), keep)
+    check(chain.dense(rng, 6, (0.01, 3)), least=20)
+
+
+def test_dead_channel():
+    """A scale so small that no sum leaves the zero point: one value, and a multiplier that no hardware has."""
+    rng = np.random.default_rng(4)
+    chain = Chain((1, 1, 12), 0.02, 3).conv(rng, 4, (1, 1), (0.02, -128), activation="RELU")
+    weight = chain.tensors[chain.operators[0][1][1]]
+    weight.scale = (weight.scale[0], 1e-12, 1e-38, weight.scale[3])
+    made, _, _ = check(chain, least=5)
+    assert (made.model.arrays["conv_1"]["weight"][1:3] == 0).all()
+
+
+def test_real_ends():
+    rng = np.random.default_rng(4)
+    chain = Chain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
+    chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3))
+    made, _, _ = check(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"), least=20)
+    assert made.host.shape == (3, 4, 2)
+    assert made.model.network.input.shape == (3, 4, 2)
+
+
+def test_ends_without_a_sign():
+    rng = np.random.default_rng(4)
+    chain = Chain((3, 4, 2), 0.05, 125, kind="UINT8").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
+    chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3))
+    check(chain.operator("QUANTIZE", (1, 6), (0.02, 131), kept="UINT8"), least=20)
+
+
+def test_softmax_is_the_hosts():
+    rng = np.random.default_rng(4)
+    chain = Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)).softmax()
+    made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"))
+    assert made.host.closing == ("Softmax",)
+    images = rng.integers(-128, 128, (4, 1, 1, 9)).astype(np.int8)
+    logits = scores(made, images)
+    wanted = by_kernels(made.source, images)
+    assert np.allclose(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), wanted)
+
+
+@pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33])
+def test_first_sums(scale):
+    """The closed form says where each value begins; the kernels' arithmetic says the same."""
+    found = multiplier_of(scale)
+    multiplier, shift = np.int64(found.multiplier), np.int64(found.shift)
+    for roundings, rounded in ((1, rounded_once), (2, rounded_twice)):
+        values = range(-300, 301)
+        first = np.array(found.first_sums(values, roundings), np.int64)
+        assert (rounded(first, multiplier, shift) >= np.array(values)).all()
+        assert (rounded(first - 1, multiplier, shift) < np.array(values)).all()
+
+
+def test_multipliers():
+    assert (multiplier_of(0.75).multiplier, multiplier_of(0.75).shift) == (0.75 * 2**31, 0)
+    assert (multiplier_of(1 - 2.0**-40).multiplier, multiplier_of(1 - 2.0**-40).shift) == (2**30, 1)
+    assert multiplier_of(2.0**-40).multiplier == 0
+    assert (mean_multiplier(0.75, 6).multiplier, mean_multiplier(0.75, 6).shift) == (2**30, -2)
+    with pytest.raises(ValueError, match=r"^scales must be below 2\^30, got 1e\+12$"):
+        multiplier_of(1e12)
+
+
+def test_ends_of_activations():
+    assert activation_ends("NONE", 0.1, 5) == (-128, 127)
+    assert activation_ends("RELU", 0.1, 5) == (5, 127)
+    assert activation_ends("RELU6", 0.1, 5) == (5, 65)
+    assert activation_ends("RELU_N1_TO_1", 0.4, 5) == (2, 8)  # 2.5 away from zero
+    with pytest.raises(ValueError, match=r"^the activation must leave two integers at least, got 127\.\.127$"):
+        activation_ends("RELU", 0.1, 127)
+
+
+def test_recorded():
+    """data/small.tflite by another implementation of the kernels, which equals TFLite's own on four public models."""
+    recorded = np.load(DATA / "small.npz")
+    made = import_file(DATA / "small.tflite")
+    verify(made, 2)
+    keys = ("00_CONV_2D", "02_MAX_POOL_2D", "04_AVERAGE_POOL_2D", "06_FULLY_CONNECTED")
+    for got, key in zip(maps(made, recorded["x"]), keys, strict=True):
+        assert np.array_equal(got.reshape(recorded[key].shape), recorded[key])
+        assert len(np.unique(recorded[key])) > 15
+
+
+def test_command(tmp_path):
+    out = tmp_path / "small.npz"
+    result = CliRunner().invoke(import_command, [str(DATA / "small.tflite"), "--out", str(out), "--explain"])
+    assert result.exit_code == 0, result.output
+    text = out.with_suffix(".md").read_text(encoding="utf-8")
+    assert "| CONV_2D_0 | CONV_2D | conv_1, requantise_1 | weights signed 8 bit (-128..127), sums " in text
+    how = "weights signed 8 bit (-128..127), 25% of them not 0, sums "
+    assert f"| DEPTHWISE_CONV_2D_1 | DEPTHWISE_CONV_2D | conv_2, requantise_2, pool_2 | {how}" in text
+
+
+def test_refusals_all_at_once():
+    rng = np.random.default_rng(1)
+    chain = Chain((4, 4, 3), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -128), activation="RELU").add(0, (0.04, -9))
+    chain.operator("TANH", (1, 4, 4, 3)).conv(rng, 3, (1, 1), (0.03, -128), activation="RELU").add(0, (0.04, -9))
+    with pytest.raises(ImportRefused) as error:
+        imported(chain)
+    assert error.value.lines == (
+        "ADD_1 (ADD): addition of two maps needs hardware that does not exist yet",
+        "TANH_2 (TANH): this operator of tflite is not imported",
+        "ADD_4 (ADD): addition of two maps needs hardware that does not exist yet",
+    )

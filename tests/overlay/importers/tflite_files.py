@@ -1,0 +1,211 @@
+"""Small TFLite files, made here with the schema's own builder: a chain of operators with their constants.
+
+``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite again.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
+import flatbuffers  # noqa: E402
+
+DATA = Path(__file__).parent / "data"
+KINDS = {"int8": "INT8", "uint8": "UINT8", "int32": "INT32", "int64": "INT64", "float32": "FLOAT32"}
+
+
+@dataclass
+class Tensor:
+    name: str
+    shape: tuple
+    kind: str
+    scale: tuple = ()
+    zero: tuple = ()
+    axis: int = 0
+    data: bytes = b""
+
+
+@dataclass
+class Chain:
+    """A model that grows operator by operator: each reads what the one before made."""
+
+    shape: tuple  # rows, columns, channels
+    scale: float = 0.5
+    zero: int = 0
+    kind: str = "INT8"
+    tensors: list = field(default_factory=list)
+    operators: list = field(default_factory=list)
+    here: int = 0
+
+    def __post_init__(self):
+        quantised = ((), ()) if self.kind == "FLOAT32" else ((self.scale,), (self.zero,))
+        self.tensors.append(Tensor("x", (1, *self.shape), self.kind, *quantised))
+
+    @property
+    def now(self):
+        return self.tensors[self.here]
+
+    def constant(self, values, scale=()):
+        values = np.ascontiguousarray(values)
+        name = f"c{len(self.tensors)}"
+        tensor = Tensor(name, values.shape, KINDS[str(values.dtype)], tuple(np.ravel(scale)), (0,) * np.size(scale))
+        tensor.axis, tensor.data = (3 if values.ndim == 4 and values.shape[0] == 1 else 0), values.tobytes()
+        return self._add(tensor)
+
+    def _add(self, tensor):
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def operator(self, kind, shape, made=None, constants=(), options=None, kept="INT8", **fields):
+        """An operator of the chain; ``made`` is the result's scale and zero point, by default the input's."""
+        scale, zero = made or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
+        quantised = ((), ()) if kept == "FLOAT32" else ((scale,), (zero,))
+        result = self._add(Tensor(f"t{len(self.operators)}", shape, kept, *quantised))
+        self.operators.append((kind, (self.here, *constants), (result,), options, fields))
+        self.here = result
+        return self
+
+    def _size(self, kernel, strides, same, dilations=(1, 1)):
+        out = []
+        for size, k, stride, d in zip(self.now.shape[1:3], kernel, strides, dilations):
+            out.append(-(-size // stride) if same else (size - (k - 1) * d - 1) // stride + 1)
+        return tuple(out)
+
+    def conv(self, rng, outputs, kernel, made, strides=(1, 1), same=True, activation="NONE", dilations=(1, 1), depth=0):
+        """A convolution with random weights; ``depth`` outputs a channel if it is a depthwise one."""
+        channels = self.now.shape[3]
+        shape = (1, *kernel, channels * depth) if depth else (outputs, *kernel, channels)
+        count = channels * depth if depth else outputs
+        weight = self.constant(rng.integers(-127, 128, shape).astype(np.int8), rng.uniform(0.002, 0.006, count))
+        bias = self.constant(rng.integers(-2000, 2000, count).astype(np.int32), (0.001,))
+        size = self._size(kernel, strides, same, dilations)
+        fields = {"StrideH": strides[0], "StrideW": strides[1], "Padding": 0 if same else 1}
+        fields |= {"DilationHFactor": dilations[0], "DilationWFactor": dilations[1]}
+        fields["FusedActivationFunction"] = getattr(tflite.ActivationFunctionType, activation)
+        kind = "DEPTHWISE_CONV_2D" if depth else "CONV_2D"
+        options = "DepthwiseConv2DOptions" if depth else "Conv2DOptions"
+        if depth:
+            fields["DepthMultiplier"] = depth
+        return self.operator(kind, (1, *size, count), made, (weight, bias), options, **fields)
+
+    def dense(self, rng, outputs, made, activation="NONE", bias=True):
+        inputs = int(np.prod(self.now.shape))
+        weight = self.constant(rng.integers(-127, 128, (outputs, inputs)).astype(np.int8), (rng.uniform(0.002, 0.006),))
+        constants = (weight,)
+        if bias:
+            constants += (self.constant(rng.integers(-2000, 2000, outputs).astype(np.int32), (0.001,)),)
+        fields = {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, activation)}
+        return self.operator("FULLY_CONNECTED", (1, outputs), made, constants, "FullyConnectedOptions", **fields)
+
+    def pool(self, kind, kernel, strides=(1, 1), same=False, activation="NONE"):
+        size = self._size(kernel, strides, same)
+        fields = {"StrideH": strides[0], "StrideW": strides[1], "Padding": 0 if same else 1}
+        fields |= {"FilterHeight": kernel[0], "FilterWidth": kernel[1]}
+        fields["FusedActivationFunction"] = getattr(tflite.ActivationFunctionType, activation)
+        return self.operator(f"{kind}_POOL_2D", (1, *size, self.now.shape[3]), None, (), "Pool2DOptions", **fields)
+
+    def mean(self, made, keep=False):
+        axes = self.constant(np.array([1, 2], np.int32))
+        channels = self.now.shape[3]
+        shape = (1, 1, 1, channels) if keep else (1, channels)
+        return self.operator("MEAN", shape, made, (axes,), "ReducerOptions", KeepDims=keep)
+
+    def reshape(self, *shape):
+        return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))
+
+    def softmax(self):
+        return self.operator("SOFTMAX", self.now.shape, (1 / 256, -128), (), "SoftmaxOptions", Beta=1.0)
+
+    def add(self, other, made):
+        """The sum of what is here and tensor ``other``."""
+        return self.operator("ADD", self.now.shape, made, (other,))
+
+    def bytes(self):
+        """The file."""
+        return _File(self).bytes()
+
+
+class _File:
+    """Tables, written from the innermost outwards, as flatbuffers wants it."""
+
+    def __init__(self, chain):
+        self.chain, self.b = chain, flatbuffers.Builder(1024)
+
+    def table(self, name, **fields):
+        getattr(tflite, f"{name}Start")(self.b)
+        for key, value in fields.items():
+            if value is not None:
+                getattr(tflite, f"{name}Add{key}")(self.b, value)
+        return getattr(tflite, f"{name}End")(self.b)
+
+    def tables(self, offsets):
+        self.b.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.b.PrependUOffsetTRelative(offset)
+        return self.b.EndVector()
+
+    def numbers(self, values, dtype):
+        return self.b.CreateNumpyVector(np.array(values, dtype)) if len(values) else None
+
+    def bytes(self):
+        chain = self.chain
+        buffers = [self.table("Buffer")]
+        tensors = []
+        for tensor in chain.tensors:
+            data = self.b.CreateByteVector(tensor.data) if tensor.data else None
+            buffers.append(self.table("Buffer", Data=data))
+            tensors.append(self.tensor(tensor, len(buffers) - 1))
+        kinds = sorted({operator[0] for operator in chain.operators})
+        operators = [self.operator(kinds, *operator) for operator in chain.operators]
+        codes = []
+        for kind in kinds:
+            code = getattr(tflite.BuiltinOperator, kind)
+            codes.append(self.table("OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=code, Version=1))
+        inputs, outputs = self.numbers([0], np.int32), self.numbers([chain.here], np.int32)
+        tensors, operators = self.tables(tensors), self.tables(operators)
+        name = self.b.CreateString("main")
+        graph = self.table("SubGraph", Tensors=tensors, Inputs=inputs, Outputs=outputs, Operators=operators, Name=name)
+        graphs, buffers, codes = self.tables([graph]), self.tables(buffers), self.tables(codes)
+        model = self.table("Model", Version=3, OperatorCodes=codes, Subgraphs=graphs, Buffers=buffers)
+        self.b.Finish(model, file_identifier=b"TFL3")
+        return bytes(self.b.Output())
+
+    def tensor(self, tensor, buffer):
+        shape, name = self.numbers(tensor.shape, np.int32), self.b.CreateString(tensor.name)
+        scale, zero = self.numbers(tensor.scale, np.float32), self.numbers(tensor.zero, np.int64)
+        quantisation = None
+        if tensor.scale:
+            quantisation = self.table(
+                "QuantizationParameters", Scale=scale, ZeroPoint=zero, QuantizedDimension=tensor.axis
+            )
+        kind = getattr(tflite.TensorType, tensor.kind)
+        return self.table("Tensor", Shape=shape, Type=kind, Buffer=buffer, Name=name, Quantization=quantisation)
+
+    def operator(self, kinds, kind, inputs, outputs, options, fields):
+        made = self.table(options, **fields) if options else None
+        inputs, outputs = self.numbers(inputs, np.int32), self.numbers(outputs, np.int32)
+        union = getattr(tflite.BuiltinOptions, options) if options else None
+        return self.table(
+            "Operator",
+            OpcodeIndex=kinds.index(kind),
+            Inputs=inputs,
+            Outputs=outputs,
+            BuiltinOptionsType=union,
+            BuiltinOptions=made,
+        )
+
+
+def small():
+    """Every operator that is imported, but for those at the ends: the network of data/small.tflite."""
+    rng = np.random.default_rng(5)
+    chain = Chain((9, 7, 2), 0.02, 11)
+    chain.conv(rng, 4, (3, 2), (0.03, -128), strides=(1, 2), activation="RELU")
+    chain.conv(rng, 4, (3, 3), (0.05, -100), activation="RELU6", depth=1)
+    chain.pool("MAX", (2, 2), (2, 1)).conv(rng, 3, (1, 1), (0.01, -128), same=False, activation="RELU")
+    return chain.pool("AVERAGE", (4, 3)).reshape(1, 3).dense(rng, 5, (0.02, 9)).softmax()
+
+
+if __name__ == "__main__":
+    (DATA / "small.tflite").write_bytes(small().bytes())

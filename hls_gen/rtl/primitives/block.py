@@ -4,7 +4,7 @@ Verilator's -Wall wants every operand as wide as its result; the helpers below s
 modules say what they mean. Numbers are unsigned or two's complement by use; no signal is declared signed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
@@ -276,8 +276,8 @@ class Block:
         known = block.m.io_variable
         return self.m.Instance(block.m, name, ports=[(p, ports[p]) for p in known])
 
-    def modules(self) -> dict[str, str]:
-        """The Verilog of this module and of all that it instantiates.
+    def modules(self, only: Iterable[str] | None = None) -> dict[str, str]:
+        """The Verilog of this module and of all that it instantiates, or of those among them that ``only`` names.
 
         Returns
         -------
@@ -285,11 +285,11 @@ class Block:
             Module name -> text with its header, this module first.
         """
         self.m.resolve_hook()  # as to_verilog would in a copy of all modules, which takes longer than writing them
-        made = {}
-        for name, module in self.m.get_modules().items():
-            block = module.block
+        made, modules = {}, self.m.get_modules()
+        for name in modules if only is None else only:
+            block = modules[name].block
             lines = [] if block.header is None else header_lines(name, block.header, block.meanings.items())
-            made[name] = "\n".join([*lines, broken_lines(module_text(module)).lstrip("\n")])
+            made[name] = "\n".join([*lines, broken_lines(module_text(block.m)).lstrip("\n")])
         return made
 
 

@@ -76,6 +76,12 @@ def test_lint(made):
     assert lint(made[1].text) == []
 
 
+def test_synthesis_differs_in_popcounts_only(made):
+    """The modules that are taken over from simulation are those that the whole design for synthesis would have."""
+    design, _ = made
+    assert generation._blank(design, "synthesis") == generation._top(design, "synthesis").modules()
+
+
 def test_lint_would_notice():
     """A register that is one bit too narrow."""
     text = generated("one_lane").text

@@ -6,8 +6,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .blocks import Params, TrainingBlock
 from .checkpoint import LARGEST, check_range, check_saved
+from .training_block import Params, TrainingBlock
 
 START = 1
 """What the random streams of a training's beginning are for; streams are named by (seed, purpose, number)."""
@@ -16,9 +16,10 @@ START = 1
 class State:
     """All that changes while training: parameters, Adam's two moments of each, Adam's powers, epochs done."""
 
-    def __init__(self, params: dict[str, dict[str, Array]]) -> None:
+    def __init__(self, blocks: Mapping[str, TrainingBlock], params: dict[str, dict[str, Array]]) -> None:
         self.epoch = 0
         self.params = params
+        self.limits = {(name, key): bounds for name, b in blocks.items() for key, bounds in b.limits.items()}
         self.moments = {
             (a, b): (np.zeros_like(p), np.zeros_like(p)) for a, group in params.items() for b, p in group.items()
         }
@@ -27,14 +28,14 @@ class State:
     @classmethod
     def initial(cls, blocks: Mapping[str, TrainingBlock], seed: int) -> "State":
         """The state before the first batch."""
-        return cls({name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
+        return cls(blocks, {name: b.initial(seed, START, i) for i, (name, b) in enumerate(blocks.items())})
 
     def tick(self) -> None:
         """Count one batch. Powers are multiplied up, since pow differs between machines."""
         self.power = [self.power[0] * 0.9, self.power[1] * 0.999]
 
     def update(self, layer: str, slopes: Params, rate: float) -> None:
-        """Change the parameters of one layer as Adam does. Weights stay in [-1, 1]."""
+        """Change the parameters of one layer as Adam does, within their bounds."""
         for key, slope in slopes.items():
             first, second = self.moments[layer, key]
             first += (slope - first) * 0.1
@@ -42,8 +43,8 @@ class State:
             size = np.sqrt(second / (1 - self.power[1])) + 2.0**-20
             param = self.params[layer][key]
             param -= first * (rate / (1 - self.power[0])) / size
-            if key == "weight":
-                np.clip(param, -1.0, 1.0, out=param)
+            if (layer, key) in self.limits:
+                np.clip(param, *self.limits[layer, key], out=param)
 
     def arrays(self) -> dict[str, Array]:
         """The whole state as arrays, for a checkpoint."""
@@ -66,8 +67,8 @@ class State:
         check_range("power", arrays["power"], 0, 0.999)
         for layer, key in self.moments:
             check_range(f"{layer}.{key}.second", arrays[f"{layer}.{key}.second"], 0, LARGEST)
-            if key == "weight":
-                check_range(f"{layer}.{key}.value", arrays[f"{layer}.{key}.value"], -1, 1)
+            if (layer, key) in self.limits:
+                check_range(f"{layer}.{key}.value", arrays[f"{layer}.{key}.value"], *self.limits[layer, key])
         self.epoch, self.power = int(arrays["epoch"]), [float(p) for p in arrays["power"]]
         for layer, key in self.moments:
             value, first, second = (arrays[f"{layer}.{key}.{what}"] for what in ("value", "first", "second"))

@@ -1,9 +1,9 @@
-"""Training of binary networks (W1A1) in plain numpy; the same seed gives the same bytes on every machine.
+"""Training of networks of few bits in plain numpy; the same seed gives the same bytes on every machine.
 
-A chain of Conv, Dense, MaxPool and Threshold layers, integers in, is trained with straight-through estimators
+A chain of Conv, Dense, pool, Threshold and Requantise layers, integers in, is trained with straight-through estimators
 (golden/training/blocks.py), batch normalisation and Adam, in the exact arithmetic of golden/training/reproducible.py.
-Batch normalisation is then folded into integer thresholds (golden/layers/batch_norm.py). The last layer stays raw:
-class = argmax.
+Batch normalisation is then folded into integers (golden/training/trained.py): thresholds, or bias, multiplier and
+shift. The last layer stays raw: class = argmax.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
-from bitloom.golden.layers.batch_norm import BatchNorm, fold
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 
-from .blocks import EPSILON, Params, TrainingBlock, block, signs, statistics
+from .blocks import chain_of_blocks
 from .checkpoint import Checkpoint
 from .loss import hinge
 from .reproducible import random_order, to_grid
 from .state import State
+from .trained import Trained, flat, norms_of
+from .training_block import TrainingBlock
 
 ORDER = 0
 """What the random streams of the images' order are for; streams are named by (seed, purpose, number)."""
@@ -46,8 +46,8 @@ class Recipe:
     rate : float
         How far Adam changes a parameter at first, > 0; it falls to 0 until the end.
     margin : float
-        A class's output, divided by the root of its fan-in, should be >= margin for the class's own images and
-        <= -margin for others (squared hinge loss). > 0.
+        A class's output, divided by the root of its fan-in and by the units of features and weights, should be
+        >= margin for the class's own images and <= -margin for others (squared hinge loss). > 0.
     """
 
     epochs: int
@@ -78,6 +78,8 @@ class Epoch(NamedTuple):
     """Mean over the epoch's images, while it learned."""
     accuracy: float
     """Share of the epoch's images that were right, 0 to 1, while it learned."""
+    trained: Callable[[], Trained]
+    """Makes what training would give if it ended here; it goes through all images once."""
 
 
 Progress = Callable[[Epoch], None]
@@ -102,47 +104,6 @@ def train(
         The network with its weights and thresholds.
     """
     return fit(network, images, labels, recipe, progress=progress, checkpoint=checkpoint).model()
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What training makes.
-
-    Attributes
-    ----------
-    network : Network
-    params : mapping of str to mapping of str to array
-        ``params[layer][parameter]``: real weights, whose signs count, and what batch normalisation learned.
-    norms : mapping of str to BatchNorm
-        The batch normalisation of each threshold layer.
-    """
-
-    network: Network
-    params: Mapping[str, Params]
-    norms: Mapping[str, BatchNorm]
-
-    def forward(self, images: Array) -> Array:
-        """The network's output with batch normalisation in real numbers: (N, H, W, C) -> (N, H', W', C') float64."""
-        x = _flat(images)
-        for layer, source in self.network.chain("training"):
-            if layer.name in self.norms:
-                x = signs(self.norms[layer.name].normalise(x))
-            else:
-                x, _ = block(layer, source, 1).forward(self.params[layer.name], x)
-        return x.reshape(len(x), *self.network.output.shape)
-
-    def model(self) -> Model:
-        """The same function in integers: signs for weights, thresholds for batch normalisation."""
-        arrays: dict[str, dict[str, Array]] = {}
-        reach = self.network.input.encoding.low, self.network.input.encoding.high
-        for layer, source in self.network.chain("training"):
-            if isinstance(layer, Weighted):
-                arrays[layer.name] = {"weight": signs(self.params[layer.name]["weight"]).astype(np.int64)}
-                reach = layer.accumulator_range(source)
-            elif isinstance(layer, Threshold):
-                arrays[layer.name] = fold(self.norms[layer.name], *reach)
-                reach = BIPOLAR.low, BIPOLAR.high
-        return Model(self.network, arrays)
 
 
 def fit(
@@ -182,7 +143,7 @@ def fit(
         If the network can't be trained here, if images or labels don't fit it, or if the checkpoint is of another run.
     """
     last = _last(network)
-    blocks = {layer.name: block(layer, source, recipe.batch) for layer, source in network.chain("training")}
+    blocks = chain_of_blocks(network, recipe.batch)
     _check_data(network, images, labels, recipe.batch)
     state = State.initial(blocks, recipe.seed)
     store = None
@@ -191,14 +152,19 @@ def fit(
         saved = store.read()
         with store.checking():
             state.restore(saved, recipe.epochs)
-    x, scale = _flat(images), 1 / sqrt(last.fan_in(*network.sources(last)))
+    x, scale = flat(images), 1 / sqrt(last.fan_in(*network.sources(last))) / blocks[last.name].target_unit
+
+    def trained() -> Trained:
+        params = {name: {key: value.copy() for key, value in group.items()} for name, group in state.params.items()}
+        return Trained(network, params, norms_of(blocks, params, x, recipe.batch))
+
     while state.epoch < recipe.epochs:
         loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)
         if store:
             store.write(state.arrays())
         if progress:
-            progress(Epoch(state.epoch, recipe.epochs, loss, accuracy))
-    return Trained(network, state.params, _norms(blocks, state.params, x, recipe.batch))
+            progress(Epoch(state.epoch, recipe.epochs, loss, accuracy, trained))
+    return trained()
 
 
 def _epoch(
@@ -228,28 +194,6 @@ def _epoch(
     return fsum(losses) / len(losses), right / len(losses)
 
 
-def _norms(
-    blocks: Mapping[str, TrainingBlock], params: Mapping[str, Params], x: Array, batch: int
-) -> dict[str, BatchNorm]:
-    """Batch normalisation of each threshold layer by the statistics of all images, layer after layer."""
-    norms = {}
-    for name, b in blocks.items():
-        if "gamma" in params[name]:
-            of = statistics(x)
-            norms[name] = BatchNorm(
-                name=name,
-                gamma=params[name]["gamma"],
-                beta=params[name]["beta"],
-                mean=of.mean,
-                var=of.variance,
-                eps=EPSILON,
-            )
-            x = signs(norms[name].normalise(x))
-        else:
-            x = np.concatenate([b.forward(params[name], x[i : i + batch])[0] for i in range(0, len(x), batch)])
-    return norms
-
-
 def _last(network: Network) -> Weighted:
     """The network's last layer, whose accumulators are the classes' scores; ValueError if it can't be that."""
     last = network.layers[-1]
@@ -276,8 +220,3 @@ def _check_data(network: Network, images: Array, labels: Array, batch: int) -> N
         raise ValueError(
             f"{network.name}: labels must be 0..{network.output.channels - 1}, got {labels.min()}..{labels.max()}"
         )
-
-
-def _flat(images: Array) -> Array:
-    """(N, H, W, C) integers -> (N, positions, C) float64."""
-    return images.reshape(len(images), -1, images.shape[-1]).astype(np.float64)

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
+from bitloom.golden.encoding import BIPOLAR, signed, unsigned
 from bitloom.golden.file import model_digest
-from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.blocks import block, signs, statistics
+from bitloom.golden.training.activation import statistics
+from bitloom.golden.training.blocks import block
 from bitloom.golden.training.loss import hinge
 from bitloom.golden.training.reproducible import (
     STEP,
@@ -28,6 +29,7 @@ from bitloom.golden.training.reproducible import (
     to_grid,
 )
 from bitloom.golden.training.train import Epoch, Recipe, fit, train
+from bitloom.golden.training.training_block import signs
 from tests.errors import value_error
 from tests.paths import ROOT
 
@@ -395,8 +397,12 @@ def test_result_is_the_same_on_every_cpu(name):
         "print(run(digits.digits_cnn()), run(digits_or.digits_or()))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, **environments()[name]}, capture_output=True,
-        text=True, check=False,
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, **environments()[name]},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert tuple(done.stdout.split()) == SHORT_RUNS
@@ -405,21 +411,40 @@ def test_result_is_the_same_on_every_cpu(name):
 # What can't be trained.
 
 
+class Copy(OneInput):
+    kind = "copy"
+
+    def output(self, source: Map) -> Map:
+        return source
+
+    def forward(self, x, arrays, source):
+        return x
+
+
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([Threshold(name="last")], "toy: the last layer must be dense, or a conv with one window, "
-                                   "got threshold with 35 positions"),
-        ([Conv(name="last", out_channels=2, kernel=(5, 6))], "toy: the last layer must be dense, or a conv with one "
-                                                             "window, got conv with 2 positions"),
-        ([AvgPool(name="mean", kernel=(2, 2), stride=(2, 2)), Dense(name="last", out_channels=2)],
-         "mean: training knows conv, dense, max_pool and threshold layers, got avg_pool"),
-        ([Threshold(name="two", levels=2), Dense(name="last", out_channels=2)],
-         "two: training knows thresholds of 1 level, got 2"),
-        ([Threshold(name="first"), Dense(name="last", out_channels=2, accumulate="or")],
-         "toy: the last layer must accumulate by popcount, got or"),
-        ([Dense(name="last", out_channels=2, weight=TERNARY)],
-         "last: training knows weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)"),
+        (
+            [Threshold(name="last")],
+            "toy: the last layer must be dense, or a conv with one window, got threshold with 35 positions",
+        ),
+        (
+            [Conv(name="last", out_channels=2, kernel=(5, 6))],
+            "toy: the last layer must be dense, or a conv with one window, got conv with 2 positions",
+        ),
+        (
+            [Copy(name="copy"), Dense(name="last", out_channels=2)],
+            "copy: training knows conv, dense, max_pool, avg_pool, threshold and requantise layers, got copy",
+        ),
+        (
+            [Threshold(name="first"), Dense(name="last", out_channels=2, accumulate="or")],
+            "toy: the last layer must accumulate by popcount, got or",
+        ),
+        (
+            [Dense(name="last", out_channels=2, weight=unsigned(2))],
+            "last: training knows weights of bipolar 1 bit (-1..1 in steps of 2), ternary 2 bit (-1..1) and "
+            "signed 2..8 bit, got unsigned 2 bit (0..3)",
+        ),
     ],
 )
 def test_networks_that_cannot_be_trained(layers, message):

@@ -1,0 +1,111 @@
+"""What a block of training is: forward and backward step of one layer. Each kind's own: golden/training/blocks.py."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layer import Map, OneInput
+
+Params = Mapping[str, Array]
+Slopes = dict[str, Array]
+"""Derivatives of the loss by each parameter of a layer."""
+
+
+class TrainingBlock(ABC):
+    """How one layer is trained. A block has no state: parameters come and go as arguments.
+
+    Parameters
+    ----------
+    layer : OneInput
+    source : Map
+        The map that the layer reads.
+    batch : int
+        Images of a batch.
+    unit : float
+        What 1 stands for in the source: errors are derivatives by ``source / unit``. Integers of many bits have large
+        units, so that errors keep a size that suits the grid. A power of two, or a number of levels.
+
+    Attributes
+    ----------
+    limits : mapping of str to tuple of float
+        Of the class: smallest and largest value of a parameter, where it has bounds.
+    target_unit : float
+        The unit of the layer's output.
+
+    Raises
+    ------
+    ValueError
+        If the layer can't be trained, or if its sums could round with so large a batch.
+    """
+
+    limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
+
+    def __init__(self, layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> None:
+        self.unit = self.target_unit = unit
+        self.source, self.target = source, layer.output(source)
+        self.count = batch * max(source.positions, self.target.positions)  # errors in a sum at most
+        self.magnitude = max(-source.encoding.low, source.encoding.high)
+
+    def initial(self, *key: int) -> dict[str, Array]:
+        """Parameters by name before training, drawn from the random stream that ``key`` names."""
+        return {}
+
+    @abstractmethod
+    def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
+        """The layer's output.
+
+        Parameters
+        ----------
+        params : mapping of str to array
+        x : (N, positions, C) float64
+            Values of the source.
+
+        Returns
+        -------
+        (N, positions', C') float64
+            Values of the target.
+        tape : object
+            What `backward` needs to know of this call.
+        """
+
+    @abstractmethod
+    def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
+        """The derivatives of what `forward` computed.
+
+        Parameters
+        ----------
+        params : mapping of str to array
+        tape : object
+            What `forward` gave.
+        error : (N, positions', C') float64
+            Derivatives of the loss by the target in its unit, on the grid.
+
+        Returns
+        -------
+        (N, positions, C) float64
+            Derivatives of the loss by the source in its unit, not yet on the grid.
+        dict of str to array
+            Derivatives of the loss by each parameter.
+        """
+
+
+def signs(x: Array) -> Array:
+    """+1.0 where x >= 0, else -1.0."""
+    return np.where(x >= 0, 1.0, -1.0)
+
+
+def gather(x: Array, positions: Array, filler: float) -> Array:
+    """What each window reads: (N, P, C) -> (N, outputs, taps, C), with ``filler`` at taps of position -1."""
+    padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
+    return np.take(padded, positions, axis=1)
+
+
+def scatter(taps: Array, positions: Array, size: int) -> Array:
+    """The reverse of `gather`: (N, outputs, taps, C) -> (N, size, C), the sum of what goes to each position."""
+    total = np.zeros((len(taps), size + 1, taps.shape[-1]))
+    for tap in range(positions.shape[1]):  # the positions of one tap differ, but for -1, which is dropped
+        total[:, positions[:, tap]] += taps[:, :, tap]
+    return total[:, :size]

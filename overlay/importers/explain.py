@@ -63,6 +63,8 @@ def _how(op: str, built: Built) -> str:
         low, high = built.range
         share = f", {built.used:.0%} of them not 0" if built.used < 0.5 else ""
         return f"weights {built.weights}{share}, sums {low:,}..{high:,}, {built.engine} engine"
+    if op in ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"):
+        return "an order of values, which the weights follow"
     if not built.made:
         return "scores, by the host"
     falling = f", {built.falling} of them falling" if built.falling else ""

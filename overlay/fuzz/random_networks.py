@@ -153,8 +153,9 @@ def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
 
 def integer_network(pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0) -> Network:
     """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps.
-    Biases have up to ``fraction`` bits behind the point."""
-    source = maps(pick, encodings(pick, feature_bits))
+    Biases have up to ``fraction`` bits behind the point; one input of four has unsigned values as wide as may be."""
+    image = pick.integer(0, 3) == 0
+    source = maps(pick, unsigned(feature_bits - 1) if image else encodings(pick, feature_bits))
     at, macs = source, 0
     layers: list[Layer] = []
     count = pick.integer(1, 4)

@@ -1,0 +1,31 @@
+"""What random networks are made of: generators that leave something out would attack nothing there."""
+
+from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.overlay.fuzz.designs import SINGLE
+from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.random_models import random_integer_model
+from bitloom.overlay.fuzz.random_networks import integer_network, most_planes
+
+
+def test_integer_networks_have_what_frameworks_have() -> None:
+    """Limits of their own, bits behind the point, features of 9 bits, images of 0..255, wide multipliers."""
+    npu = SINGLE["int_wide"].npus[0]
+    models = []
+    for k in range(60):
+        pick = SeededPick("frameworks", k)
+        network = integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits)
+        models.append(random_integer_model(network, k, npu.acc_bits, npu.multiplier_bits))
+    acts = [(m, layer) for m in models for layer in m.network.layers if isinstance(layer, Requantise)]
+    assert {layer.clip is None for _, layer in acts} == {True, False}
+    assert {0, 1, 16} <= {layer.fraction for _, layer in acts}
+    assert {signed(9), unsigned(8)} <= {layer.encoding for _, layer in acts}
+    assert {signed(9), unsigned(8)} <= {m.network.input.encoding for m in models}
+    widths = {int(m.arrays[layer.name]["multiplier"].max()).bit_length() for m, layer in acts}
+    assert {16, 31} <= widths
+    rests = [m.arrays[layer.name]["bias"] % (1 << layer.fraction) for m, layer in acts if layer.fraction]
+    assert all(rest.any() for rest in rests if len(rest) > 20)
+
+
+def test_integer_inputs_of_the_binary_engine_have_9_planes() -> None:
+    assert {most_planes(SINGLE[name].npus[0]) for name in ("one_lane", "k8_g8_planes", "k48_g17")} == {7, 9}

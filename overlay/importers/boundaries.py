@@ -147,11 +147,18 @@ class Staircase:
         return total
 
     def within(self, low: int, high: int) -> "Staircase":
-        """The same staircase; one of a single level if no sum from ``low`` to ``high`` has another."""
-        first, last = (int(level) for level in self.level(np.array([low, high])))
-        if first != last:
-            return self
-        return Staircase((None,) * len(self.limits), tuple(place < first for place in range(len(self.limits))), True)
+        """The same staircase, if it rises, for sums from ``low`` to ``high``: of steps outside the nearest are kept.
+
+        It has no step at all if no sum has another level. The nearest ones say where the levels inside end.
+        """
+        steps = list(zip(self.limits, self.always))
+        first, last = (sum(always if t is None else end >= t for t, always in steps) for end in (low, high))
+        keep = range(first - 1, last + 1) if first != last else range(0)
+        return Staircase(
+            tuple(limit if place in keep else None for place, limit in enumerate(self.limits)),
+            tuple(always if place in keep else place < first for place, always in enumerate(self.always)),
+            True,
+        )
 
     @property
     def lowest(self) -> int:

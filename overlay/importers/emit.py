@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
+from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -172,19 +172,17 @@ class _Maker:
         assert made.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
-        reach = layer.accumulator_range(self._map)
-        stairs = [
-            stair.within(*reach) for stair in staircases(chain, made.boundaries, made.reached, len(weights.values))
-        ]
-        still = [all(limit is None for limit in stair.limits) for stair in stairs]
+        stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
+        reach = _reaches(weights.values, self._map.encoding)
+        inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
+        still = [all(limit is None for limit in stair.limits) for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
             values = weights.values * ~np.array(still)[:, None, None, None]
             weights = replace(weights, values=values, encoding=weight_encoding(values))
             layer = replace(layer, weight=weights.encoding)
-        reach = layer.accumulator_range(self._map)
         self._append(layer, {"weight": weights.values})
         slopes = _slopes(chain, made, len(weights.values))
-        found, fraction = fit(stairs, slopes, held.zero, self._map.encoding)
+        found, fraction = fit(inside, slopes, held.zero, self._map.encoding)
         clip = self._clip(stairs, held)
         more = {"fraction": fraction} if fraction else {}
         act = Requantise(name=f"requantise_{number}", encoding=held.encoding, **clip, **more)  # type: ignore[arg-type]
@@ -192,7 +190,7 @@ class _Maker:
         pools = (*section.inner, *section.pools)
         for place, window in enumerate(pools):
             self._pool(number, window, mean=made.averaged and place == len(pools) - 1)
-        misses = [mismatch(s, f, fraction, held.zero, reach) for s, f in zip(stairs, found) if not f.exact]
+        misses = [mismatch(s, f, fraction, held.zero, r) for s, f, r in zip(stairs, found, reach) if not f.exact]
         return made.levels, 0, (sum(count for count, _ in misses), max((most for _, most in misses), default=0))
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> dict[str, tuple[int, int]]:
@@ -210,6 +208,15 @@ class _Maker:
         name = f"{name}_{taken + 1}" if taken else name
         kind = AvgPool if mean else MaxPool
         self._append(kind(name=name, kernel=window.kernel, stride=window.stride, padding=window.padding), {})
+
+
+def _reaches(values: Array, source: Encoding) -> list[tuple[int, int]]:
+    """The smallest and the largest sum of each output: of values of ``source``, or of 0 at padded places."""
+    low, high = min(source.low, 0), max(source.high, 0)
+    rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
+    falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
+    ends = low * rising + high * falling, high * rising + low * falling
+    return list(zip(ends[0].tolist(), ends[1].tolist()))
 
 
 def _turns(chain: Sequence[Line | Ends], weights: Weights) -> Array:

@@ -86,11 +86,14 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
         The fraction, f.
     """
     best: tuple[list[Factors], int] | None = None
+    searches: list[list[_Search]] = [[] for _ in stairs]  # of each channel, with narrow multipliers first
     for bits in WIDTHS:
-        searches = [_search(stair, slope, low, bits) for stair, slope in zip(stairs, slopes)]
+        for tried, stair, slope in zip(searches, stairs, slopes):
+            tried.append(_search(stair, slope, low, bits))
         for fraction in range(MAX_FRACTION + 1):
-            found = [search.factors(fraction) for search in searches]
-            if not all(_fits(factors, fraction, sums) for factors in found):
+            chosen = [_chosen(tried, fraction, sums) for tried in searches]
+            found = [factors for factors in chosen if factors is not None]
+            if len(found) < len(chosen):
                 break
             wrong = sum(not factors.exact for factors in found)
             if not wrong:
@@ -100,6 +103,18 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
     if best is None:
         raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
     return best
+
+
+def _chosen(tried: Sequence[_Search], fraction: int, sums: Encoding) -> Factors | None:
+    """The narrowest exact factors that a layer takes, else the widest ones; None if it takes none."""
+    taken = None
+    for search in tried:
+        factors = search.factors(fraction)
+        if _fits(factors, fraction, sums):
+            taken = factors
+            if factors.exact:
+                break
+    return taken
 
 
 def _search(stair: Staircase, slope: Fraction, low: int, bits: int) -> _Search:

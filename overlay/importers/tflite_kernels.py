@@ -149,6 +149,10 @@ def _both(found: Multiplier) -> tuple[Array, Array]:
     return np.array(found.multiplier, np.int64), np.array(found.shift, np.int64)
 
 
+def _pad(node: SourceNode, inputs: Inputs) -> Array:
+    return np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["made"].one("it")[1])
+
+
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     x, made = np.asarray(inputs[0]), node.attributes["made"]
     if x.dtype == np.uint8:
@@ -173,6 +177,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "MAX_POOL_2D": _max_pool,
     "AVERAGE_POOL_2D": _average_pool,
     "MEAN": _mean,
+    "PAD": _pad,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,
 }

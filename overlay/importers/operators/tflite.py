@@ -15,6 +15,7 @@ from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Pooling
+from bitloom.overlay.importers.padding import Padding
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
@@ -164,6 +165,23 @@ def mean(node: NodeView) -> None:
     multiplier = mean_multiplier(scale / result, rows * columns)
     _made_of_sums(node, [multiplier] * channels, roundings=2, count=rows * columns)
     node.layout(node.places().reshape(1, -1) if not keep else node.places().transpose(0, 2, 3, 1))
+
+
+@operator("PAD", domains=TENSORFLOW)
+def pad(node: NodeView) -> None:
+    """Zero points around a map: the convolution that reads it takes them for its own padding."""
+    node.only_map(0)
+    made, widths = _made(node).one("the result"), node.constant(1, "the widths")
+    if _scale(node, 0).one("the input") != made:
+        raise Unsupported("the input and the result must have the same scale and zero point")
+    if len(node.shape) != 4:
+        raise Unsupported(f"maps must have rows and columns, got shape {node.shape}")
+    if widths.shape != (4, 2) or widths.dtype.kind != "i" or not ((widths >= 0) & (widths <= 4096)).all():
+        raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
+    sides = [(int(before), int(behind)) for before, behind in widths]
+    _channels_first(node)
+    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(made[1]))
+    _channels_last(node)
 
 
 @operator("QUANTIZE", domains=TENSORFLOW)

@@ -121,6 +121,15 @@ def test_pools(kind, zero):
     check(chain.dense(rng, 6, (0.05, 3)), least=20)
 
 
+def test_pad():
+    rng = np.random.default_rng(4)
+    chain = Chain((5, 4, 2), 0.02, -20).pad((0, 1), (1, 1))
+    chain.conv(rng, 6, (3, 2), (0.02, -20), same=False, activation="RELU").pad((1, 1), (0, 0))
+    made, _, _ = check(chain.conv(rng, 3, (2, 2), (0.02, -128), same=False, activation="RELU"), least=50)
+    paddings = [layer.padding for layer in made.model.network.layers if layer.name.startswith("conv")]
+    assert paddings == [(0, 1, 1, 1), (1, 0, 1, 0)]
+
+
 @pytest.mark.parametrize("keep", [False, True])
 def test_mean(keep):
     rng = np.random.default_rng(4)

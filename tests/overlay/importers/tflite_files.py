@@ -112,6 +112,12 @@ class Chain:
         shape = (1, 1, 1, channels) if keep else (1, channels)
         return self.operator("MEAN", shape, made, (axes,), "ReducerOptions", KeepDims=keep)
 
+    def pad(self, rows, columns):
+        """Zero points around the map."""
+        widths = np.array([(0, 0), rows, columns, (0, 0)], np.int32)
+        shape = tuple(int(size + sum(pair)) for size, pair in zip(self.now.shape, widths))
+        return self.operator("PAD", shape, None, (self.constant(widths),))
+
     def reshape(self, *shape):
         return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))
 

@@ -1,0 +1,98 @@
+"""Public int8 networks (MLPerf Tiny), and what TFLite's reference kernels made of their inputs (`BITLOOM_DATA`)."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.kernels import packed
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.reference_designs import chosen_design
+from bitloom.overlay.build.run import run
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file
+from tests.board_data import file as data
+
+from .tflite_files import DATA
+
+pytest.importorskip("onnx", reason="the extra import is not installed")
+
+
+def layers(made, images):
+    """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
+    trace = made.model.trace(made.host.to_input(images, made.model.network.input.shape))
+    names, out = [layer.name for layer in made.model.network.layers], {}
+    for built, section, held in zip(made.emitted.built, made.cut.sections, made.choice.held[1:], strict=True):
+        nodes = [name for name in built.nodes if not name.startswith("RESHAPE")]
+        for node, layer in zip(nodes, built.layers[1:], strict=True):  # behind the sums
+            out[node] = int(section.made.base) + (trace[names.index(layer)] - held.zero) // held.stride
+    return out
+
+
+def key(node):
+    """A node as the recording names it: CONV_2D_8 is 08_CONV_2D."""
+    kind, _, number = node.rpartition("_")
+    return f"{int(number):02d}_{kind}"
+
+
+@pytest.mark.slow  # networks of 10 to 28 layers, whose rules are worked out for every channel
+@pytest.mark.parametrize(
+    ("name", "recording", "nodes", "values"),
+    [
+        ("ad01_int8", "ad", 10, 3_344),
+        ("kws_ref_model", "kws", 11, 144_152),
+        ("vww_96_int8", "vww", 29, 463_620),
+    ],
+)
+def test_every_value(name, recording, nodes, values):
+    made = import_file(data(f"mlperf_tiny/{name}.tflite"))
+    recorded = np.load(data(f"mlperf_tiny/{recording}_reference.npz"))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    found, compared = layers(made, recorded["x"][:2]), 0
+    assert len(found) == nodes
+    for node, got in found.items():
+        for frame in (0, 1):
+            wanted = recorded[f"frame{frame}_{key(node)}"]
+            assert np.array_equal(got[frame].ravel(), wanted.ravel()), (node, frame)
+            compared += wanted.size
+    assert compared == values
+    x = made.host.to_input(recorded["x"], made.model.network.input.shape)
+    section, held = made.cut.sections[-1], made.choice.held[-1]
+    output = int(section.made.base) + (packed.forward(made.model, x) - held.zero) // held.stride
+    assert np.array_equal(output.reshape(recorded["logits"].shape), recorded["logits"])
+
+
+def test_additions_are_refused():
+    with pytest.raises(ImportRefused) as error:
+        import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
+    assert error.value.lines == tuple(
+        f"ADD_{k} (ADD): addition of two maps needs hardware that does not exist yet" for k in (3, 7, 11)
+    )
+
+
+def on_hardware(made, images, folder, **folding):
+    """Outputs of simulated hardware, and golden's."""
+    found = chosen_design(made.model, parameters=folding or None)
+    build = builds.build(
+        folder, found.design(made.model.network.name, [made.model]), [made.model], choices=found.choices
+    )
+    result = run(build, made.model, made.host.to_input(images, made.model.network.input.shape))
+    return result.outputs, result.golden
+
+
+@pytest.mark.slow  # builds a simulation
+def test_small_network_on_hardware(tmp_path):
+    recorded = np.load(DATA / "small.npz")
+    made = import_file(DATA / "small.tflite")
+    got, golden = on_hardware(made, recorded["x"], tmp_path / "small")
+    assert np.array_equal(got, golden)
+    first = made.cut.sections[-1].made.base - made.choice.held[-1].zero
+    assert np.array_equal(got.reshape(12, 5) + int(first), recorded["06_FULLY_CONNECTED"])
+
+
+@pytest.mark.slow  # builds a simulation, and loads 267,000 weights
+def test_autoencoder_on_hardware(tmp_path):
+    recorded = np.load(data("mlperf_tiny/ad_reference.npz"))
+    made = import_file(data("mlperf_tiny/ad01_int8.tflite"))
+    got, golden = on_hardware(made, recorded["x"][:2], tmp_path / "ad", kfp=16, kgp=8)
+    assert np.array_equal(got, golden)
+    first = made.cut.sections[-1].made.base - made.choice.held[-1].zero
+    assert np.array_equal(got.reshape(2, 640) + int(first), recorded["output"][:2])

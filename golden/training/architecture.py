@@ -1,0 +1,139 @@
+"""Networks to train, named by a few words: ``conv16,pool,conv32,pool,dense10``, weights and activations apart.
+
+=====================  =================================================================================
+word                   layer
+=====================  =================================================================================
+conv16                 convolution with 16 kernels of 3 x 3 and as much padding as keeps the map's size
+conv16k5s2p0           kernels of 5 x 5, stride 2, padding 0; each of k, s and p may be left out
+dense128               dense layer with 128 outputs
+pool, pool3            max pool of 2 x 2 or 3 x 3 that don't overlap
+avgpool, avgpool3      average pool, for integers
+=====================  =================================================================================
+
+After each conv and dense layer but the last comes its activation; pools take what the activation gives.
+"""
+
+import re
+from collections.abc import Sequence
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.names import shown
+from bitloom.golden.network import Network
+
+WEIGHTS: dict[str, Encoding] = {"binary": BIPOLAR, "ternary": TERNARY, **{f"int{b}": signed(b) for b in range(2, 9)}}
+"""Weights by name. Those of integers are for networks whose activations are integers, too."""
+LEVELS = {"1": 1, "ternary": 2, "2": 3, "3": 7}
+"""Activations beside binary and ternary weights: bits, or their name -> thresholds. Ternary are -1, 0, 1."""
+INTEGER_BITS = range(2, 9)
+"""Activations beside integer weights: unsigned, of so many bits."""
+ACTIVATIONS = tuple(dict.fromkeys([*LEVELS, *map(str, INTEGER_BITS)]))
+MOST = 1 << 16
+"""Of any number in a word; more would not fit a design."""
+MOST_WORDS = 64
+FRACTION = 4
+"""Bits behind the point of a bias: of few-bit weights an accumulator's step may be several steps of the result."""
+
+_WORD = re.compile(r"(?P<kind>conv|dense|pool|avgpool)(?P<size>\d{1,5})?(?P<more>(?:[ksp]\d{1,5})*)", re.ASCII)
+
+
+def network_of(name: str, source: Map, text: str, weights: str = "binary", activations: str = "1") -> Network:
+    """The network that words describe.
+
+    Parameters
+    ----------
+    name : str
+        Of the network.
+    source : Map
+        Its input.
+    text : str
+        Words of the table above, separated by commas; the last is dense, or a conv that leaves one position.
+    weights : str
+        One of WEIGHTS.
+    activations : str
+        One of ACTIVATIONS: beside binary and ternary weights one of LEVELS, else one of INTEGER_BITS.
+
+    Returns
+    -------
+    Network
+        Without classes.
+
+    Raises
+    ------
+    ValueError
+        If a word is none of these, or the layers don't fit together. One line.
+    """
+    _check_activations(weights, activations)
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > MOST_WORDS:
+        raise ValueError(f"layers: must be {MOST_WORDS} at most, got {len(words)}")
+    layers: list[Layer] = []
+    weighted = 0
+    for place, word in enumerate(words, 1):
+        found = _WORD.fullmatch(word)
+        if found is None or not _suits(found["kind"], found["size"], found["more"]):
+            raise ValueError(f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, pool, pool3 or avgpool, "
+                             f"got {shown(word)}")  # fmt: skip
+        if found["kind"] in ("pool", "avgpool"):
+            layers.append(_pool(found["kind"], int(found["size"] or 2), weighted, layers))
+            continue
+        weighted += 1
+        more = {letter: int(number) for letter, number in re.findall(r"([ksp])(\d+)", found["more"])}
+        layers.append(_weighted(found["kind"], weighted, int(found["size"]), WEIGHTS[weights], more))
+        if "conv" in ",".join(words[place:]) or "dense" in ",".join(words[place:]):  # the last one stays raw
+            layers.append(_activation(weighted, weights, activations))
+    return Network(name=name, input=source, layers=tuple(layers))
+
+
+def _check_activations(weights: str, activations: str) -> None:
+    """ValueError unless both are known, and go together."""
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights: must be one of {', '.join(WEIGHTS)}, got {shown(weights)}")
+    known = _activations_beside(weights)
+    if activations not in known:
+        raise ValueError(f"activations: must be one of {', '.join(known)} beside {weights} weights, "
+                         f"got {shown(activations)}")  # fmt: skip
+
+
+def _activations_beside(weights: str) -> Sequence[str]:
+    return [str(bits) for bits in INTEGER_BITS] if weights.startswith("int") else list(LEVELS)
+
+
+def _suits(kind: str, size: str | None, more: str) -> bool:
+    """Whether a word has the numbers that its kind needs, and no others."""
+    letters = re.findall("[ksp]", more)
+    numbers = [int(number) for number in re.findall(r"\d+", f"{size or ''} {more}")]
+    if max(numbers, default=0) > MOST or len(set(letters)) < len(letters):
+        return False
+    return (size is not None or kind in ("pool", "avgpool")) and (not letters or kind == "conv")
+
+
+def _weighted(kind: str, number: int, size: int, weight: Encoding, more: dict[str, int]) -> Layer:
+    """A conv or dense layer, the one of this number."""
+    if kind == "dense":
+        return Dense(name=f"dense_{number}", out_channels=size, weight=weight)
+    kernel, stride = more.get("k", 3), more.get("s", 1)
+    padding = more.get("p", (kernel - 1) // 2)
+    return Conv(name=f"conv_{number}", out_channels=size, kernel=(kernel, kernel), stride=(stride, stride),
+                padding=(padding,) * 4, weight=weight)  # fmt: skip
+
+
+def _pool(kind: str, size: int, number: int, layers: Sequence[Layer]) -> Layer:
+    """A pool behind the weighted layer of this number, the first one or a further one."""
+    name = f"pool_{number}"
+    others = sum(layer.name.startswith(name) for layer in layers)
+    made = MaxPool if kind == "pool" else AvgPool
+    return made(name=f"{name}_{others + 1}" if others else name, kernel=(size, size), stride=(size, size))
+
+
+def _activation(number: int, weights: str, activations: str) -> Layer:
+    """What follows the weighted layer of this number."""
+    if weights.startswith("int"):
+        encoding = unsigned(int(activations))
+        return Requantise(name=f"requantise_{number}", encoding=encoding, relu=True, fraction=FRACTION)
+    return Threshold(name=f"threshold_{number}", levels=LEVELS[activations])

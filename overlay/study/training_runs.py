@@ -1,0 +1,163 @@
+"""Training of a network with one seed: checkpoint, learning curve, and what the network of integers is worth."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bitloom.golden import atomic
+from bitloom.golden.encoding import Array
+from bitloom.golden.kernels import packed
+from bitloom.golden.names import shown
+from bitloom.golden.network import Model, Network
+from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.json_text import read_json
+from bitloom.golden.training.checkpoint import LARGEST
+from bitloom.golden.training.train import Epoch, Recipe, Trained, fit
+
+from .training_data import TrainingData
+
+
+class EpochPoint(NamedTuple):
+    """Learning after an epoch."""
+
+    epoch: int
+    """Epochs that are done, from 1."""
+    loss: float
+    """Mean over the epoch's images, while it learned."""
+    train_accuracy: float
+    """Share of the epoch's images that were right, 0 to 1, while it learned."""
+    test_accuracy: float
+    """Share of the test images that the network of integers finds, 0 to 1."""
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What one seed gave.
+
+    Attributes
+    ----------
+    seed
+        Of the run.
+    model
+        The network of integers.
+    accuracy
+        Share of the test images whose class the network of integers finds.
+    trained_accuracy
+        The same of the rule that was trained, with batch normalisation in real numbers.
+    same_classes, same_outputs
+        Shares of test images, and of outputs, that are equal in both.
+    curve
+        A point an epoch, if points were asked for.
+    """
+
+    seed: int
+    model: Model
+    accuracy: float
+    trained_accuracy: float
+    same_classes: float
+    same_outputs: float
+    curve: tuple[EpochPoint, ...]
+
+
+def curve_file(checkpoint: Path) -> Path:
+    """The file beside a checkpoint that holds the learning curve so far."""
+    return checkpoint.with_suffix(".curve.json")
+
+
+def run_training(
+    network: Network,
+    data: TrainingData,
+    recipe: Recipe,
+    checkpoint: Path | None,
+    progress: Callable[[Epoch], None],
+    *,
+    curve: bool = False,
+) -> TrainingRun:
+    """Train a network.
+
+    Parameters
+    ----------
+    network, recipe
+        See `bitloom.golden.training.train.fit`.
+    data
+        Images to learn from and to test with.
+    checkpoint
+        A file from which an interrupted run goes on; None: there is none.
+    progress
+        Called after each epoch.
+    curve
+        Whether the network is tested after each epoch; the points so far are kept beside the checkpoint.
+
+    Returns
+    -------
+    TrainingRun
+
+    Raises
+    ------
+    OSError, ValueError
+        As `bitloom.golden.training.train.fit`, or if the file of the curve is no such file.
+    """
+    points = _read_points(checkpoint, recipe.epochs) if curve and checkpoint else {}
+
+    def note(epoch: Epoch) -> None:
+        if curve:
+            accuracy = _share(_classes(packed.forward(epoch.trained().model(), data.test_images)), data.test_labels)
+            points[epoch.number] = EpochPoint(epoch.number, epoch.loss, epoch.accuracy, accuracy)
+            if checkpoint:
+                atomic.write_text(curve_file(checkpoint), json.dumps(list(points.values())) + "\n")
+        progress(epoch)
+
+    trained = fit(network, data.images, data.labels, recipe, progress=note, checkpoint=checkpoint)
+    return _tested(trained, data, recipe.seed, tuple(points[number] for number in sorted(points)))
+
+
+def _tested(trained: Trained, data: TrainingData, seed: int, curve: tuple[EpochPoint, ...]) -> TrainingRun:
+    """The network of integers beside the rule that was trained."""
+    model = trained.model()
+    integers, real = packed.forward(model, data.test_images), trained.forward(data.test_images)
+    found, meant = _classes(integers), _classes(real)
+    return TrainingRun(
+        seed, model, _share(found, data.test_labels), _share(meant, data.test_labels), _share(found, meant),
+        _share(integers, real), curve,
+    )  # fmt: skip
+
+
+def _classes(outputs: Array) -> Array:
+    """(N, 1, 1, classes) -> (N,): the largest output, of equal ones the first."""
+    classes: Array = outputs.reshape(len(outputs), -1).argmax(axis=1)
+    return classes
+
+
+def _share(some: Array, others: Array) -> float:
+    return float((some == others).mean())
+
+
+def _read_points(checkpoint: Path, epochs: int) -> dict[int, EpochPoint]:
+    """The points that a run has kept; none if it has just begun. ValueError if the file is another one."""
+    path = curve_file(checkpoint)
+    if not checkpoint.exists() or not path.exists():
+        return {}
+    found = read_json(path, "a learning curve")
+    with naming(str(path)):
+        rule = f"must be a learning curve: a list of [epoch 1..{epochs}, loss, accuracy, accuracy]"
+        if not isinstance(found, list):
+            raise ValueError(f"{rule}, got {shown(found)}")
+        for row in found:
+            if not _is_point(row, epochs):
+                raise ValueError(f"{rule}, got {shown(row)}")
+        return {row[0]: EpochPoint(*row) for row in found}
+
+
+def _is_point(row: object, epochs: int) -> bool:
+    if not isinstance(row, list) or len(row) != 4 or type(row[0]) is not int or not 1 <= row[0] <= epochs:
+        return False
+    return all(type(x) is float and 0 <= x <= top for x, top in zip(row[1:], (LARGEST, 1, 1)))
+
+
+def mean_accuracy(runs: list[TrainingRun]) -> float:
+    """Mean over seeds of the accuracy of the network of integers."""
+    return float(np.mean([run.accuracy for run in runs]))

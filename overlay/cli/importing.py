@@ -1,16 +1,19 @@
 """The command import: a network from outside becomes a model file."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
 from bitloom.golden import file
+from bitloom.golden.names import check_name, shown
+from bitloom.golden.reading.file import naming
 from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.choose import ENGINES
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation
-from bitloom.overlay.importers.imported import Imported, import_file, parse_input
+from bitloom.overlay.importers.imported import Imported, import_file, network_name, parse_input
 from bitloom.overlay.importers.verify import Checked, verify
 
 from .options import FILE
@@ -47,20 +50,23 @@ def import_command(
     signed8:1/128 or bipolar. Beside the model goes NAME.host.json, with what the host does: images become integers,
     integers become scores.
     """
-    spec = parse_input(given) if given else None
+    spec = parse_input(given) if given is not None else None
+    if name:
+        check_name("--name", name)
+    target = out or Path(f"{name or network_name(source)}.npz")
+    _check_target(target)
     try:
         with working("reading and rewriting"):
             imported = import_file(source, spec=spec, engine=engine, name=name)
     except ImportRefused as e:
         if len(e.lines) == 1:
-            raise
+            raise ValueError(f"{source}: {e}") from None
         count = f"{source}: {len(e.lines)} things can't be imported:"
         raise click.ClickException("\n".join([count, *(f"  {line}" for line in e.lines)])) from None
     checked: list[Checked] = []
     if images:
-        with bar("verifying each rewriting", "rewritings") as update:
+        with bar("verifying each rewriting", "rewritings") as update, naming(source):
             checked = verify(imported, images, progress=update)
-    target = out or Path(f"{imported.model.network.name}.npz")
     target.parent.mkdir(parents=True, exist_ok=True)
     file.save(imported.model, target)
     hosts.save(imported.host, hosts.path_of(target))
@@ -71,6 +77,17 @@ def import_command(
         dump(_facts(imported, checked, written))
         return
     _show(imported, checked, written, explain)
+
+
+def _check_target(target: Path) -> None:
+    """Refuse a file that can't be written, before the work that it is for."""
+    if target.suffix != ".npz":
+        raise ValueError(f"--out: must end in .npz, got {shown(str(target))}")
+    place = next(folder for folder in target.absolute().parents if folder.exists())
+    if not place.is_dir():
+        raise ValueError(f"--out: must lie in a folder, got the file {place}")
+    if not os.access(place, os.W_OK):
+        raise ValueError(f"--out: must lie in a folder that can be written to, got {place}")
 
 
 def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> dict[str, Any]:

@@ -19,6 +19,11 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .rationals import bounded
+
+MOST_SUM = 1 << 61
+"""Beyond what any sum can be: limits beyond it are as good as there."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
@@ -34,7 +39,8 @@ class Line:
 
     def after(self, first: "Line") -> "Line":
         """This line behind another one, as one line."""
-        return Line(multiply=first.multiply * self.multiply, add=first.add * self.multiply + self.add)
+        multiply, add = first.multiply * self.multiply, first.add * self.multiply + self.add
+        return Line(multiply=bounded(multiply), add=bounded(add))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +120,10 @@ class Condition:
         if self.limit is None:
             return None
         if self.rising:
-            return ceil(self.limit) if self.reached else floor(self.limit) + 1
-        return floor(self.limit) if self.reached else ceil(self.limit) - 1
+            found = ceil(self.limit) if self.reached else floor(self.limit) + 1
+        else:
+            found = floor(self.limit) if self.reached else ceil(self.limit) - 1
+        return min(max(found, -MOST_SUM), MOST_SUM)
 
 
 @dataclass(frozen=True)

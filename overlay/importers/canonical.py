@@ -44,7 +44,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
             operations += _operations_of(node, constants, shapes, graph.output)
-        except ValueError as e:
+        except (ValueError, ArithmeticError, LookupError, TypeError) as e:
             lines.append(node_line(node.name, node.op, e))
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
                 shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]

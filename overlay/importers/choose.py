@@ -19,7 +19,7 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, bipolar, signed, signed_bits, unsigned
 
 from .boundaries import Line
-from .errors import ImportRefused
+from .errors import ImportRefused, printable
 from .rationals import same
 from .sections import Cut, Quantised, Section
 
@@ -111,7 +111,7 @@ def choose(cut: Cut, engine: str = "auto") -> EngineChoice:
     ImportRefused
         With a line for each section that no engine, or not the one that is asked for, can compute.
     """
-    weights = tuple(map(built, cut.sections))
+    weights = tuple(map(_built, cut.sections))
     sources = (cut.source, *(s.made for s in cut.sections if s.made is not None))
     binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
     integer = [_integer_refusal(s, q) for s, q in zip(cut.sections, sources)]
@@ -126,6 +126,14 @@ def choose(cut: Cut, engine: str = "auto") -> EngineChoice:
     lines = [i for engine_, i in zip(mixed, integer) if engine_ == "integer" and i]
     _refuse(lines)
     return _choice(cut, weights, sources, mixed, "both engines: " + "; ".join(sorted({b for b in binary if b})))
+
+
+def _built(section: Section) -> Weights:
+    """`built`, whose errors name the section."""
+    try:
+        return built(section)
+    except ValueError as e:
+        raise ImportRefused([f"{printable(section.name)}: {e}"]) from None
 
 
 def _refuse(lines: Sequence[str]) -> None:
@@ -163,24 +171,25 @@ def worth(lead: Line, source: Quantised, held: Held) -> Line:
 def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_input: bool) -> str:
     """Why the binary engine can't compute a section; empty if it can."""
     if source.averaged or (section.made is not None and section.made.averaged):
-        return f"{section.name}: means are taken of its maps"
+        return f"{printable(section.name)}: means are taken of its maps"
     if weights.encoding not in (BIPOLAR, TERNARY):
-        return f"{section.name}: weights are {weights.encoding}"
+        return f"{printable(section.name)}: weights are {weights.encoding}"
     if is_input and source.levels > 1:
         return _integer_refusal(section, source)  # an integer input is read as bit planes
     if source.levels > MOST_THERMOMETER:
-        return f"{section.name}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
+        return f"{printable(section.name)}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
     if _padded(section) and any(worth(section.lead, source, thermometer(source)).add):
-        return f"{section.name}: a padded tap is worth 0, which is not in the middle of its map's values"
+        return f"{printable(section.name)}: a padded tap is worth 0, which is not in the middle of its map's values"
     return ""
 
 
 def _integer_refusal(section: Section, source: Quantised) -> str:
     """Why no engine that reads integers can compute a section; empty if one can."""
     if source.levels >= 1 << MOST_BITS - 1 and not (source.levels < 1 << MOST_BITS and not _padded(section)):
-        return f"{section.name}: its map must have at most {1 << MOST_BITS - 1} values, got {source.levels + 1}"
+        most = 1 << MOST_BITS - 1
+        return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
     if (_padded(section) or source.averaged) and natural_zero(section, source) is None:
-        return f"{section.name}: a padded tap is worth 0, which is none of its map's integers"
+        return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
     return ""
 
 

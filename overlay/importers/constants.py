@@ -16,7 +16,7 @@ from bitloom.golden.reading.file import reason
 from .errors import Unsupported
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
-from .source import MOST_VALUES, STANDARD, SourceNode, check_shape
+from .source import MOST_VALUES, STANDARD, SourceNode
 
 ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
@@ -24,6 +24,8 @@ SHAPING = ("Reshape", "Transpose", "Squeeze", "Unsqueeze", "Flatten", "Identity"
 """These keep a grid: they put values in another order."""
 REDUCING = ("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean")
 OTHERS = ("Concat", "Gather", "Slice", "Constant", "ConstantOfShape", "Expand", "Range", "Tile", "Equal", "Where")
+MOST_SPENT = 1 << 26
+"""Values of all maps, and of all constants that are computed, at most."""
 FOLDED = frozenset(ELEMENTWISE + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
@@ -39,11 +41,14 @@ class Constants:
         Of those that are integers times a scale.
     opset : int
         Version of ONNX's own operators.
+    spent : int
+        How many values were made of the file's.
     """
 
     values: dict[str, Array]
     grids: dict[str, Grid]
     opset: int
+    spent: int = 0
 
     def can_fold(self, node: SourceNode) -> bool:
         """Whether all inputs of a node are known."""
@@ -68,13 +73,23 @@ class Constants:
         if node.domain != STANDARD or node.op not in FOLDED:
             raise Unsupported("must be one of the operators that constants can be made with")
         self._limit(node, inputs)
-        made = run_node(node, inputs, self.opset)[0]
+        if node.op == "Constant" and isinstance(node.attributes.get("value"), np.ndarray):
+            made = node.attributes["value"]
+        else:
+            made = run_node(node, inputs, self.opset)[0]
         grid = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
         self._keep(node, made, grid and self._moved(node, grid, inputs))
 
+    def spend(self, count: int) -> None:
+        """Note that so many values were made; Unsupported if all that were are too many."""
+        self.spent += count
+        if self.spent > MOST_SPENT:
+            raise Unsupported(f"all maps and constants together must have at most {MOST_SPENT:,} values, got more")
+
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
-        if values.size:
-            check_shape(node.name, values.shape)
+        if values.dtype.kind not in "biuf":
+            raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
+        self.spend(values.size)
         self.values[node.outputs[0]] = values
         if grid is not None:
             self.grids[node.outputs[0]] = grid
@@ -93,7 +108,7 @@ class Constants:
         """Refuse what would take more memory than MOST_VALUES need."""
         first = inputs[0]
         count = 0.0
-        if node.op in ELEMENTWISE:
+        if node.op in (*ELEMENTWISE, "Equal", "Where"):
             try:
                 shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
             except ValueError as e:
@@ -106,6 +121,10 @@ class Constants:
         elif node.op == "Range" and len(inputs) == 3:
             start, limit, delta = (float(np.asarray(x).ravel()[0]) for x in inputs if x is not None)
             count = abs((limit - start) / delta) if delta else float("inf")
+        elif node.op == "Tile" and first is not None and len(inputs) > 1:
+            count = first.size * float(np.prod(np.maximum(np.asarray(inputs[1], np.float64), 1)))
+        elif node.op == "Concat":
+            count = float(sum(x.size for x in inputs if x is not None))
         elif node.op == "Gather" and first is not None and inputs[1] is not None:
             count = float(first.size) * float(inputs[1].size)
         if not count <= MOST_VALUES:
@@ -175,9 +194,13 @@ def grid_of(values: Array) -> Grid | None:
     -------
     Grid or None
     """
+    if not values.ndim or not values.size or not np.isfinite(values).all():
+        return None
     flat = values.reshape(len(values), -1)
     if (flat == np.rint(flat)).all():
-        return Grid(integers=values.astype(np.int64), scale=np.full(values.shape, Fraction(1), object))
+        if np.abs(flat.astype(np.float64)).max() >= 1 << 31:
+            return None
+        return Grid(integers=values.astype(np.int64), scale=np.array(Fraction(1), object))
     largest = np.abs(flat).max(axis=1, keepdims=True)
     if not ((np.abs(flat) == largest) | (flat == 0)).all():
         return None

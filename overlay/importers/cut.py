@@ -9,11 +9,12 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .errors import ImportRefused, Unsupported, node_line
+from .errors import ImportRefused, node_line
 from .operation_graph import OperationGraph
 from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import is_padded
 from .sections import Cut, Quantised, Size, golden_order
+from .source import MOST_CHANNELS
 from .walk import RULES
 from .walk_state import Walk
 
@@ -49,6 +50,8 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
         why = "it quantises the input already, so leave out --input"
         raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
     order, size = _input_order(graph, operations)
+    if size[2] > MOST_CHANNELS:
+        raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {size[2]:,}"])
     walk = Walk(source=source, index=order, size=size, chain=operations)
     for place in range(last + 1):
         _take(walk, place)
@@ -74,7 +77,7 @@ def _take(walk: Walk, place: int) -> None:
         walk.nodes.append(operation.name)
     try:
         RULES[type(operation)](walk, operation)
-    except Unsupported as e:
+    except ValueError as e:
         raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
     for number, section in enumerate(cut.sections):
         try:
             maker.add(number, section)
-        except (Unsupported, ValueError) as e:
+        except ValueError as e:
             lines.append(node_line(section.name, choice.engines[number] + " engine", e))
             break  # what follows depends on it
     if lines:
@@ -120,9 +121,11 @@ class _Maker:
     def _chain(self, section: Section, weights: Weights, held: Held) -> list[Line | Ends]:
         """From the integers' sums to the quantiser: what sums are worth, then the file's chain."""
         line = worth(section.lead, self._source, held)
-        constant = (weights.values.sum(axis=(1, 2)) * line.add).sum(axis=1)  # (outputs,); 0 where there is padding
-        if not any(line.add):
-            constant = np.full(len(weights.values), Fraction(0), object)
+        # With one denominator for all channels, so that the products of each output are those of integers.
+        divisor = lcm(*(add.denominator for add in line.add))
+        adds = np.array([int(add * divisor) for add in line.add], object)
+        totals = weights.values.sum(axis=(1, 2)).astype(object) @ adds  # (outputs,); 0 where there is padding
+        constant = np.array([Fraction(total, divisor) for total in totals], object)
         sums = Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
         return [sums, *section.chain]
 
@@ -191,7 +194,13 @@ class _Maker:
         for place, window in enumerate(pools):
             self._pool(number, window, mean=made.averaged and place == len(pools) - 1)
         misses = [mismatch(s, f, fraction, held.zero, r) for s, f, r in zip(stairs, found, reach) if not f.exact]
-        return made.levels, 0, (sum(count for count, _ in misses), max((most for _, most in misses), default=0))
+        count, most = sum(count for count, _ in misses), max((most for _, most in misses), default=0)
+        if most > 1:
+            raise Unsupported(
+                f"a requantisation must be at most 1 level off, got {most} levels at some of {count:,} sums",
+                "choose scales that are nearer to each other",
+            )
+        return made.levels, 0, (count, most)
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> dict[str, tuple[int, int]]:
         """The limits of a requantisation, which all channels share: the levels that any of them can have."""

@@ -25,6 +25,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 
 from .boundaries import Ends, Line
+from .rationals import floats
 
 FORMAT = "bitloom host"
 VERSION = 1
@@ -130,7 +131,7 @@ def links(chain: Sequence[Line | Ends], channels: int) -> Links:
     out = []
     for link in chain:
         if isinstance(link, Line):
-            out.append(("line", link.multiply.astype(np.float64), link.add.astype(np.float64)))
+            out.append(("line", floats(link.multiply), floats(link.add)))
         else:
             low = -np.inf if link.low is None else float(link.low)
             high = np.inf if link.high is None else float(link.high)

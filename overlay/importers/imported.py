@@ -20,6 +20,7 @@ from .emit import Emitted, emit
 from .host import Host, links
 from .onnx_file import read_onnx
 from .operation_graph import OperationGraph
+from .rationals import floats
 from .sections import Cut, Quantised
 from .source import SourceGraph
 from .tflite_file import ENDING, is_tflite, read_tflite
@@ -83,7 +84,8 @@ class InputSpec:
         )
 
 
-_SPEC = re.compile(r"(bipolar|signed|unsigned)(\d{0,2})(?::([0-9./e+-]+))?(?::([0-9./e+-]+))?", re.ASCII)
+_NUMBER = r"-?[0-9./]{1,40}(?:e[+-]?\d{1,2})?"
+_SPEC = re.compile(rf"(bipolar|signed|unsigned)(\d{{0,2}})(?::({_NUMBER}))?(?::({_NUMBER}))?", re.ASCII)
 
 
 def parse_input(text: str) -> InputSpec:
@@ -205,7 +207,7 @@ def _host(made: Cut, choice: EngineChoice, emitted: Emitted, source: SourceGraph
         shape=source.source.shape[1:],
         order=made.order.ravel(),
         front=front,
-        boundaries=None if quantised.boundaries is None else quantised.boundaries.astype(np.float64),
+        boundaries=None if quantised.boundaries is None else floats(quantised.boundaries),
         reached=quantised.reached,
         first=first,
         stride=held.stride,

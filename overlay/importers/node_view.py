@@ -1,5 +1,6 @@
 """What the function of an operator sees: a node, its constants and shapes, and the operations that it appends."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -8,11 +9,18 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .constants import Constants, grid_of
-from .errors import Unsupported
-from .operations import Affine, Clip, Layout, Levels, Operation, Shape
+from .errors import Unsupported, printable
+from .operations import Affine, Clip, Layout, Levels, Operation
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import SourceNode
+from .source import Shape, SourceNode
+
+KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
+"""How messages name the types of attributes."""
+
+
+LEVEL_COST = 512
+"""Values of a map that take as long as a boundary of a quantiser does, which is a fraction."""
 
 
 class NodeView:
@@ -63,10 +71,14 @@ class NodeView:
         return maps[0]
 
     def attribute(self, name: str, default: Any) -> Any:
-        """An attribute of the node, of the type of its default."""
+        """An attribute of the node, of the type of its default; None stands for a number that may be missing."""
         value = self.node.attributes.get(name, default)
-        if default is not None and not isinstance(value, type(default)) and not isinstance(value, int | float):
-            raise Unsupported(f"{name} must be of type {type(default).__name__}, got {type(value).__name__}")
+        if value is default:
+            return value
+        number = isinstance(value, int | float) and math.isfinite(value)
+        if not (number if default is None or isinstance(default, int | float) else isinstance(value, type(default))):
+            kind = "a number" if default is None else KINDS[type(default)]
+            raise Unsupported(f"attribute {name} must be {kind}, got {printable(repr(value))}")
         return value
 
     def constant(self, place: int, what: str) -> Array:
@@ -104,6 +116,8 @@ class NodeView:
         """Append a operation of a kind."""
         reads = self._here or self.only_map()
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
+        if len(self.operations) == 0:
+            self._constants.spend(math.prod(self._shapes[reads]))
         operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
         self._shapes[makes] = operation.shape(self._shapes[reads])
         self.operations.append(operation)
@@ -120,6 +134,7 @@ class NodeView:
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
+        self._constants.spend(LEVEL_COST * rule.levels)
         boundaries, reached = rule.boundaries()
         scale = rule.one_scale()
         base = Fraction(rule.low) if integers else (rule.low - rule.zero) * scale

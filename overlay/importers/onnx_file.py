@@ -1,5 +1,6 @@
 """ONNX files: protocol buffers, read into a source graph. Nothing in a file is executed."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,10 +9,20 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.reading.file import naming, read_file, reason
+from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
 from .errors import printable
-from .source import MOST_NODES, STANDARD, SourceGraph, SourceInput, SourceNode, check_shape
+from .source import (
+    MOST_AXES,
+    MOST_BYTES,
+    MOST_MAP,
+    MOST_NODES,
+    STANDARD,
+    SourceGraph,
+    SourceInput,
+    SourceNode,
+    check_shape,
+)
 
 
 def read_onnx(path: str | os.PathLike[str]) -> SourceGraph:
@@ -65,7 +76,7 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
     try:
         message.ParseFromString(data)
     except (DecodeError, RuntimeError) as e:
-        raise ValueError(f"must be an ONNX file, got: {reason(e)}") from None
+        raise ValueError(f"must be an ONNX file, got: {foreign_reason(e)}") from None
     if not message.graph.node:
         raise ValueError("must be an ONNX file with at least one node, got none")
     if len(message.graph.node) > MOST_NODES:
@@ -78,7 +89,11 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
 def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
     """The source graph of a ModelProto."""
     graph = message.graph
-    constants = {t.name: tensors.array(t) for t in graph.initializer}
+    constants: dict[str, Array] = {}
+    for tensor in graph.initializer:
+        if tensor.name in constants:
+            raise ValueError(f"constants must be given once, got {printable(tensor.name)} again")
+        constants[tensor.name] = tensors.array(tensor)
     if graph.sparse_initializer:
         raise ValueError("must have no sparse constants, got some")
     inputs = [value for value in graph.input if value.name not in constants]
@@ -95,10 +110,20 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         output=graph.output[0].name,
         nodes=tuple(_nodes(graph.node, tensors)),
         constants=constants,
-        opset=max(versions, default=13),
+        opset=_version(versions),
     )
     made.check()
     return made
+
+
+def _version(versions: list[int]) -> int:
+    """The version of ONNX's operators, if it is one that they have today's meaning in."""
+    from onnx.defs import onnx_opset_version
+
+    version = max(versions, default=13)
+    if not 7 <= version <= onnx_opset_version():
+        raise ValueError(f"the version of ONNX's operators must be 7..{onnx_opset_version()}, got {version}")
+    return version
 
 
 def _input(value: Any) -> SourceInput:
@@ -111,20 +136,24 @@ def _input(value: Any) -> SourceInput:
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{what}: must be a tensor of numbers, got element type {kind.elem_type}") from None
+    if dtype.kind not in "iuf":
+        raise ValueError(f"{what}: must be a tensor of numbers, got {dtype}")
     sizes = [d.dim_value if d.WhichOneof("value") == "dim_value" else 0 for d in kind.shape.dim]
     if not sizes:
         raise ValueError(f"{what}: must have a shape, got none")
     sizes[0] = 1  # the number of images, whatever the file says
     if 0 in sizes:
         raise ValueError(f"{what}: must have a fixed shape behind the number of images, got an axis of any size")
-    return SourceInput(name=value.name, shape=check_shape(what, sizes), dtype=dtype)
+    return SourceInput(name=value.name, shape=check_shape(what, sizes, MOST_MAP), dtype=dtype)
 
 
 def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
     """Every node, with a name of its own."""
+    taken: set[str] = set()
     for number, node in enumerate(nodes):
         domain = STANDARD if node.domain == "ai.onnx" else node.domain
-        name = node.name or f"{node.op_type}_{number}"
+        name = node.name if node.name and node.name not in taken else f"{node.name or node.op_type}_{number}"
+        taken.add(name)
         with naming(printable(name)):
             attributes = {a.name: _attribute(a, tensors) for a in node.attribute}
         yield SourceNode(
@@ -154,7 +183,11 @@ def _attribute(attribute: Any, tensors: "_Tensors") -> Any:
         return tuple(attribute.ints)
     if kind == attribute.STRINGS:
         return tuple(s.decode("utf-8", "replace") for s in attribute.strings)
-    raise ValueError(f"attribute {printable(attribute.name)}: must be a number, a text or a tensor, got type {kind}")
+    return None  # a graph or a type: of operators that are not imported
+
+
+MOST_ITEM = 8
+"""Bytes of a number at most."""
 
 
 class _Tensors:
@@ -162,6 +195,7 @@ class _Tensors:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        self._bytes = 0
 
     def array(self, tensor: Any) -> Array:
         """A tensor's values."""
@@ -171,6 +205,12 @@ class _Tensors:
         shape = tuple(tensor.dims)
         if 0 not in shape:
             check_shape(what, shape)
+        elif len(shape) > MOST_AXES or min(shape) < 0:
+            raise ValueError(f"{what}: must have at most {MOST_AXES} axes, none below 0, got {shape[:MOST_AXES]}")
+        # Several constants may share the bytes of one file beside, so that these are no measure.
+        self._bytes += math.prod(shape) * MOST_ITEM
+        if self._bytes > MOST_BYTES * MOST_ITEM // 4:
+            raise ValueError(f"{what}: all constants must have at most {MOST_BYTES // 4:,} values together")
         try:
             if tensor.data_location == TensorProto.EXTERNAL:
                 local = TensorProto()
@@ -180,8 +220,11 @@ class _Tensors:
                 local.raw_data = self._external(tensor)
                 tensor = local
             values = np.asarray(numpy_helper.to_array(tensor))
-        except (ValueError, TypeError, KeyError, IndexError, NotImplementedError, AttributeError, OverflowError) as e:
-            raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got: {reason(e)}") from None
+        except (ValueError, TypeError, LookupError, NotImplementedError, AttributeError, ArithmeticError, OSError,
+                RuntimeError) as e:
+            raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got: {foreign_reason(e)}") from None
+        if values.shape != shape:
+            raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got shape {values.shape}")
         if values.dtype.kind not in "biuf":
             raise ValueError(f"{what}: must hold numbers, got {values.dtype}")
         return values
@@ -198,10 +241,13 @@ class _Tensors:
             raise ValueError(f"external data must lie in the model's folder, got {printable(location)}")
         offset, size = int(entries.get("offset", 0)), path.stat().st_size if path.is_file() else -1
         length = int(entries.get("length", max(size - offset, 0)))
+        needed = math.prod(tensor.dims) * MOST_ITEM
         if size < 0:
             raise ValueError(f"external data must be a file, got {printable(location)}")
         if not (0 <= offset <= size and 0 <= length <= size - offset):
             raise ValueError(f"external data must lie inside of the file, got bytes {offset}..{offset + length}")
+        if length > needed:
+            raise ValueError(f"external data must have at most {needed} bytes, got {length}")
         with path.open("rb") as file:
             file.seek(offset)
             return file.read(length)

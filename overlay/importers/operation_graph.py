@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from .operations import Operation, Shape
+from .operations import Operation
+from .source import Shape
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ Closing    softmax, argmax and what else the host does at the end
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -27,9 +28,8 @@ from bitloom.golden.window import Window
 
 from .errors import Unsupported
 from .rationals import floats
-from .source import check_shape
-
-Shape = tuple[int, ...]
+from .source import MOST_CHANNELS, MOST_MAP, Shape, check_shape
+from .windows import check_weights, output_size, taps_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,23 +193,30 @@ class Linear(Operation):
 
     def shape(self, source: Shape) -> Shape:
         outputs, inputs = self.weight.shape[:2]
+        check_weights(self.weight.size)
+        if outputs > MOST_CHANNELS:
+            raise Unsupported(f"a map must have at most {MOST_CHANNELS:,} channels, got {outputs:,}")
         if self.window is None:
             if len(source) != 2 or source[1] != inputs:
                 raise Unsupported(f"the input must have shape (1, {inputs}), got {source}", "flatten it before")
             return 1, outputs
         if len(source) != 4 or source[1] != inputs:
             raise Unsupported(f"the input must have shape (1, {inputs}, rows, columns), got {source}")
-        return check_shape(self.name, (1, outputs, *_output_size(self.window, source)))
+        return check_shape(self.name, (1, outputs, *output_size(self.window, source)), MOST_MAP)
 
     def sums(self, x: Array) -> Array:
         """The sums of integer weights: (N, ...) float64 -> float64, exact while they are below 2^53."""
         if self.window is None:
             return x @ self.weight.T.astype(np.float64)
-        rows, columns = _output_size(self.window, x.shape)
-        taps = _taps(x, self.window, 0.0)  # (N, C, outputs, taps)
-        weight = self.weight.reshape(*self.weight.shape[:2], -1).astype(np.float64)
-        total = np.einsum("ncpt,oct->nop", taps, weight, optimize=True)
-        return total.reshape(len(x), len(self.weight), rows, columns)
+        total: Array | None = None
+        for row, column, taken in taps_of(x, self.window, 0.0):
+            weight = self.weight[:, :, row, column].astype(np.float64)
+            if weight.any():
+                part = np.tensordot(taken, weight, axes=(1, 1))  # (N, rows, columns, outputs)
+                total = part if total is None else total + part
+        if total is None:
+            return np.zeros((len(x), len(self.weight), *output_size(self.window, x.shape)))
+        return np.moveaxis(total, -1, 1)
 
     def run(self, x: Array) -> Array:
         sums = self.sums(x)
@@ -233,27 +240,17 @@ class Pooling(Operation):
     def shape(self, source: Shape) -> Shape:
         if len(source) != 4:
             raise Unsupported(f"the input must have shape (1, channels, rows, columns), got {source}")
-        return check_shape(self.name, (1, source[1], *_output_size(self.window, source)))
+        return check_shape(self.name, (1, source[1], *output_size(self.window, source)), MOST_MAP)
 
     def run(self, x: Array) -> Array:
-        rows, columns = _output_size(self.window, x.shape)
-        values = _taps(x, self.window, np.nan)
-        made = np.nanmean(values, axis=3) if self.average else np.nanmax(values, axis=3)
-        return made.reshape(*x.shape[:2], rows, columns)
-
-
-def _output_size(window: Window, shape: Shape) -> tuple[int, int]:
-    rows, columns = window.output_size(shape[2], shape[3])
-    if rows < 1 or columns < 1:
-        raise Unsupported(f"the window must fit the padded map, got {window.kernel} on {shape[2]} x {shape[3]}")
-    return rows, columns
-
-
-def _taps(x: Array, window: Window, filler: float) -> Array:
-    """(N, C, rows, columns) -> (N, C, outputs, taps), ``filler`` at taps outside."""
-    flat = x.reshape(*x.shape[:2], -1)
-    padded = np.concatenate([flat, np.full_like(flat[..., :1], filler)], axis=2)
-    return padded[:, :, window.positions(x.shape[2], x.shape[3])]
+        parts = (taken for _, _, taken in taps_of(x, self.window, np.nan))
+        if not self.average:
+            return np.asarray(reduce(np.fmax, parts))
+        total, count = 0.0, 0
+        for part in parts:
+            inside = ~np.isnan(part)
+            total, count = total + np.where(inside, part, 0), count + inside
+        return np.asarray(total / count)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -269,7 +266,7 @@ class Layout(Operation):
     order: Array
 
     def shape(self, source: Shape) -> Shape:
-        return check_shape(self.name, self.order.shape)
+        return check_shape(self.name, self.order.shape, MOST_MAP)
 
     def run(self, x: Array) -> Array:
         return x.reshape(len(x), -1)[:, self.order.ravel()].reshape(len(x), *self.order.shape[1:])

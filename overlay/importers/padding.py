@@ -14,8 +14,8 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides
 
 from .errors import Unsupported
-from .operations import Levels, Operation, Shape
-from .source import check_shape
+from .operations import Levels, Operation
+from .source import MOST_MAP, Shape, check_shape
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -37,7 +37,7 @@ class Padding(Operation):
     value: Fraction
 
     def shape(self, source: Shape) -> Shape:
-        return check_shape(self.name, [size + a + b for size, (a, b) in zip(source, self.widths)])
+        return check_shape(self.name, [size + a + b for size, (a, b) in zip(source, self.widths)], MOST_MAP)
 
     def run(self, x: Array) -> Array:
         return np.pad(x, self.widths, constant_values=float(self.value))

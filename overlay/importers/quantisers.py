@@ -18,7 +18,7 @@ from .rationals import floats, fractions, same
 from .source import SourceNode
 
 MOST_LEVELS = 1 << 16
-"""Levels of a quantiser at most."""
+"""Values of a map at most; one that weights read has far less."""
 HALF = Fraction(1, 2)
 
 
@@ -66,6 +66,13 @@ class Rule:
     rounding: str
     zero_after: bool = False
 
+    @property
+    def levels(self) -> int:
+        """The highest level; Unsupported if a map can't have so many."""
+        if self.high - self.low >= MOST_LEVELS:
+            raise Unsupported(f"a map must have at most {MOST_LEVELS:,} values, got {self.high - self.low + 1:,}")
+        return self.high - self.low
+
     def boundaries(self) -> tuple[Array, Array]:
         """The boundaries of x, (1, levels) fractions, and which of them a value that equals one has reached."""
         scale = self.one_scale()
@@ -88,9 +95,11 @@ class Rule:
         scale = floats(self.scale).astype(values.dtype)
         if self.zero.denominator != 1:
             raise Unsupported(f"a zero point must be an integer, got {self.zero}")
+        if not np.isfinite(values).all() or not (scale > 0).all():
+            raise Unsupported("weights must be finite, and their scales > 0 in weights' precision")
         zero, place = values.dtype.type(int(self.zero)), ROUND[self.rounding]
         y = place(values / scale) + zero if self.zero_after else place(values / scale + zero)
-        integers = np.clip(y, self.low, self.high).astype(np.int64)
+        integers = np.clip(y.astype(np.float64), self.low, self.high).astype(np.int64)
         return Grid(integers=integers - int(self.zero), scale=self.scale)
 
 
@@ -151,8 +160,8 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     """The rule of QONNX's Quant and IntQuant: inputs are x, scale, zero point, bits."""
     scale, zero, bits = (_given(inputs, place, what) for place, what in ((1, "scale"), (2, "zero point"), (3, "bits")))
     width = _one(bits, "bits")
-    if width.denominator != 1 or not 1 <= width <= 16:
-        raise Unsupported(f"bits must be 1..16, got {float(width):g}")
+    if width.denominator != 1 or not 1 <= width <= 32:
+        raise Unsupported(f"bits must be 1..32, got {float(width):g}")
     is_signed, narrow = bool(node.attributes.get("signed", 1)), bool(node.attributes.get("narrow", 0))
     low = -(1 << int(width) - 1) + narrow if is_signed else 0
     high = (1 << int(width) - 1) - 1 if is_signed else (1 << int(width)) - 1 - narrow

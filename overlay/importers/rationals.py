@@ -7,6 +7,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+MOST_NUMBERS = 1 << 19
+"""Numbers of a parameter at most."""
+MOST_BITS = 1 << 13
+"""Bits of a numerator or a denominator at most: dozens of parameters of 64 bits multiplied with each other."""
 ROOT_BITS = 256
 """Bits behind the point of a root that is no fraction."""
 
@@ -27,9 +31,11 @@ def fractions(values: Array) -> Array:
     Raises
     ------
     ValueError
-        If a number is infinite or none at all.
+        If a number is infinite or none at all, or if there are more than MOST_NUMBERS.
     """
     values = np.asarray(values)
+    if values.size > MOST_NUMBERS:
+        raise ValueError(f"parameters must be at most {MOST_NUMBERS:,} numbers, got {values.size:,}")
     out = np.empty(values.shape, object)
     for place, value in np.ndenumerate(values):
         if isinstance(value, Fraction):
@@ -43,7 +49,18 @@ def fractions(values: Array) -> Array:
 
 def floats(values: Array) -> Array:
     """The float64 nearest to each fraction: array of Fraction -> float64 of the same shape."""
-    return np.asarray(values, object).astype(np.float64)
+    try:
+        return np.asarray(values, object).astype(np.float64)
+    except OverflowError:
+        raise ValueError("numbers must be below 1e308, which floating point holds") from None
+
+
+def bounded(values: Array) -> Array:
+    """Fractions, unless one of them has so many bits that to compute with it takes long: then ValueError."""
+    for value in values.ravel():
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > MOST_BITS:
+            raise ValueError(f"parameters that are multiplied must stay below {MOST_BITS:,} bits, got more")
+    return values
 
 
 def root(value: Fraction) -> Fraction:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
 
@@ -209,21 +209,24 @@ def mismatch(
     tuple of int
         How many sums get another level, and by how many levels at most.
     """
-    near = np.unique(
-        np.clip([limit + d for limit in stair.limits if limit is not None for d in range(-64, 65)], *sums)
-    )
-    wanted = low + stair.level(near)
-    products = [((int(x) << fraction) + factors.bias) * factors.multiplier for x in near]
-    got = np.array([_rounded_shift(product, factors.shift) for product in products])
-    got = np.clip(got, low + stair.lowest, low + stair.highest)
-    wrong = np.abs(got - wanted)
-    return int((wrong > 0).sum()), int(wrong.max(initial=0))
+    first, behind = sums[0], sums[1] + 1
+    changes: list[tuple[int, int]] = []
+    for level, limit in enumerate(stair.limits, 1):
+        if limit is not None:
+            ends = sorted(min(max(x, first), behind) for x in (limit, _first_sum(low + level, factors, fraction)))
+            changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
+    count = most = off = 0
+    for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
+        off += change
+        count, most = count + (there - here) * (off > 0), max(most, off * (there > here))
+    return count, most
 
 
-def _rounded_shift(product: int, shift: int) -> int:
-    """``product / 2^shift`` rounded to the nearest, halves away from zero."""
-    half = (1 << shift) >> 1
-    return (product + half) >> shift if product >= 0 else -((-product + half) >> shift)
+def _first_sum(level: int, factors: Factors, fraction: int) -> int:
+    """The first sum that factors take to a level or more, halves being rounded away from zero."""
+    place = (Fraction(level) - Fraction(1, 2)) * (1 << factors.shift) / factors.multiplier - factors.bias
+    place /= 1 << fraction
+    return ceil(place) if level > 0 else floor(place) + 1
 
 
 def arrays(found: Sequence[Factors]) -> dict[str, Array]:

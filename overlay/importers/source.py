@@ -10,12 +10,22 @@ from bitloom.golden.encoding import Array
 
 from .errors import printable
 
-MOST_NODES = 20_000
-"""Nodes at most. The largest public networks have a tenth of that."""
+Shape = tuple[int, ...]
+
+MOST_NODES = 5_000
+"""Nodes at most; public networks that fit a device have less than half of that."""
 MOST_AXES = 8
 """Axes of a tensor at most."""
-MOST_VALUES = 1 << 26
-"""Values of a tensor at most."""
+MOST_VALUES = 1 << 25
+"""Values of a constant at most."""
+MOST_MAP = 1 << 22
+"""Values of a map at most."""
+MOST_CHANNELS = 1 << 16
+"""Channels of a map at most."""
+MOST_WEIGHTS = 1 << 24
+"""Weights of a layer at most, zeros between them counted."""
+MOST_BYTES = 1 << 28
+"""Bytes of all constants at most."""
 
 STANDARD = ""
 """Domain of ONNX's own operators."""
@@ -106,6 +116,8 @@ class SourceGraph:
                     raise ValueError(
                         f"{printable(node.name)}: tensors must be made before they are read, got {printable(name)}"
                     )
+            if not node.outputs or not node.outputs[0]:
+                raise ValueError(f"{printable(node.name)}: nodes must have an output, got none")
             for name in node.outputs:
                 if name in made:
                     raise ValueError(
@@ -117,7 +129,7 @@ class SourceGraph:
             raise ValueError(f"the output must be made by a node, got {printable(self.output)}")
 
 
-def check_shape(what: str, shape: Sequence[int]) -> tuple[int, ...]:
+def check_shape(what: str, shape: Sequence[int], most: int = MOST_VALUES) -> tuple[int, ...]:
     """Refuse a shape that no network here can have.
 
     Parameters
@@ -125,6 +137,8 @@ def check_shape(what: str, shape: Sequence[int]) -> tuple[int, ...]:
     what : str
         What has the shape, for the message.
     shape : sequence of int
+    most : int
+        Values at most.
 
     Returns
     -------
@@ -134,7 +148,7 @@ def check_shape(what: str, shape: Sequence[int]) -> tuple[int, ...]:
     Raises
     ------
     ValueError
-        Unless it has at most MOST_AXES axes, each of 1 or more, and at most MOST_VALUES values.
+        Unless it has at most MOST_AXES axes, each of 1 or more, and at most ``most`` values.
     """
     if len(shape) > MOST_AXES:
         raise ValueError(f"{what}: must have at most {MOST_AXES} axes, got {len(shape)}")
@@ -143,6 +157,6 @@ def check_shape(what: str, shape: Sequence[int]) -> tuple[int, ...]:
         if size < 1:
             raise ValueError(f"{what}: axes must be >= 1, got {tuple(shape)}")
         count *= size
-    if count > MOST_VALUES:
-        raise ValueError(f"{what}: must have at most {MOST_VALUES:,} values, got {count:,}")
+    if count > most:
+        raise ValueError(f"{what}: must have at most {most:,} values, got {count:,}")
     return tuple(int(size) for size in shape)

@@ -20,6 +20,7 @@ from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
 from .rationals import same
 from .sections import Quantised, Section, golden_order
 from .walk_state import Walk, is_rounded_mean, lead_of, take_padding
+from .windows import check_weights
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -37,13 +38,15 @@ def _channel_values(walk: Walk, values: Array, what: str) -> Array:
     """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
     if values.size == 1:
         return np.full(walk.size[2], values.ravel()[0], object)
-    spread, places = np.broadcast_to(values, walk.index.shape).ravel(), walk.index.ravel()
-    out, inside = np.empty(int(np.prod(walk.size)), object), places != OUTSIDE
+    numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
+    codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
+    spread, places = np.broadcast_to(codes, walk.index.shape).ravel(), walk.index.ravel()
+    out, inside = np.empty(int(np.prod(walk.size)), np.int64), places != OUTSIDE
     out[places[inside]] = spread[inside]
     rows = out.reshape(-1, walk.size[2])
     if (rows != rows[0]).any():
         raise Unsupported(f"{what} must be the same at all places of a channel")
-    return rows[0]
+    return np.asarray(values.ravel()[rows[0]])
 
 
 def _line(walk: Walk, operation: Affine) -> Line:
@@ -53,14 +56,14 @@ def _line(walk: Walk, operation: Affine) -> Line:
 
 def _affine(walk: Walk, operation: Affine) -> None:
     line = _line(walk, operation)
-    walk.links.append(line)
+    walk.follow(line)
     if is_padded(walk.index):
         walk.padded_with = same_value(walk.padded_with * line.multiply + line.add)
 
 
 def _clip(walk: Walk, operation: Clip) -> None:
     ends = Ends(low=operation.low, high=operation.high)
-    walk.links.append(ends)
+    walk.follow(ends)
     walk.padded_with = ends.of(walk.padded_with)
 
 
@@ -244,6 +247,7 @@ def _open_averaged(walk: Walk, operation: Linear, mean: Pooling) -> None:
     if any(isinstance(link, Ends) for link in (*before, *after)):
         raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
     rows, columns = mean.window.kernel
+    check_weights(operation.weight.size * rows * columns)
     flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
     flat[:, walk.index.ravel()] = operation.weight
     weight = np.broadcast_to(flat[:, None, None, :], (len(flat), rows, columns, flat.shape[1])).copy()
@@ -263,6 +267,7 @@ def _open_mean(walk: Walk, mean: Pooling) -> None:
     if any(mean.window.padding):
         raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
     channels, (rows, columns) = walk.size[2], mean.window.kernel
+    check_weights(channels * channels * rows * columns)
     weight = np.zeros((channels, rows, columns, channels), np.int64)
     weight[np.arange(channels), :, :, np.arange(channels)] = 1
     before, after = walk.links[: walk.average_links], walk.links[walk.average_links :]

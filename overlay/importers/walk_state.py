@@ -16,6 +16,9 @@ from .padding import without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
 
+MOST_LINKS = 64
+"""Links of a chain at most."""
+
 
 @dataclass
 class Walk:
@@ -47,6 +50,17 @@ class Walk:
             if isinstance(operation, Levels | Linear):
                 break
         return False
+
+    def follow(self, link: Line | Ends) -> None:
+        """Another link of the chain; lines that follow each other become one."""
+        apart = max(self.inner_at if self.inner else 0, self.average_links if self.average is not None else 0)
+        before = self.links[-1] if len(self.links) > apart else None
+        if isinstance(link, Line) and isinstance(before, Line):
+            self.links[-1] = link.after(before)
+        else:
+            self.links.append(link)
+        if len(self.links) > MOST_LINKS:
+            raise Unsupported(f"at most {MOST_LINKS} clips and scales may lie between two quantisers, got more")
 
     @property
     def input(self) -> Quantised:

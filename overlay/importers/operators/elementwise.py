@@ -14,8 +14,9 @@ from .registry import operator
 @operator("Identity", "Dropout", "Cast", "CastLike")
 def identity(node: NodeView) -> None:
     """Nothing happens: a cast of numbers that fit keeps them, and dropout is for training."""
-    if node.node.op == "Cast" and int(node.attribute("to", 1)) not in (1, 11):  # float32, float64; others round
-        raise Unsupported("a map must be cast to float32 or float64", "quantise with QuantizeLinear")
+    if node.node.op == "Cast" and int(node.attribute("to", 1)) not in (1, 11):  # narrower floats round
+        kind = int(node.attribute("to", 1))
+        raise Unsupported(f"a map must be cast to float32 or float64, got type {kind}", "quantise with QuantizeLinear")
     node.only_map(0)
     node.affine()
 

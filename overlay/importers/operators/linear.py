@@ -9,14 +9,14 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Linear, Shape
+from bitloom.overlay.importers.operations import Linear
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
+from bitloom.overlay.importers.source import Shape
+from bitloom.overlay.importers.windows import check_weights
 
 from .registry import operator
 
-MOST_UNGROUPED = 1 << 24
-"""Weights of kernels of groups at most, with the zeros for the other groups' channels."""
 
 @operator("Conv")
 def conv(node: NodeView) -> None:
@@ -146,9 +146,7 @@ def _ungrouped(weight: Array, groups: int, source: Shape) -> Array:
         raise Unsupported(f"group must divide {outputs} outputs and {source[1]} inputs, got {groups}")
     if groups == 1:
         return weight
-    count = outputs * source[1] * weight.shape[2] * weight.shape[3]
-    if count > MOST_UNGROUPED:
-        raise Unsupported(f"groups as one must have at most {MOST_UNGROUPED:,} weights, got {count:,}")
+    check_weights(weight.size * groups)
     whole = np.zeros((outputs, source[1], *weight.shape[2:]), weight.dtype)
     each = outputs // groups
     for group in range(groups):
@@ -162,8 +160,7 @@ def _dilated(weight: Array, dilations: tuple[int, int]) -> Array:
     if dilations == (1, 1):
         return weight
     rows, columns = ((weight.shape[2 + k] - 1) * dilations[k] + 1 for k in (0, 1))
-    if rows * columns > 4096:
-        raise Unsupported(f"a dilated kernel must have at most 4,096 taps, got {rows} x {columns}")
+    check_weights(weight.shape[0] * weight.shape[1] * rows * columns)
     wide = np.zeros((*weight.shape[:2], rows, columns), weight.dtype)
     wide[:, :, :: dilations[0], :: dilations[1]] = weight
     return wide

@@ -26,7 +26,8 @@ class Chain:
     output_type: int = TensorProto.FLOAT
     qonnx_version: int = 1
 
-    def constant(self, values, dtype=np.float32):
+    def constant(self, values, dtype=None):
+        dtype = dtype or (np.int64 if getattr(values, "dtype", None) == np.int64 else np.float32)
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(values, dtype), name))
         return name

@@ -1,0 +1,111 @@
+"""Small files that ask for very much are refused at once, or imported in the memory that others take."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import read_onnx, to_graph
+from bitloom.overlay.importers.verify import verify
+from tests.paths import ROOT
+
+from .hostile import HOSTILE
+from .onnx_files import Chain
+
+QUICK = [
+    "ConstantOfShape", "Expand", "Range", "Tile", "4,900 products", "4,900 tiny products", "4,900 clips",
+    "50,000 nodes", "groups", "a wide window", "dilations", "numbers of 1e38", "NaN weights",
+]  # fmt: skip
+TAKES_MB = 1000
+CHILD = """
+import resource, sys
+from tests.overlay.importers.hostile import HOSTILE
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+data = HOSTILE[sys.argv[1]]()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    import_graph(to_graph(data), name="x")
+except ValueError as e:
+    print(str(e).splitlines()[0])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_refused_or_imported(name):
+    data = HOSTILE[name]()
+    with pytest.raises(ValueError, match=r"must|at most|scale") as refused:
+        import_graph(to_graph(data), name="x")
+    assert all(len(line) < 300 for line in str(refused.value).splitlines())
+
+
+def test_numbers_at_the_ends_of_floating_point():
+    """Denormal scales and variances, huge means: what is imported is right."""
+    made = import_graph(to_graph(HOSTILE["denormal and huge"]()), name="x")
+    assert len(verify(made, 4)) > 4
+
+
+@pytest.mark.slow  # a process each, for their memory
+@pytest.mark.parametrize("name", HOSTILE)
+def test_memory(name):
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD, name], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    kilobytes = int(ran.stdout.splitlines()[-1])
+    assert kilobytes / 1024 < TAKES_MB, ran.stdout
+
+
+def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(32)), shape=(4, 2)):
+    """A file whose weights lie beside it."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "weights.bin").write_bytes(content)
+    (tmp_path / "outside.bin").write_bytes(content)
+    (tmp_path / "model" / "link.bin").symlink_to(tmp_path / "outside.bin")
+    (tmp_path / "model" / "loop.bin").symlink_to("loop.bin")
+    chain = Chain((shape[0],)).quant(0.5, 3)
+    model = chain.node("MatMul", "w").model()
+    tensor = model.graph.initializer.add(name="w", data_type=1, dims=shape, data_location=1)
+    entries = {"location": location, "offset": str(offset), **({} if length is None else {"length": str(length)})}
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=value)
+    path = tmp_path / "model" / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_external_data(tmp_path):
+    graph = read_onnx(external(tmp_path, location="weights.bin"))
+    assert graph.constants["w"].tobytes() == bytes(range(32))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"location": "../outside.bin"}, "external data must lie in the model's folder, got ../outside.bin"),
+        ({"location": "/etc/passwd"}, "external data must lie in the model's folder, got /etc/passwd"),
+        ({"location": "link.bin"}, "external data must lie in the model's folder, got link.bin"),
+        ({"location": "."}, "external data must be a file, got ."),
+        ({"location": "none.bin"}, "external data must be a file, got none.bin"),
+        ({"location": ""}, "external data needs a folder and a location"),
+        ({"location": "weights.bin", "offset": 40}, "external data must lie inside of the file, got bytes 40..40"),
+        ({"location": "weights.bin", "offset": -4}, "external data must lie inside of the file, got bytes -4..32"),
+        ({"location": "weights.bin", "length": 99}, "external data must lie inside of the file, got bytes 0..99"),
+        ({"location": "weights.bin", "content": bytes(100)}, "external data must have at most 64 bytes, got 100"),
+        ({"location": "weights.bin", "offset": "x"}, "invalid literal for int() with base 10: 'x'"),
+        ({"location": "a" * 5000}, None),
+        ({"location": "a\0b"}, None),
+        ({"location": "loop.bin"}, None),
+    ],
+)
+def test_external_data_that_is_refused(tmp_path, changes, reason):
+    path = external(tmp_path, **changes)
+    with pytest.raises(ValueError, match="constant w") as refused:
+        read_onnx(path)
+    text = str(refused.value)
+    assert text.startswith(f"{path}: constant w: must be a whole tensor of shape (4, 2), got: ")
+    assert reason is None or text.endswith(f"got: {reason}")
+    assert text.isprintable()
+    assert len(text) < 600 + len(str(path))

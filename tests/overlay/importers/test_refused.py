@@ -1,0 +1,383 @@
+"""What can't be imported is said in whole lines, of all nodes at once, each with what to do instead."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import parse_input
+
+from .against import imported
+from .onnx_files import Chain, helper
+
+
+def begun(shape=(2, 6, 6)):
+    return Chain(shape).quant(0.5, 3).node("Conv", np.ones((4, shape[0], 3, 3), np.float32))
+
+
+def lines(chain, spec=None, engine="auto"):
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain, spec, engine)
+    return list(refused.value.lines)
+
+
+def two_maps(chain, op, **attributes):
+    """An operator on the map of now and the one of before."""
+    before = chain.nodes[-1].input[0]
+    chain.nodes.append(helper.make_node(op, [chain.here, before], ["joined"], f"{op}_1", **attributes))
+    chain.here = "joined"
+    return chain
+
+
+MAPS = "one input must be a map and the others constants, got 2 maps; what joins maps has no hardware yet"
+ONE = {
+    "Add of maps": (lambda: two_maps(begun().node("Relu"), "Add"), f"Add_1 (Add): {MAPS}"),
+    "Concat of maps": (
+        lambda: two_maps(begun().node("Relu"), "Concat", axis=1),
+        "Concat_1 (Concat): this operator is not imported; what joins maps has no hardware yet",
+    ),
+    "ConvTranspose": (
+        lambda: begun().node("ConvTranspose", np.ones((4, 2, 3, 3), np.float32)),
+        "ConvTranspose_2 (ConvTranspose): this operator is not imported; there is no hardware that makes maps larger",
+    ),
+    "LSTM": (
+        lambda: begun().node("LSTM", np.ones((1, 4, 4), np.float32), np.ones((1, 4, 1), np.float32), hidden_size=1),
+        "LSTM_2 (LSTM): this operator is not imported; recurrent layers have no hardware: use convolutions",
+    ),
+    "Tanh": (lambda: begun().node("Tanh"), "Tanh_2 (Tanh): this operator is not imported; use Relu, or a quantiser"),
+    "another domain": (
+        lambda: begun().node("Conv", np.ones((4, 4, 3, 3), np.float32), domain="qonnx.custom_op.channels_last"),
+        "Conv_2 (Conv): this operator of qonnx.custom_op.channels_last is not imported",
+    ),
+    "real weights": (
+        lambda: begun().quant(1, 3).node("Conv", np.random.default_rng(0).normal(size=(4, 4, 3, 3))),
+        "Conv_3 (Conv): weights must be integers times a scale, got real numbers; quantise them in training (Brevitas, "
+        "QKeras) or after it (onnxruntime's quantize_static)",
+    ),
+    "no --input": (
+        lambda: Chain((4,)).node("MatMul", np.ones((4, 5), np.float32)),
+        "MatMul_0 (MatMul): its input must be quantised, got real numbers; say what the network is fed with: --input",
+    ),
+    "sums into weights": (
+        lambda: begun().node("Conv", np.ones((4, 4, 3, 3), np.float32)),
+        "Conv_2 (Conv): its input must be quantised, got sums of other weights; quantise before it",
+    ),
+    "mean of sums": (
+        lambda: begun().node("GlobalAveragePool"),
+        "GlobalAveragePool_2 (GlobalAveragePool): a mean must be of quantised values, got sums; quantise before it",
+    ),
+    "division by a map": (
+        lambda: begun().reversed("Div", np.float32(2)),
+        "Div_2 (Div): a map must not be divided by",
+    ),
+    "division by 0": (
+        lambda: begun().node("Div", np.float32(0)),
+        "Div_2 (Div): a map must be divided by numbers other than 0",
+    ),
+    "NaN": (
+        lambda: begun().node("Add", np.float32("nan")),
+        "Add_2 (Add): parameters must be finite, got nan",
+    ),
+    "infinite variance": (
+        lambda: begun().node("BatchNormalization", *(np.full(4, v, np.float32) for v in (1, 0, 0, np.inf))),
+        "BatchNormalization_2 (BatchNormalization): parameters must be finite, got inf",
+    ),
+    "negative variance": (
+        lambda: begun().node("BatchNormalization", *(np.full(4, v, np.float32) for v in (1, 0, 0, -1))),
+        "BatchNormalization_2 (BatchNormalization): variance + epsilon must be > 0 in every channel",
+    ),
+    "training": (
+        lambda: begun().node("BatchNormalization", *(np.ones(4, np.float32) for _ in range(4)), training_mode=1),
+        "BatchNormalization_2 (BatchNormalization): training_mode must be 0, got 1; export the network in evaluation "
+        "mode",
+    ),
+    "a scale a channel": (
+        lambda: begun().quant(np.ones((1, 4, 1, 1)) * [[[[1]], [[2]], [[1]], [[1]]]], 3),
+        "Quant_2 (Quant): a map's scale must be one number, got one a channel",
+    ),
+    "a negative scale": (lambda: begun().quant(-1, 3), "Quant_2 (Quant): scales must be > 0"),
+    "17 bits": (lambda: begun().quant(1, 17), "Quant_2 (Quant): a map must have at most 65,536 values, got 131,072"),
+    "two bits and a half": (
+        lambda: begun().quant(1, 2.5), "Quant_2 (Quant): bits must be 1..32, got 2.5"
+    ),
+    "no such rounding": (
+        lambda: begun().quant(1, 3, rounding="SIDEWAYS"),
+        "Quant_2 (Quant): the rounding mode must be one of ROUND, HALF_EVEN, HALF_UP, HALF_DOWN, FLOOR, CEIL, UP, "
+        "DOWN, got SIDEWAYS",
+    ),
+    "a pad that reflects": (
+        lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="reflect"),
+        "Pad_2 (Pad): mode must be constant, got reflect",
+    ),
+    "a pad before a pool": (
+        lambda: padded(begun().quant(1, 3)).node("MaxPool", kernel_shape=[2, 2]),
+        "MaxPool_4 (MaxPool): a padded map must be read by a convolution; give the pool its own padding",
+    ),
+    "a pad before a matrix": (
+        lambda: padded(begun().quant(1, 3)).node("Flatten").node("MatMul", np.ones((144, 2), np.float32)),
+        "MatMul_5 (MatMul): a padded map must be read by a convolution",
+    ),
+    "a pad at the end": (lambda: padded(begun().quant(1, 3)), "Pad_3: a padded map must be read by a convolution"),
+    "a pad with a number": (
+        lambda: padded(begun().quant(1, 3), 1.0).node("Conv", np.ones((4, 4, 3, 3), np.float32)),
+        "Conv_4 (Conv): a map must be padded with 0, got 1",
+    ),
+    "softmax over rows": (
+        lambda: begun().node("Softmax", axis=2),
+        "Softmax_2 (Softmax): it must be over the classes, the last axis of (1, 4, 4, 4), got axis 2",
+    ),
+    "more behind softmax": (
+        lambda: begun().node("Softmax", axis=1).node("Mul", np.float32(2)),
+        "Mul_3 (Mul): what follows Softmax is not computed",
+    ),
+    "smallest": (
+        lambda: begun().node("Flatten").node("TopK", np.int64([1]), largest=0),
+        "TopK_3 (TopK): largest must be 1, got 0",
+    ),
+    "places of maxima": (
+        lambda: second_output(begun().quant(1, 3).node("MaxPool", kernel_shape=[2, 2])),
+        "MaxPool_3 (MaxPool): the places of the maxima are not computed",
+    ),
+    "a mask": (
+        lambda: second_output(begun().node("Dropout"), "Relu"),
+        "Relu_3 (Relu): it reads second, a second output, which is not computed",
+    ),
+    "a constant network": (
+        lambda: constant_network(), "chain: the output must depend on the input, got a constant"
+    ),
+    "a text for a number": (
+        lambda: begun().quant(1, 3).node("Softmax", axis="x"),
+        "Softmax_3 (Softmax): attribute axis must be a number, got 'x'",
+    ),
+    "a number for a list": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 4, 3, 3), np.float32), strides=2),
+        "Conv_3 (Conv): attribute strides must be a list, got 2",
+    ),
+    "a stride of 0": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 4, 3, 3), np.float32), strides=[0, 1]),
+        "Conv_3 (Conv): strides must be two integers of 1..4096, got (0, 1)",
+    ),
+    "pads below 0": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 4, 3, 3), np.float32), pads=[-1, 0, 0, 0]),
+        "Conv_3 (Conv): pads must be four integers of 0..4096, got (-1, 0, 0, 0)",
+    ),
+    "a kernel that is too large": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 4, 5, 5), np.float32)),
+        "Conv_3 (Conv): the window must fit the padded map, got (5, 5) on 4 x 4",
+    ),
+    "groups": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 3, 3, 3), np.float32), group=3),
+        "Conv_3 (Conv): group must divide 4 outputs and 4 inputs, got 3",
+    ),
+    "wrong inputs": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 3, 3, 3), np.float32)),
+        "Conv_3 (Conv): group must divide 4 outputs and 4 inputs, got 1",
+    ),
+    "not flat": (
+        lambda: begun().quant(1, 3).node("MatMul", np.ones((64, 2), np.float32)),
+        "MatMul_3 (MatMul): the input must have shape (1, 64), got (1, 4, 4, 4); flatten it before",
+    ),
+    "count_include_pad": (
+        lambda: begun().quant(1, 3).node(
+            "AveragePool", kernel_shape=[2, 2], pads=[1, 0, 0, 0], count_include_pad=1
+        ),
+        "AveragePool_3 (AveragePool): count_include_pad must be 0 where there is padding, got 1",
+    ),
+    "a mean of channels": (
+        lambda: begun().quant(1, 3).node("ReduceMean", axes=[1]),
+        "ReduceMean_3 (ReduceMean): the mean must be over rows and columns, axes 2 and 3, got (1,)",
+    ),
+    "images mixed": (
+        lambda: begun().node("Reshape", np.int64([4, 16])),
+        "Reshape_2 (Reshape): the number of images must stay the first axis, got shape (4, 16)",
+    ),
+    "a cast to integers": (
+        lambda: begun().node("Cast", to=7),
+        "Cast_2 (Cast): a map must be cast to float32 or float64, got type 7; quantise with QuantizeLinear",
+    ),
+}  # fmt: skip
+
+
+def padded(chain, value=0.0):
+    return chain.node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), np.float32(value))
+
+
+def second_output(chain, op=None):
+    chain.nodes[-1].output.append("second")
+    if op:
+        chain.here = "second"
+        chain.node(op)
+    return chain
+
+
+def constant_network():
+    chain = Chain((3,))
+    chain.here = chain.weight("Add", np.float32([1]), np.float32([2]))
+    return chain
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_each_has_a_line(name):
+    made, line = ONE[name]
+    assert lines(made()) == [line]
+
+
+def test_all_nodes_at_once():
+    """Also behind a node that is refused, as far as nothing reads what it would have made."""
+    chain = begun().quant(1, 3)
+    two_maps(chain, "Mul")
+    here = chain.here
+    other = chain.weight("LSTM", np.ones(3, np.float32))
+    chain.here = chain.weight("Sqrt", np.float32([1]), domain="made.up")
+    chain.here = here
+    chain.node("Tanh").node("Elu")
+    assert lines(chain) == [
+        f"Mul_1 (Mul): {MAPS}",
+        f"{other.replace('w', 'LSTM_')} (LSTM): must be one of the operators that constants can be made with",
+        "Sqrt_5 (Sqrt): must be one of the operators that constants can be made with",
+    ]
+
+
+def test_engines_that_can_not():
+    chain = Chain((6,)).quant(0.25, 8)
+    chain.node("MatMul", chain.quant_weight(np.random.default_rng(0).normal(size=(6, 5)), 0.5, 4))
+    assert lines(chain, engine="binary") == ["MatMul_2: weights are signed 4 bit (-8..7)"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "unsigned99", "float", "signed8:0", "signed8:1/0", "bipolar:x", "unsigned8:1e999999999"]
+)
+def test_inputs_that_are_not_said_right(text):
+    rule = "must be bipolar, signedBITS or unsignedBITS, perhaps with :SCALE and :ZERO, as in unsigned8:1/255"
+    with pytest.raises(ValueError, match="--input: ") as refused:
+        parse_input(text)
+    if text in ("signed8:0", "unsigned99"):
+        rule = "the scale must be > 0 and bits at most 8" if text == "signed8:0" else rule
+    assert str(refused.value).startswith(f"--input: {rule}, got {text!r}")
+
+
+def test_an_input_that_the_file_quantises():
+    chain = begun()
+    assert lines(chain, "unsigned8") == ["Quant_0 (Quant): it quantises the input already, so leave out --input"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(bitloom, ["import", *map(str, arguments)])
+
+
+def good():
+    chain = Chain((6,)).quant(0.25, 3)
+    return chain.node("MatMul", np.random.default_rng(0).integers(-1, 2, (6, 5)).astype(np.float32))
+
+
+@pytest.fixture
+def there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.onnx").write_bytes(good().bytes())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", "must be an ONNX file with at least one node, got none"),
+        (b"PK\x03\x04 no protocol buffer", "must be an ONNX file, got: Error parsing message"),
+    ],
+)
+@pytest.mark.parametrize("json_", [(), ("--json",)])
+def test_files_that_are_none(there, content, line, json_):
+    path = there / "bad.onnx"
+    path.write_bytes(content)
+    result = run(path, *json_)
+    assert result.exit_code == 1
+    assert result.output.startswith(f"bitloom: {path}: {line}")
+    assert result.output.count("\n") == 1
+    assert run("none.onnx").output == "bitloom: none.onnx: must exist, got no such file or folder\n"
+
+
+def test_one_line_and_several(there):
+    (there / "one.onnx").write_bytes(begun().node("Tanh").bytes())
+    text = "bitloom: one.onnx: Tanh_2 (Tanh): this operator is not imported; use Relu, or a quantiser\n"
+    assert run("one.onnx").output == text
+    chain = begun()
+    chain.weight("Sqrt", np.float32([1]), domain="made.up")
+    (there / "two.onnx").write_bytes(chain.node("Tanh").bytes())
+    result = run("two.onnx", "--json")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[0].endswith("two.onnx: 2 things can't be imported:")
+    assert len(result.output.splitlines()) == 3
+
+
+def test_targets_are_checked_before_the_work(there):
+    (there / "file").write_text("x")
+    for target, line in {
+        "net.txt": "--out: must end in .npz, got 'net.txt'",
+        "file/net.npz": f"--out: must lie in a folder, got the file {there / 'file'}",
+    }.items():
+        result = run("none.onnx", "--out", target)
+        assert (result.exit_code, result.output) == (1, f"bitloom: {line}\n")
+    assert "--name: name must" in run("none.onnx", "--name", "a b/..").output
+
+
+def test_two_runs_write_the_same_bytes(there):
+    written = []
+    for _ in range(2):  # the second one writes over the first one's files
+        result = run("net.onnx", "--out", "new/net.npz", "--explain", "--json")
+        assert result.exit_code == 0, result.output
+        paths = [there / name for name in json.loads(result.output)["files"]]
+        written.append({path.name: path.read_bytes() for path in paths})
+    assert written[0] == written[1]
+    assert set(written[0]) >= {"net.npz", "net.host.json", "net.md", "net.html"}
+
+
+def test_without_the_extra(there, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "onnx", None)
+    result = run("net.onnx")
+    assert result.exit_code == 1
+    assert result.output.startswith("bitloom: net.onnx: needs the extra import: pip install 'bitloom[import]' (")
+    assert result.output.count("\n") == 1
+
+
+def test_inputs_and_outputs_of_the_file(there):
+    from bitloom.overlay.importers.onnx_file import to_graph
+
+    def refused(change):
+        model = good().model()
+        change(model)
+        with pytest.raises(ValueError, match="must") as error:
+            to_graph(model.SerializeToString())
+        return str(error.value)
+
+    def set_dim(value, place=1):
+        def change(model):
+            size = model.graph.input[0].type.tensor_type.shape.dim[place]
+            size.Clear() if value is None else setattr(size, "dim_value", value)
+
+        return change
+
+    def more(where):
+        return lambda model: getattr(model.graph, where).append(helper.make_tensor_value_info("y", 1, [1, 2]))
+
+    assert refused(more("input")) == "must have one input, got x, y"
+    assert refused(more("output")) == "must have one output, got t1, y"
+    assert refused(set_dim(None)) == (
+        "input x: must have a fixed shape behind the number of images, got an axis of any size"
+    )
+    assert refused(set_dim(-3)) == "input x: axes must be >= 1, got (1, -3)"
+    assert refused(set_dim(1 << 40)) == "input x: must have at most 4,194,304 values, got 1,099,511,627,776"
+    assert refused(lambda m: setattr(m.opset_import[0], "version", 6)).startswith(
+        "the version of ONNX's operators must be 7.."
+    )
+    assert refused(lambda m: m.graph.initializer.append(m.graph.initializer[0])) == (
+        "constants must be given once, got c0 again"
+    )
+    assert refused(lambda m: m.graph.node[1].output.pop()) == "MatMul_1: nodes must have an output, got none"
+    assert refused(lambda m: m.graph.node[0].input.__setitem__(0, "t1")) == (
+        "Quant_0: tensors must be made before they are read, got t1"
+    )
+    assert refused(lambda m: m.graph.node[0].output.__setitem__(0, "x")) == (
+        "Quant_0: tensors must be made once, got x again"
+    )

@@ -7,6 +7,7 @@ nothing.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -32,7 +33,8 @@ from .registry import TENSORFLOW, operator
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
-HALF = Fraction(1, 2)
+MOST_PLACES = 1 << 22
+"""Values of a map at most: 28 times those of a picture of 224 x 224 in colour."""
 
 
 @operator("CONV_2D", domains=TENSORFLOW)
@@ -244,9 +246,18 @@ def _made(node: NodeView) -> TensorScale:
     return found
 
 
+def _check_size(node: NodeView) -> None:
+    """Refuse a map whose places take much memory before they are made."""
+    count = prod(node.shape)
+    if count > MOST_PLACES:
+        raise Unsupported(f"a map must have at most {MOST_PLACES:,} values, got {count:,}")
+
+
 def _channels_first(node: NodeView) -> None:
+    _check_size(node)
     node.layout(node.places().transpose(0, 3, 1, 2))
 
 
 def _channels_last(node: NodeView) -> None:
+    _check_size(node)
     node.layout(node.places().transpose(0, 2, 3, 1))

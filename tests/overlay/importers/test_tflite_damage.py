@@ -95,6 +95,13 @@ def test_several_images():
         to_tflite_graph(chain.bytes())
 
 
+def test_large_map():
+    chain = Chain((4096, 4096, 1), 0.1, 0).conv(np.random.default_rng(1), 3, (3, 3), (0.1, 0))
+    assert outcome(chain.bytes()) == (
+        "CONV_2D_0 (CONV_2D): a map must have at most 4,194,304 values, got 16,777,216",
+    )
+
+
 def test_scale_of_nothing():
     chain = Chain((1, 1, 4), 0.0, 0).dense(np.random.default_rng(1), 3, (0.1, 0))
     assert outcome(chain.bytes()) == (

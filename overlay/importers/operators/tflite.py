@@ -18,6 +18,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Pooling
 from bitloom.overlay.importers.padding import Padding
 from bitloom.overlay.importers.quantisers import Grid, Rule
+from bitloom.overlay.importers.source import MOST_MAP
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -33,8 +34,6 @@ from .registry import TENSORFLOW, operator
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
-MOST_PLACES = 1 << 22
-"""Values of a map at most: 28 times those of a picture of 224 x 224 in colour."""
 
 
 @operator("CONV_2D", domains=TENSORFLOW)
@@ -249,8 +248,8 @@ def _made(node: NodeView) -> TensorScale:
 def _check_size(node: NodeView) -> None:
     """Refuse a map whose places take much memory before they are made."""
     count = prod(node.shape)
-    if count > MOST_PLACES:
-        raise Unsupported(f"a map must have at most {MOST_PLACES:,} values, got {count:,}")
+    if count > MOST_MAP:
+        raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
 
 
 def _channels_first(node: NodeView) -> None:

@@ -366,9 +366,15 @@ def digest_of_a_short_run(net: Network) -> str:
 SHORT_RUNS = (
     "d1de29ab1b646dd1e02f9fdba3a6c46f7539bab5af4e9e2d086331ab3f19f1de",
     "b35e485282e37001f91b9319db3ec48c9ecaabed08aa45f37ae8ea75d2487a43",
+    "c3b0ad804a758cfabbac58eb37f175cd8fda9e4ba61ab41c89a9a98a4916c7e2",
+    "f98baea97593d9d276dd33385aea9f1e2edb6a6d88c007037a9305713a708840",
 )
-"""Of `digest_of_a_short_run` of digits-cnn and of digits-or, on every machine. Without `to_grid` they differ between
-these environments."""
+"""Of `digest_of_a_short_run` of digits-cnn, digits-or and WORDS, on every machine. Without `to_grid` they differ
+between these environments."""
+
+
+WORDS = (("conv8,pool,conv16,dense10", "int8", "8"), ("conv8,pool,conv16,dense10", "ternary", "2"))
+"""Layers, weights and activations: accumulators of many bits, and of several levels."""
 
 
 def environments() -> dict[str, dict[str, str]]:
@@ -393,8 +399,10 @@ def environments() -> dict[str, dict[str, str]]:
 def test_result_is_the_same_on_every_cpu(name):
     code = (
         "from bitloom.golden.zoo import digits, digits_or\n"
-        "from tests.golden.training.test_train import digest_of_a_short_run as run\n"
-        "print(run(digits.digits_cnn()), run(digits_or.digits_or()))"
+        "from bitloom.golden.training.architecture import network_of\n"
+        "from tests.golden.training.test_train import WORDS, digest_of_a_short_run as run\n"
+        "words = [network_of('words', digits.IMAGE, *w) for w in WORDS]\n"
+        "print(*map(run, (digits.digits_cnn(), digits_or.digits_or(), *words)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from . import protobuf
+
 Damage = Callable[[bytes, np.random.Generator], bytes]
 MOST_BITS = 8
 """Bits that are flipped at a time at most."""
@@ -273,6 +275,7 @@ _STRUCTURED: tuple[tuple[bytes, Damage], ...] = (
     (b"\0\0\x08", _idx),
     (b"\x1f\x8b", _gzip),
     (b"\x89PNG", _png),
+    (b"\x08", protobuf.damage),
     (b"{", _json),
     (b"<", _xml),
     (b"$", _vcd),

@@ -20,6 +20,7 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
@@ -35,7 +36,11 @@ from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.evaluation.files import read_labelled
 from bitloom.overlay.evaluation.pictures import check_pillow, read_picture
 from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.fuzz.campaign import read_progress, run_campaign, until
+from bitloom.overlay.importers import host as hosts
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show import vcd
@@ -196,7 +201,40 @@ def _write_picture(path: Path) -> None:
     write_scratch(path, out.getvalue())
 
 
+def _chain() -> Model:
+    """A small network with convolutions, pools, thresholds and a dense layer."""
+    layers = (Conv(name="conv_1", out_channels=4, kernel=(3, 3)), Threshold(name="threshold_1"),
+              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)), Dense(name="dense_2", out_channels=3))  # fmt: skip
+    source = Map(height=6, width=6, channels=2, encoding=BIPOLAR)
+    rng = np.random.default_rng(0)
+    arrays = {"conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 2))},
+              "threshold_1": {"threshold": np.zeros((4, 1), np.int64), "direction": np.ones(4, np.int64)},
+              "dense_2": {"weight": rng.choice([-1, 1], (3, 2, 2, 4))}}  # fmt: skip
+    return Model(Network(name="chain", input=source, layers=layers), arrays)
+
+
+def _import(path: Path) -> object:
+    """Import an ONNX file; of several things that can't be imported the first is enough."""
+    try:
+        return import_file(path, name="chain")
+    except ImportRefused as e:
+        raise ValueError(f"{path}: {e.lines[0]}") from None
+
+
+def _write_host(folder: Path) -> None:
+    """What the host does with a network that was imported."""
+    write_scratch(folder / "net.onnx", to_qonnx(_chain()))
+    hosts.save(import_file(folder / "net.onnx", name="chain").host, folder / "net.host.json")
+
+
+def _read_host(path: Path) -> object:
+    """The file of a host, beside the model that it belongs to."""
+    return hosts.load(path, import_file(path.with_name("net.onnx"), name="chain").model)
+
+
 _ALL = (
+    FileKind("onnx", "net.onnx", lambda folder: write_scratch(folder / "net.onnx", to_qonnx(_chain())), _import),
+    FileKind("host", "net.host.json", _write_host, _read_host),
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
     FileKind("manifest", "a.manifest.json",

@@ -229,8 +229,14 @@ def _host(data: Mapping[str, Any], model: Model) -> Host:
         boundaries, reached = np.array(boundaries, np.float64), np.array(reached, bool)
         if boundaries.ndim != 2 or len(boundaries) not in (1, network.input.channels):
             raise ValueError(f"input.boundaries must have 1 or {network.input.channels} rows")
+        if not np.isfinite(boundaries).all() or (np.diff(boundaries, axis=1) < 0).any():
+            raise ValueError("input.boundaries must be finite and rise")
         if reached.shape != boundaries.shape[1:]:
             raise ValueError("input.reached must have as many entries as input.boundaries have columns")
+    first, stride, encoding = int(source["first"]), int(source["stride"]), network.input.encoding
+    most = first if boundaries is None else first + stride * boundaries.shape[1]
+    if stride != encoding.step or (boundaries is not None and not encoding.low <= first <= most <= encoding.high):
+        raise ValueError(f"input.first and stride must give values of {encoding}, got {first}, {stride}")
     return Host(
         digest=str(data["digest"]),
         shape=shape,
@@ -238,8 +244,8 @@ def _host(data: Mapping[str, Any], model: Model) -> Host:
         front=_links(source["chain"], network.input.channels, "input.chain"),
         boundaries=boundaries,
         reached=reached,
-        first=int(source["first"]),
-        stride=int(source["stride"]),
+        first=first,
+        stride=stride,
         back=_links(scores["chain"], network.output.channels, "scores.chain"),
         output_order=output_order,
         closing=tuple(str(word) for word in scores["closing"]),
@@ -256,6 +262,8 @@ def _links(chain: Any, channels: int, what: str) -> Links:
         pair = [
             np.array([end if v is None else float(v) for v in values]) for values, end in zip((first, second), ends)
         ]
+        if kind == "line" and not all(np.isfinite(values).all() for values in pair):
+            raise ValueError(f"{what}: lines must have finite numbers")
         if any(values.shape != (channels,) or np.isnan(values).any() for values in pair):
             raise ValueError(f"{what}: links must have {channels} numbers each")
         out.append((str(kind), *pair))

@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
         message.ParseFromString(data)
     except (DecodeError, RuntimeError) as e:
         raise ValueError(f"must be an ONNX file, got: {foreign_reason(e)}") from None
+    _check_texts(message.graph)
     if not message.graph.node:
         raise ValueError("must be an ONNX file with at least one node, got none")
     if len(message.graph.node) > MOST_NODES:
@@ -114,6 +116,18 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
     )
     made.check()
     return made
+
+
+def _check_texts(graph: Any) -> None:
+    """Refuse names that are no text, which the library gives as bytes."""
+    named = (*graph.initializer, *graph.input, *graph.output)
+    lists: list[Iterable[Any]] = [[graph.name], (one.name for one in named)]
+    lists += [(n.name, n.op_type, n.domain, *n.input, *n.output, *(a.name for a in n.attribute)) for n in graph.node]
+    entries = [t.external_data for t in graph.initializer]
+    lists += [(entry.key, entry.value) for several in entries for entry in several]
+    for name in chain.from_iterable(lists):
+        if not isinstance(name, str):
+            raise ValueError(f"names must be text in UTF-8, got {name[:40]!r}")
 
 
 def _version(versions: list[int]) -> int:

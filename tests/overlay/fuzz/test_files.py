@@ -11,6 +11,8 @@ from bitloom.overlay.fuzz.files import Outcome, damaged_file, outcome, valid_fil
 from bitloom.overlay.fuzz.kinds import KINDS, FileKind
 
 SEEDS = 10
+MORE = {"onnx": (200, 10_000)}
+"""Kinds of which more is tried: in the default tier, and in the slow one."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -18,7 +20,7 @@ def test_damaged_files(kind, tmp_path):
     KINDS[kind].write(tmp_path)
     path = tmp_path / KINDS[kind].file
     assert outcome(kind, path) == Outcome("read")
-    for seed in range(SEEDS):
+    for seed in range(MORE.get(kind, (SEEDS,))[0]):
         path.write_bytes(damaged_file(kind, seed))
         found = outcome(kind, path)
         assert found.good, f"seed {seed}: {found}"
@@ -30,7 +32,7 @@ def test_many_damaged_files(kind, tmp_path):
     KINDS[kind].write(tmp_path)
     path = tmp_path / KINDS[kind].file
     verdicts = Counter()
-    for seed in range(SEEDS, 800):
+    for seed in range(SEEDS, MORE.get(kind, (0, 800))[1]):
         path.write_bytes(damaged_file(kind, seed))
         found = outcome(kind, path)
         assert found.good, f"seed {seed}: {found}"

@@ -36,6 +36,8 @@ ELEMENTWISE = {
     "Mul": lambda c: c.node("Mul", EACH),
     "constant * map": lambda c: c.reversed("Mul", EACH),
     "Mul with 0": lambda c: c.node("Mul", EACH * np.float32([1, 0, 1, 0]).reshape(1, 4, 1, 1)),
+    "constants on boundaries": lambda c: c.node("Mul", np.float32([0, 0, 1, 1]).reshape(1, 4, 1, 1))
+    .node("Add", np.float32([0.25, 0.75, 0, 0.25]).reshape(1, 4, 1, 1)),
     "Div": lambda c: c.node("Div", EACH),
     "Neg": lambda c: c.node("Neg"),
     "Identity": lambda c: c.node("Identity"),

@@ -5,7 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.verify import verify
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.importers.verify import sample_inputs, verify
+from tests import simulated
 
 from .against import by_qonnx, check, imported
 from .onnx_files import QONNX, Chain
@@ -89,3 +93,17 @@ def test_cnv(weight_bits, bits):
 def test_lfc():
     made = imported(mlp(np.random.default_rng(4), 1024, 1, 1))
     assert len(verify(made, 4)) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["vgg", "cnv"])
+def test_hardware(name, tmp_path):
+    """Imported, compiled, and run on the simulated board: every score is golden's."""
+    rng = np.random.default_rng(5)
+    made = imported({"vgg": vgg, "cnv": cnv}[name](rng, 1, 1))
+    assert set(made.choice.engines) == {"binary"}
+    npu = Npu(kfp=32, kgp=16, pfp=16, ol=4, planes=8)
+    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)), tmp_path)
+    images = sample_inputs(made, 2, seed=6)[: 3 if name == "cnv" else 6]
+    found, _ = simulated.outputs(bit, compile_model(made.model, manifest), images)
+    assert np.array_equal(found, made.model.forward(images))

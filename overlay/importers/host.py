@@ -21,7 +21,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.file import model_digest
 from bitloom.golden.names import shown
 from bitloom.golden.network import Model
-from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import read_json
 
 from .boundaries import Ends, Line
@@ -209,7 +209,9 @@ def load(path: str | os.PathLike[str], model: Model) -> Host:
         try:
             return _host(data, model)
         except (KeyError, TypeError, AttributeError, OverflowError) as e:
-            raise ValueError(f"a field is missing or wrong: {type(e).__name__} {e}") from None
+            raise ValueError(f"a field is missing or wrong: {type(e).__name__} {foreign_reason(e)}") from None
+        except ValueError as e:  # of numbers that are text, which may be of any length
+            raise ValueError(foreign_reason(e)) from None
 
 
 def _host(data: Mapping[str, Any], model: Model) -> Host:

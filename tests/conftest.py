@@ -36,6 +36,4 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thr
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Compile models as fast as can be, before fixtures do: a run of the default tier is shorter than -O1 takes."""
-    from bitloom.overlay.virtual.sim import verilator
-
-    verilator.FAST = "-O1" if item.get_closest_marker("slow") else "-O0"
+    os.environ["BITLOOM_OPTIMISE"] = "1" if item.get_closest_marker("slow") else "0"

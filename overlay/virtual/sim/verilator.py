@@ -46,7 +46,9 @@ UNIT_BYTES = 200_000
 WHOLE_BYTES = 700_000
 """A design with no more C++ than this is one unit: reading Verilator's headers again costs more than a second processor
 saves."""
-FAST, SLOW = "-O1", "-O0"  # code that runs every cycle (-O2 is no faster); code that runs once (constructors, tracing)
+OPTIMISE = "BITLOOM_OPTIMISE"
+"""Environment variable: how g++ optimises what runs every cycle, 0 to 3. At 0 models compile faster and run more slowly."""
+SLOW = "-O0"  # code that runs once (constructors, tracing)
 RUNTIME = "-O1"  # Verilator's own files
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()
 
@@ -154,11 +156,19 @@ def _units(folder: Path, name: str, sources: Sequence[Path], most: int = UNIT_BY
     return units
 
 
-def _levels(folder: Path, fast: Sequence[Path], slow: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Units of a model with the harness, and the level at which each is optimised."""
-    units = [(path, FAST) for path in _units(folder, "whole", [*fast, HARNESS, *slow], WHOLE_BYTES)]
+def optimisation() -> str:
+    """The option of g++ for what runs every cycle: ``-O1`` (``-O2`` is no faster), or as the variable OPTIMISE says."""
+    level = os.environ.get(OPTIMISE, "1")
+    if level not in ("0", "1", "2", "3"):
+        raise ValueError(f"{OPTIMISE}: must be 0, 1, 2 or 3, got {level!r}")
+    return f"-O{level}"
+
+
+def _levels(folder: Path, fast: Sequence[Path], slow: Sequence[Path], level: str) -> list[tuple[Path, str]]:
+    """Units of a model with the harness, and how each is optimised: those that run every cycle at ``level``."""
+    units = [(path, level) for path in _units(folder, "whole", [*fast, HARNESS, *slow], WHOLE_BYTES)]
     if len(units) > 1:
-        units = [(path, FAST) for path in _units(folder, "fast", [*fast, HARNESS])]
+        units = [(path, level) for path in _units(folder, "fast", [*fast, HARNESS])]
         units += [(path, SLOW) for path in _units(folder, "slow", slow)]
     return units
 
@@ -195,7 +205,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     BuildError
         If a tool is missing or refuses the design.
     ValueError
-        If ``stream_bits`` is neither 32 nor 64.
+        If ``stream_bits`` is neither 32 nor 64, or OPTIMISE is set to something else than 0 to 3.
     """
     if stream_bits not in STREAM_BITS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
@@ -204,7 +214,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
     options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
     flags = _base_flags(verilator, compiler, trace)
-    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, RUNTIME, FAST, SLOW))
+    level = optimisation()
+    tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, RUNTIME, level, SLOW))
     key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
 
     def build(folder: Path) -> None:
@@ -215,10 +226,10 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
             run_tool([*command, source.name], "Verilator", env=verilator.environment, cwd=folder)
         runtime, fast, slow = _sources(verilator, folder, trace)
         own = [*flags, *harness_flags, f"-I{folder}", f"-I{HARNESS.parent}"]
-        included = {FAST: headers(compiler, [*flags, FAST])}
+        included = {level: headers(compiler, [*flags, level])}
         jobs = [
-            (path, path.with_suffix(".o"), [*own, level, *included.get(level, [])])
-            for path, level in _levels(folder, fast, slow)
+            (path, path.with_suffix(".o"), [*own, each, *included.get(each, [])])
+            for path, each in _levels(folder, fast, slow, level)
         ]
         runtime_objects = _runtime(verilator, compiler, runtime)
         with step(f"compiling {len(jobs)} files of C++"):

@@ -47,12 +47,6 @@ Device._devices = [VirtualDevice("board")]
 """
 """A first cell: pynq finds a board, and nothing can be generated."""
 
-QUICK = """\
-from bitloom.overlay.virtual.sim import verilator
-verilator.FAST = "-O0"
-"""
-"""A first cell: models are compiled as the other tests' are, which takes longer than what a notebook runs on them."""
-
 Values = dict[str, Any]
 Notebook = Callable[..., Values]
 
@@ -70,7 +64,6 @@ def notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Notebook:
         folder = tmp_path / "notebooks"
         shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("build", "__pycache__"))
         made = nbformat.read(folder / f"{name}.ipynb", as_version=4)
-        made.cells.insert(0, new_code_cell(QUICK))
         if board is not None:
             if board == "training":
                 machine_bitstream(folder)

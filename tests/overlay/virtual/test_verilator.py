@@ -40,7 +40,7 @@ def test_the_key_covers_what_the_model_is_made_from(monkeypatch):
     build_model(text + "\n")
     build_model(text, stream_bits=64)
     build_model(text, trace=True)
-    monkeypatch.setattr(verilator, "FAST", "-O3")
+    monkeypatch.setenv("BITLOOM_OPTIMISE", "3")
     build_model(text)
     real = find_verilator()
     newer = verilator_install.Verilator(real.program, real.root, (5, 999))
@@ -120,3 +120,11 @@ def test_a_design_that_does_not_settle_is_an_error_and_no_abort():
         simulation.send([1, 2, 3])
         with pytest.raises(ProtocolError, match=r"(?i)converge"):
             simulation.receive(3)
+
+
+def test_levels_of_optimisation(monkeypatch):
+    monkeypatch.delenv("BITLOOM_OPTIMISE")
+    assert verilator.optimisation() == "-O1"
+    monkeypatch.setenv("BITLOOM_OPTIMISE", "fast")
+    with pytest.raises(ValueError, match=r"^BITLOOM_OPTIMISE: must be 0, 1, 2 or 3, got 'fast'$"):
+        build_model(loop_verilog())

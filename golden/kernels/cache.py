@@ -29,12 +29,22 @@ SUMS = ".sha256"
 
 
 def cache_root() -> Path:
-    """``$BITLOOM_CACHE``, else ``$XDG_CACHE_HOME/bitloom``, else ``~/.cache/bitloom``."""
-    chosen = os.environ.get("BITLOOM_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().resolve()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "bitloom"
+    """``$BITLOOM_CACHE``, else ``$XDG_CACHE_HOME/bitloom``, else ``~/.cache/bitloom``.
+
+    A relative XDG_CACHE_HOME counts for nothing, as the XDG Base Directory Specification has it.
+
+    Raises
+    ------
+    OSError
+        If a home folder is needed, and there is none.
+    """
+    chosen, base = os.environ.get("BITLOOM_CACHE"), Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        if chosen:
+            return Path(chosen).expanduser().resolve()
+        return (base if base.is_absolute() else Path.home() / ".cache") / "bitloom"
+    except RuntimeError as e:  # neither HOME nor an entry among the system's users
+        raise OSError(f"the cache must lie in a folder that can be found (set BITLOOM_CACHE), got: {e}") from None
 
 
 def private_root() -> Path:
@@ -71,7 +81,7 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         parent.mkdir(mode=0o700, exist_ok=True)
         with atomic.locked_file(parent / f"{key}.lock"):
             if not _unchanged(folder):
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 prune(LIMIT_BYTES)
                 with atomic.new_folder(folder) as work:
                     build(work)
@@ -88,6 +98,13 @@ def _unchanged(folder: Path) -> bool:
         return (folder / SUMS).read_text(encoding="utf-8") == _sums(folder)
     except (OSError, ValueError):
         return False
+
+
+def _remove(folder: Path) -> None:
+    """Remove a damaged folder, or what lies in its place; of a link, the link."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sums(folder: Path) -> str:

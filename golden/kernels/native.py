@@ -167,7 +167,9 @@ def library(sources: Sequence[Path], *, includes: Sequence[Path] = (), flags: Se
         what = f"{compiler.program} {' '.join(path.name for path in sources)}"
         run_tool([compiler.program, *options, *folders, *sources, "-o", "library.so"], what, cwd=folder)
 
+    root = "~"
     try:
+        root = str(cache_root())
         return ctypes.CDLL(str(cached_folder("native", key, build) / "library.so"))
     except OSError as e:
-        raise BuildError(f"{cache_root()}: the cache must be writable (set BITLOOM_CACHE), got: {e}") from None
+        raise BuildError(f"{root}: the cache must be writable (set BITLOOM_CACHE), got: {e}") from None

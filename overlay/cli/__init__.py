@@ -1,5 +1,7 @@
 """Command line ``bitloom``."""
 
+import codecs
+
 
 def main() -> None:
     """Entry point; says in one line what to install where the extras are missing, and that it was interrupted.
@@ -19,9 +21,10 @@ def _run() -> None:
     """Import the commands, and run the one that was asked for."""
     import sys
 
+    codecs.register_error("bitloom", _unencodable)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="surrogateescape")  # paths may have any bytes, and come out as they came in
+            stream.reconfigure(errors="bitloom")
     try:
         from .group import bitloom
     except ImportError as e:
@@ -30,3 +33,16 @@ def _run() -> None:
             raise
         raise SystemExit(f'bitloom: the command line needs {missing}: pip install "bitloom[hls,sim,cli]"') from None
     bitloom()
+
+
+def _unencodable(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What is written for a character that the terminal's encoding lacks.
+
+    Paths may have any bytes, which come out as they came in; letters of names become escapes such as ``\\xe9``.
+    """
+    if isinstance(error, UnicodeEncodeError):
+        error.end = error.start + 1
+    try:
+        return codecs.lookup_error("surrogateescape")(error)
+    except UnicodeError:
+        return codecs.lookup_error("backslashreplace")(error)

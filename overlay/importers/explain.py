@@ -1,5 +1,6 @@
 """What became of each node of a file, as a table: for the terminal, as Markdown, and as a page with a picture."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -18,6 +19,9 @@ WEIGHTED = (
     "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED",
 )  # fmt: skip
 """Operators with weights."""
+
+_MARKUP = re.compile(r"[\\`*\[\]<>&|~$!]|(?<![^\W_])_|_(?![^\W_])")
+"""What Markdown could take for more than a character: names of nodes are a stranger's."""
 
 ROW_PIXELS, LEFT, RIGHT, WIDTH = 26, 300, 430, 760
 """The picture: height of a row, where lines begin and end, and its width."""
@@ -108,7 +112,7 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
 
 
 def _markdown(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(_MARKUP.sub(lambda found: f"&#{ord(found[0])};", cell) for cell in cells) + " |"
 
 
 def _html(cells: Sequence[str], kind: str) -> str:

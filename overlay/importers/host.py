@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ from .rationals import floats
 
 FORMAT = "bitloom host"
 VERSION = 1
+MOST = 1 << 31
+"""Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
+MOST_AXES = 8
+"""Axes of an image in the file at most."""
 
 Links = tuple[tuple[str, Array, Array], ...]
 """("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
@@ -90,20 +95,30 @@ class Host:
         Raises
         ------
         ValueError
-            If the images have another shape.
+            If the images have another shape, or numbers that are none.
         """
         if images.shape[1:] != self.shape:
             raise ValueError(f"images must have shape (N, {', '.join(map(str, self.shape))}), got {images.shape}")
         placed = np.empty((len(images), self.order.size), np.float64)
         placed[:, self.order] = images.reshape(len(images), -1)
         x = _through(self.front, placed.reshape(len(images), *size))
+        if not np.isfinite(x).all():
+            raise ValueError(f"images must give finite numbers, got {x[~np.isfinite(x)][0]}")
         if self.boundaries is None or self.reached is None:
-            return np.rint(x).astype(np.int64) + self.first
+            return np.rint(np.clip(x, -MOST, MOST)).astype(np.int64) + self.first
         return self.first + self.stride * levels(x, self.boundaries, self.reached)
 
     def scores(self, output: Array) -> Array:
-        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64."""
+        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64.
+
+        Raises
+        ------
+        ValueError
+            If a score is not finite, so that none is the largest.
+        """
         made = _through(self.back, output.astype(np.float64))
+        if not np.isfinite(made).all():
+            raise ValueError(f"the host's scores must be finite, got {made[~np.isfinite(made)][0]}")
         return made.reshape(len(output), -1)[:, self.output_order]
 
     @property
@@ -140,8 +155,9 @@ def links(chain: Sequence[Line | Ends], channels: int) -> Links:
 
 
 def _through(chain: Links, x: Array) -> Array:
-    for kind, first, second in chain:
-        x = x * first + second if kind == "line" else np.clip(x, first, second)
+    with np.errstate(all="ignore"):  # whoever calls looks at what comes out
+        for kind, first, second in chain:
+            x = x * first + second if kind == "line" else np.clip(x, first, second)
     return x
 
 
@@ -224,8 +240,10 @@ def _host(data: Mapping[str, Any], model: Model) -> Host:
     if sorted(output_order.tolist()) != list(range(network.output.size)):
         raise ValueError(f"scores.order must have each place of {network.output.shape} once")
     shape = tuple(int(size) for size in source["shape"])
-    if int(np.prod(shape)) != network.input.size:
-        raise ValueError(f"input.shape must have {network.input.size} values, got {shape}")
+    if min(shape, default=0) < 1 or len(shape) > MOST_AXES or prod(shape) != network.input.size:
+        raise ValueError(
+            f"input.shape must have {network.input.size} values, and at most {MOST_AXES} axes, got {shown(shape)}"
+        )
     boundaries, reached = source["boundaries"], source["reached"]
     if boundaries is not None:
         boundaries, reached = np.array(boundaries, np.float64), np.array(reached, bool)
@@ -236,6 +254,8 @@ def _host(data: Mapping[str, Any], model: Model) -> Host:
         if reached.shape != boundaries.shape[1:]:
             raise ValueError("input.reached must have as many entries as input.boundaries have columns")
     first, stride, encoding = int(source["first"]), int(source["stride"]), network.input.encoding
+    if abs(first) > MOST:
+        raise ValueError(f"input.first must be {-MOST}..{MOST}, got {shown(first)}")
     most = first if boundaries is None else first + stride * boundaries.shape[1]
     if stride != encoding.step or (boundaries is not None and not encoding.low <= first <= most <= encoding.high):
         raise ValueError(f"input.first and stride must give values of {encoding}, got {first}, {stride}")

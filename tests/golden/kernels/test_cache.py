@@ -1,6 +1,7 @@
 """Folders that are built once: several processes, failures, the bound."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -96,8 +97,22 @@ def test_cache_root(monkeypatch, tmp_path):
     monkeypatch.delenv("BITLOOM_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
     assert cache.cache_root() == tmp_path / "x" / "bitloom"
+    monkeypatch.setenv("HOME", str(tmp_path / "h"))
+    for relative in ("x", ".", ""):
+        monkeypatch.setenv("XDG_CACHE_HOME", relative)
+        assert cache.cache_root() == tmp_path / "h" / ".cache" / "bitloom"
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "b"))
     assert cache.cache_root() == tmp_path / "b"
+
+
+@pytest.mark.parametrize("chosen", ["", "~nobody-has-this-name/x"])
+def test_a_user_without_a_home(chosen, monkeypatch):
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where the system's list lacks the user
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("BITLOOM_CACHE", chosen)
+    rule = r"^the cache must lie in a folder that can be found \(set BITLOOM_CACHE\), got: Could not determine home"
+    with pytest.raises(OSError, match=rule):
+        cache.cached_folder("model", "k", build(b""))
 
 
 def build(content):
@@ -130,6 +145,9 @@ def truncate(folder):
         lambda folder: ((folder / "area.json").unlink(), (folder / "area.json").mkdir()),
         lambda folder: (folder / "area.json").symlink_to((folder / "area.json").rename(folder.parent / "elsewhere")),
         lambda folder: folder.chmod(0o777),
+        lambda folder: (shutil.rmtree(folder), folder.write_bytes(b"")),
+        lambda folder: (shutil.rmtree(folder), folder.symlink_to("nowhere")),
+        lambda folder: folder.symlink_to(folder.rename(folder.with_name("elsewhere"))),
     ],
 )
 def test_a_damaged_folder_is_made_again(damage, monkeypatch, tmp_path):

@@ -88,6 +88,37 @@ def test_scores_tell_the_class_where_they_have_another_order():
     assert classifier(class_rule(network, host=swapped), swapped)(outputs).tolist() == [1, 0, 2]
 
 
+@pytest.mark.parametrize("pixel", [np.nan, np.inf, -np.inf])
+def test_images_and_scores_must_be_finite(pixel):
+    with value_error(f"images must give finite numbers, got {pixel}"):
+        HostTransform("host", host())(np.full((1, 2, 2, 1), pixel))
+    turned = host(back=(("line", np.full(3, 1e308), np.zeros(3)),))
+    with value_error("the host's scores must be finite, got inf"):
+        classifier("scores", turned)(np.full((1, 1, 1, 3), 9))
+
+
+def test_numbers_beyond_all_integers_are_none_of_the_input():
+    """They would become others where floating point is cut to 64 bits."""
+    plain = host(front=(), boundaries=None, reached=None, first=1)
+    found = HostTransform("host", plain)(np.array([1e300, -1e300, 2.5, 3]).reshape(1, 2, 2, 1))
+    assert found.ravel().tolist() == [(1 << 31) + 1, 1 - (1 << 31), 3, 4]
+
+
+@pytest.mark.parametrize(("change", "rule"), [
+    ({"shape": [-1, -4]}, "input.shape must have 4 values, and at most 8 axes, got (-1, -4)"),
+    ({"shape": [4, (1 << 62) + 1]}, "input.shape must have 4 values, and at most 8 axes, got (4, 4611686018427387905)"),
+    ({"shape": [1] * 8 + [4]}, "input.shape must have 4 values, and at most 8 axes, got (1, 1, 1, 1, 1, 1, 1, 1, 4)"),
+    ({"first": 1e30, "boundaries": None}, f"input.first must be -2147483648..2147483648, got {int(1e30)}"),
+])  # fmt: skip
+def test_a_strangers_host_file(change, rule, tmp_path):
+    hosts.save(host(), tmp_path / "h.json")
+    data = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))
+    data["input"].update(change)
+    (tmp_path / "h.json").write_text(json.dumps(data), encoding="utf-8")
+    with value_error(f"{tmp_path / 'h.json'}: {rule}"):
+        hosts.load(tmp_path / "h.json", corners())
+
+
 def test_the_command(tmp_path: Path) -> None:
     """Numbers in floating point, and the host file where it lies beside the model or elsewhere."""
     model, data = tmp_path / "tiny.npz", tmp_path / "data.npz"

@@ -1,0 +1,24 @@
+"""Characters that a terminal lacks."""
+
+import io
+import sys
+
+import pytest
+
+from bitloom.overlay import cli
+from bitloom.overlay.cli import group
+
+
+@pytest.mark.parametrize(("encoding", "written"), [
+    ("ascii", b"\\xe9 \xff\\xe9 \\u65e5\n"), ("latin-1", b"\xe9 \xff\xe9 \\u65e5\n"),
+    ("utf-8", b"\xc3\xa9 \xff\xc3\xa9 \xe6\x97\xa5\n"),
+])  # fmt: skip
+def test_a_terminal_without_a_letter_gets_its_escape(encoding, written, monkeypatch):
+    """Names may have any letters; a byte of a path that is none comes out as it came in."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding, newline="\n")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(group, "bitloom", lambda: print("\xe9 \udcff\xe9 \u65e5"))
+    cli.main()
+    out.flush()
+    assert out.buffer.getvalue() == written

@@ -18,9 +18,9 @@ from .errors import Unsupported
 from .operations import Affine, Clip, Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
 from .rationals import same
+from .section_begins import begin, begin_averaged, begin_copy, begin_mean
 from .sections import Quantised, Section, golden_order
 from .walk_state import Walk, is_rounded_mean, lead_of, take_padding
-from .windows import check_weights
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -98,7 +98,8 @@ def _pooling(walk: Walk, operation: Pooling) -> None:
         walk.inner.append(operation.window)
         walk.inner_at = len(walk.links)
     elif walk.done:
-        if any(isinstance(link, Ends) or any(m <= 0 for m in link.multiply) for link in walk.links):
+        # A clip never falls: the largest value's clip is the largest clip.
+        if any(isinstance(link, Line) and any(m <= 0 for m in link.multiply) for link in walk.links):
             raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
         walk.done[-1] = replace(walk.done[-1], pools=(*walk.done[-1].pools, operation.window))
     else:
@@ -108,6 +109,7 @@ def _pooling(walk: Walk, operation: Pooling) -> None:
         walk.nodes = []
     walk.size = (rows, columns, walk.size[2])
     walk.index = golden_order((1, walk.size[2], rows, columns))[0]
+    _copy_channels(walk)
 
 
 def _check_order(walk: Walk) -> None:
@@ -119,6 +121,18 @@ def _check_order(walk: Walk) -> None:
 
 
 def _levels(walk: Walk, operation: Levels) -> None:
+    _quantise(walk, operation)
+    _copy_channels(walk)
+
+
+def _copy_channels(walk: Walk) -> None:
+    """Put weights between two quantisers, where the second one needs them."""
+    quantised = walk.done and walk.open is None and walk.average is None
+    if quantised and not is_padded(walk.index) and walk.differs_by_channel:
+        begin_copy(walk)
+
+
+def _quantise(walk: Walk, operation: Levels) -> None:
     boundaries = operation.boundaries
     if len(boundaries) > 1:
         order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
@@ -134,7 +148,7 @@ def _levels(walk: Walk, operation: Levels) -> None:
         walk.average, walk.nodes = None, []
         return
     if walk.average is not None:
-        _open_mean(walk, walk.average)
+        begin_mean(walk, walk.average)
     if is_padded(walk.index):
         walk.padded_with = level_value(operation, walk.padded_with)
     if walk.open is not None:
@@ -205,9 +219,9 @@ def _linear(walk: Walk, operation: Linear) -> None:
         raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
     if walk.average is not None:
         if operation.window is None and walk.size[:2] == (1, 1) and not any(walk.average.window.padding):
-            _open_averaged(walk, operation, walk.average)
+            begin_averaged(walk, operation, walk.average)
             return
-        _open_mean(walk, walk.average)
+        begin_mean(walk, walk.average)
         raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
     lead, index, window = lead_of(walk, walk.links), walk.index, operation.window
     if is_padded(index):
@@ -222,65 +236,13 @@ def _linear(walk: Walk, operation: Linear) -> None:
         weight = operation.weight.transpose(0, 2, 3, 1)
         assert window is not None
         made = (*window.output_size(walk.size[0], walk.size[1]), len(operation.weight))
-    _open(
+    begin(
         walk,
         Section(
             name=operation.name, weight=weight, scale=operation.scale, window=window, size=made, lead=lead,
             reads=operation.reads, order=index, there=lead,
         ),
     )  # fmt: skip
-
-
-def _open(walk: Walk, begun: Section) -> None:
-    """Begin a section."""
-    window, size = begun.window, begun.size
-    walk.open = replace(begun, nodes=tuple(walk.nodes))
-    walk.links, walk.size = [], size
-    walk.index = golden_order((1, size[2], size[0], size[1]))[0]
-    if window is None:
-        walk.index = walk.index.reshape(1, -1)
-
-
-def _open_averaged(walk: Walk, operation: Linear, mean: Pooling) -> None:
-    """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
-    before, after = walk.links[: walk.average_links], walk.links[walk.average_links :]
-    if any(isinstance(link, Ends) for link in (*before, *after)):
-        raise Unsupported("a clip must not lie between a quantiser and a mean that weights read")
-    rows, columns = mean.window.kernel
-    check_weights(operation.weight.size * rows * columns)
-    flat = np.zeros((len(operation.weight), walk.index.size), np.int64)
-    flat[:, walk.index.ravel()] = operation.weight
-    weight = np.broadcast_to(flat[:, None, None, :], (len(flat), rows, columns, flat.shape[1])).copy()
-    lead, there, count = lead_of(walk, walk.links), lead_of(walk, before), rows * columns
-    walk.average = None
-    _open(
-        walk,
-        Section(
-            name=operation.name, weight=weight, scale=operation.scale / count, window=None, size=(1, 1, len(flat)),
-            lead=lead, reads=mean.reads, order=walk.average_index, there=there,
-        ),
-    )  # fmt: skip
-
-
-def _open_mean(walk: Walk, mean: Pooling) -> None:
-    """A mean that is quantised is a convolution with weights of 0 and 1, each output of its own channel."""
-    if any(mean.window.padding):
-        raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
-    channels, (rows, columns) = walk.size[2], mean.window.kernel
-    check_weights(channels * channels * rows * columns)
-    weight = np.zeros((channels, rows, columns, channels), np.int64)
-    weight[np.arange(channels), :, :, np.arange(channels)] = 1
-    before, after = walk.links[: walk.average_links], walk.links[walk.average_links :]
-    index, lead = walk.index, lead_of(walk, before)
-    scale = np.full(channels, Fraction(1, rows * columns), object)
-    _open(
-        walk,
-        Section(
-            name=mean.name, weight=weight, scale=scale, window=mean.window, size=walk.size, lead=lead,
-            reads=mean.reads, order=walk.average_index, there=lead,
-        ),
-    )  # fmt: skip
-    walk.links, walk.index, walk.average = list(after), index, None
 
 
 RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {

@@ -11,7 +11,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .errors import Unsupported
-from .operations import Affine, Levels, Linear, Operation, Pooling
+from .operations import Affine, Clip, Levels, Linear, Operation, Pooling
 from .padding import without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
@@ -49,6 +49,25 @@ class Walk:
                 return _pads(self.chain[self.place + 1 :])
             if isinstance(operation, Levels | Linear):
                 break
+        return False
+
+    @property
+    def differs_by_channel(self) -> bool:
+        """Whether a quantiser comes before weights and means, and it, or a line before it, is a channel's own.
+
+        Max pools that come before it are taken first, because only there a channel may still fall.
+        """
+        differs = clipped = False
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Levels):
+                return differs or len(operation.boundaries) > 1
+            if isinstance(operation, Pooling) and not differs and not clipped:
+                break
+            clipped = clipped or isinstance(operation, Clip)
+            if isinstance(operation, Linear) or (isinstance(operation, Pooling) and operation.average):
+                break
+            if isinstance(operation, Affine):
+                differs = differs or None in (same(operation.multiply), same(operation.add))
         return False
 
     def follow(self, link: Line | Ends) -> None:

@@ -282,3 +282,49 @@ def test_pads_become_padding(name, own):
     chain = PADS[name](begun(rng, (2, 7, 6)).node("Add", np.float32(0.0625)).node("Relu"))
     chain.node("Conv", ternary(rng, 3, 4, 4, 4), np.float32([0.125] * 3), pads=[own, 0, own, 0]).quant(1, 3)
     check(chain.node("Flatten").node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
+
+
+def between_quantisers(rng, *nodes, more=9, dense=False):
+    """Weights, a quantiser, nodes, a quantiser, and weights again."""
+    step, more = np.float32(8 / 128), np.float32(more / 128)  # no level of 8 is on a half of 9
+    chain = Chain((6,) if dense else (2, 6, 6)).quant(0.25, 4)
+    if dense:
+        chain.node("MatMul", rng.integers(-3, 4, (6, 5)).astype(np.float32))
+    else:
+        chain.node("Conv", rng.integers(-3, 4, (5, 2, 3, 3)).astype(np.float32), kernel_shape=[3, 3])
+    chain.node("Mul", np.float32(0.03)).quant(step, 8)
+    for op, inputs, attributes in nodes:
+        chain.node(op, *inputs, **attributes)
+    chain.quant(more, 8).node("Flatten")
+    places = 5 if dense else 5 * (9 if any(op == "MaxPool" for op, *_ in nodes) else 16)
+    return chain.node("MatMul", rng.integers(-3, 4, (places, 3)).astype(np.float32))
+
+
+POOL = ("MaxPool", (), {"kernel_shape": [2, 2]})
+
+
+def normalised(rng):
+    """A batch normalisation of 5 channels, some of which fall."""
+    gamma = np.array([1.3, -0.7, 0.4, -1.1, 2.0])
+    return "BatchNormalization", (gamma, rng.normal(size=5), rng.normal(size=5), rng.uniform(0.5, 4, 5)), {}
+
+
+@pytest.mark.parametrize("ends", [(0, 1.5), (-0.5, 0.5)])
+def test_a_clip_between_a_quantiser_and_a_max_pool(ends):
+    """The largest value's clip is the largest clip."""
+    clip = ("Clip", tuple(np.float32(end) for end in ends), {})
+    made = check(between_quantisers(np.random.default_rng(11), clip, POOL, more=8), by_qonnx)
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 2
+
+
+@pytest.mark.parametrize("pooled", ["before", "behind", "dense", "not"])
+def test_channels_that_differ_between_two_quantisers(pooled):
+    """They become a convolution that copies every channel, and thresholds of each channel's own."""
+    rng = np.random.default_rng(12)
+    nodes = [normalised(rng), ("Relu", (), {})]
+    nodes = {"before": [POOL, *nodes], "behind": [*nodes, POOL]}.get(pooled, nodes)
+    made = check(between_quantisers(rng, *nodes, dense=pooled == "dense"), by_qonnx)
+    assert len(made.emitted.built) == 3
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 3
+    copies = made.model.arrays[made.emitted.built[1].layers[0]]["weight"]
+    assert np.array_equal(copies.reshape(5, 5), np.diag([1, -1, 1, -1, 1]))  # -1: falling channels

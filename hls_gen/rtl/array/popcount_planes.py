@@ -65,7 +65,7 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
     planes : int
         Lane groups, one a bit plane.
     width : int
-        Bits of ``weighted``, at most `weighted_bits`.
+        Bits of ``weighted``, at most `weighted_bits`; of a wider sum it has the low ones.
     plain : bool
         Whether there is a port ``plain``.
     body : str
@@ -94,36 +94,41 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
 
     # # #
 
+    whole = weighted_bits(lanes, planes)
     match = b.wire("match", lanes, ~(features ^ weights))
     if body == "countones":
         word = _late(b, "word", lanes, match, stages(lanes, planes))
-        _countones(b, planes, word, out)
+        out["weighted"].assign(_low(b, _countones(b, planes, word, whole), whole, width))
+        if plain:
+            out["plain"].assign(SystemTask("countones", bits(word, 1, lanes - 1)))
         rest.assign(word[0])
     elif body == "carry_save":
         rest.assign(_late(b, "first", 1, match[0], stages(lanes, planes)))
-        for name, columns in _columns(b, planes, match, {name: width_of(port) for name, port in out.items()}).items():
+        widths = {name: width_of(port) for name, port in out.items()} | {"weighted": whole}
+        for name, columns in _columns(b, planes, match, widths).items():
             short = compress(b, columns, f"{name}_", sparing=True)
             if stages(lanes, planes) == 2:
                 short = _registered(b, short, name)
-            out[name].assign(add(b, short, f"{name}_"))
+            out[name].assign(_low(b, add(b, short, f"{name}_"), widths[name], width_of(out[name])))
     else:
         raise ValueError(f"popcount_planes: body must be countones or carry_save, got {body!r}")
     return b
 
 
-def _countones(b: Block, planes: int, match: Signal, out: dict[str, Signal]) -> None:
-    """The sums by $countones."""
-    lanes, w = width_of(match), width_of(out["weighted"])
+def _low(b: Block, total: Signal, whole: int, w: int) -> Signal:
+    """The low ``w`` bits of a sum of ``whole``: as many as an accumulator has that is narrower than a word's sum."""
+    return bits(b.wire("weighted_and_unused_bits", whole, total), 0, w) if w < whole else total
+
+
+def _countones(b: Block, planes: int, match: Signal, w: int) -> Signal:
+    """The weighted sum, ``w`` bits, by $countones."""
     shifted = []
-    for g, (low, n) in enumerate(lane_groups(lanes, planes)[:w]):
+    for g, (low, n) in enumerate(lane_groups(width_of(match), planes)):
         low, n = (low + 1, n - 1) if g == 0 else (low, n)
         part = bits(match, low, n)
         count = b.wire(f"count_{g}", bits_for(n), part if n == 1 else SystemTask("countones", part))
         shifted.append(b.wire(f"shifted_{g}", w, times(count, g, w)))
-    positive = reduce(lambda a, c: a + c, shifted[: planes - 1])
-    out["weighted"].assign(positive - shifted[-1] if len(shifted) == planes else positive)
-    if "plain" in out:
-        out["plain"].assign(SystemTask("countones", bits(match, 1, lanes - 1)))
+    return reduce(lambda a, c: a + c, shifted[:-1]) - shifted[-1]
 
 
 def times(value: Signal, shift: int, w: int) -> Signal:

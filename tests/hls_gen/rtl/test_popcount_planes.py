@@ -62,6 +62,15 @@ def test_clean(lanes, planes, plain, body):
     assert made == text(lanes, planes, width, plain, body)
 
 
+@pytest.mark.parametrize("body", ["countones", "carry_save"])
+@pytest.mark.parametrize(("lanes", "planes", "width", "plain"), [(6, 4, 4, True), (9, 4, 3, False), (20, 2, 2, True)])
+def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, plain, body):
+    name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
+    made = text(lanes, planes, width, plain, body)
+    check(made, name)
+    assert lint(made, top=name) == []
+
+
 def test_unknown_body():
     with pytest.raises(ValueError, match=r"^popcount_planes: body must be countones or carry_save, got 'csa'$"):
         popcount_planes(8, 2, 6, True, "csa")

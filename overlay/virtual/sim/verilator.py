@@ -47,7 +47,7 @@ WHOLE_BYTES = 700_000
 """A design with no more C++ than this is one unit: reading Verilator's headers again costs more than a second processor
 saves."""
 OPTIMISE = "BITLOOM_OPTIMISE"
-"""Environment variable: how g++ optimises what runs every cycle, 0 to 3. At 0 models compile faster and run more slowly."""
+"""Environment variable: how g++ optimises what runs every cycle, 0 to 3. At 0 models compile faster, and run slower."""
 SLOW = "-O0"  # code that runs once (constructors, tracing)
 RUNTIME = "-O1"  # Verilator's own files
 RUNTIME_HOOKS = ("-DVL_USER_FATAL", "-DVL_USER_STOP", "-DVL_USER_FINISH")  # harness.cpp throws instead of abort()

@@ -105,7 +105,7 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
     page = [_HEAD.format(name=escape(name)), f"<p>Engine: {escape(imported.choice.why)}.</p>", picture(imported)]
     for title, headings, body in tables:
         page += [f"<h2>{title}</h2><table>", _html(headings, "th"), *(_html(row, "td") for row in body), "</table>"]
-    written = model.with_suffix(".md"), model.with_suffix(".html")
+    written = model.with_suffix(".import.md"), model.with_suffix(".import.html")
     write_bytes(written[0], "\n".join(text).encode())
     write_bytes(written[1], ("\n".join(page) + "\n").encode())
     return list(written)

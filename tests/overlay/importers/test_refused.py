@@ -330,7 +330,7 @@ def test_two_runs_write_the_same_bytes(there):
         paths = [there / name for name in json.loads(result.output)["files"]]
         written.append({path.name: path.read_bytes() for path in paths})
     assert written[0] == written[1]
-    assert set(written[0]) >= {"net.npz", "net.host.json", "net.md", "net.html"}
+    assert set(written[0]) >= {"net.npz", "net.host.json", "net.import.md", "net.import.html"}
 
 
 def test_without_the_extra(there, monkeypatch):

@@ -219,7 +219,7 @@ def test_command(tmp_path):
     out = tmp_path / "small.npz"
     result = CliRunner().invoke(import_command, [str(DATA / "small.tflite"), "--out", str(out), "--explain"])
     assert result.exit_code == 0, result.output
-    text = out.with_suffix(".md").read_text(encoding="utf-8")
+    text = out.with_suffix(".import.md").read_text(encoding="utf-8")
     assert "| CONV_2D_0 | CONV_2D | conv_1, requantise_1 | weights signed 8 bit (-128..127), sums " in text
     how = "weights signed 8 bit (-128..127), 25% of them not 0, sums "
     assert f"| DEPTHWISE_CONV_2D_1 | DEPTHWISE_CONV_2D | conv_2, requantise_2, pool_2 | {how}" in text

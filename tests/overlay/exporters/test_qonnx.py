@@ -125,7 +125,8 @@ def test_commands(tmp_path):
     options = ["--out", str(tmp_path / "d.npz"), "--check", "1", "--explain"]
     done = run(bitloom, ["import", str(tmp_path / "d.onnx"), *options])
     assert done.exit_code == 0, done.output
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["d.host.json", "d.import.html", "d.import.md", "d.npz", "d.onnx"]
+    written = sorted(p.name for p in tmp_path.iterdir())
+    assert written == ["d.host.json", "d.import.html", "d.import.md", "d.npz", "d.onnx"]
     model, ours = file.load(tmp_path / "d.npz"), zoo.find("digits-cnn")
     x = images(ours, 2)
     assert (model.forward(x) == ours.forward(x)).all()

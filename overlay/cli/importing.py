@@ -28,7 +28,7 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="The engine that is to compute all layers.")
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
-@click.option("--explain", is_flag=True, help="Show what became of each node; write it beside --out, .md and .html.")
+@click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
 @one_line_errors
 def import_command(
@@ -41,7 +41,7 @@ def import_command(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Make a model of a trained network: QONNX (Brevitas, QKeras) or ONNX with quantised layers.
+    """Make a model of a trained network: QONNX (Brevitas, QKeras), ONNX with quantised layers, or int8 TFLite.
 
     Scales, batch normalisation and activations become integer thresholds or requantisation, exactly: for every sum that
     can occur, ties included. Each rewriting is then computed again on random and on extreme images.

@@ -67,7 +67,7 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
 
 
 def _take(walk: Walk, place: int) -> None:
-    """One operation further; ImportRefused with a line for a operation that can't be taken."""
+    """One operation further; ImportRefused with a line for an operation that can't be taken."""
     operation, walk.place = walk.chain[place], place
     if walk.closing and not isinstance(operation, Closing | Layout):
         why = f"what follows {walk.closing[-1]} is not computed"

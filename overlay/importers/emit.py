@@ -79,9 +79,9 @@ class _Maker:
         chain = self._chain(section, weights, held)
         as_bits = section.made is not None and self._choice.held[number + 1].encoding.kind == "bipolar"
         if section.made is not None and not as_bits:
-            turned = _turns(chain, weights)
+            turned = _turns(chain)
         elif section.inner:
-            turned = _inner_turns(chain[: 1 + section.inner_at])
+            turned = _turns(chain[: 1 + section.inner_at])
         weights, chain = _turned(weights, chain, turned)
         layer = self._weighted(number + 1, section, weights)
         low, high = layer.accumulator_range(self._map)
@@ -228,17 +228,8 @@ def _reaches(values: Array, source: Encoding) -> list[tuple[int, int]]:
     return list(zip(ends[0].tolist(), ends[1].tolist()))
 
 
-def _turns(chain: Sequence[Line | Ends], weights: Weights) -> Array:
-    """-1 for outputs whose level falls as the sum rises: their weights change sign; else 1. (outputs,)"""
-    sign = np.ones(len(weights.values), np.int64)
-    for link in chain:
-        if isinstance(link, Line):
-            sign *= [-1 if m < 0 else 1 for m in link.multiply]
-    return sign
-
-
-def _inner_turns(chain: Sequence[Line | Ends]) -> Array:
-    """-1 for outputs that fall between the sums and a max pool; else 1. (outputs,)"""
+def _turns(chain: Sequence[Line | Ends]) -> Array:
+    """-1 for outputs that fall, between the sums and the end of a chain, as the sum rises; else 1. (outputs,)"""
     first = chain[0]
     assert isinstance(first, Line)
     sign = np.ones(len(first.multiply), np.int64)

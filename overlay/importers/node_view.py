@@ -113,7 +113,7 @@ class NodeView:
         return grid
 
     def append(self, kind: type[Operation], **fields: Any) -> None:
-        """Append a operation of a kind."""
+        """Append an operation of a kind."""
         reads = self._here or self.only_map()
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
         if len(self.operations) == 0:

@@ -42,4 +42,4 @@ class OperationGraph:
                 )
             made.add(operation.makes)
         if self.output not in made:
-            raise ValueError(f"{self.name}: the output must be made by a operation, got {self.output}")
+            raise ValueError(f"{self.name}: the output must be made by an operation, got {self.output}")

@@ -255,4 +255,4 @@ RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {
     Padding: _padding,
     Linear: _linear,
 }
-"""Kind of a operation -> what the walk does there."""
+"""Kind of an operation -> what the walk does there."""

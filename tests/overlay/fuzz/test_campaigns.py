@@ -27,12 +27,14 @@ def attack(name, campaign, cases, seed=0):
 
 def test_files():
     """Many more are in test_files.py."""
+    pytest.importorskip("onnx")
     ends = attack("files", files.campaign(), 40)
     assert ends["refused"] >= 10
 
 
 @pytest.mark.slow
 def test_many_files():
+    pytest.importorskip("onnx")
     assert attack("files", files.campaign(), 2000)["refused"] >= 500
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto
 
 from .against import by_onnxruntime, by_reference, check, imported, outputs
-from .onnx_files import Chain
+from .onnx_files import Chain, TensorProto
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
 

@@ -1,4 +1,4 @@
-"""Integers of numpy are integers: a field of a description may be given as ``numpy.int64(3)`` and holds 3."""
+"""Numbers of numpy are numbers: a field may be given as ``numpy.int64(3)`` or ``numpy.True_``, and holds 3 or True."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,20 +7,20 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:
-    """``value`` with Python's integers in place of numpy's, in tuples and lists too; anything else as it is."""
-    if isinstance(value, np.integer):
-        return int(value)
+    """``value`` with Python's integers and truth values in place of numpy's, in tuples and lists too; else as it is."""
+    if isinstance(value, (np.integer, np.bool_)):
+        return value.item()
     if type(value) in (tuple, list):
         return type(value)(map(plain, value))
     return value
 
 
 def make_fields_plain(item: Any) -> None:
-    """Put Python's integers in place of numpy's into the fields of a dataclass, a frozen one too.
+    """Put Python's integers and truth values in place of numpy's into the fields of a dataclass, a frozen one too.
 
     A numpy integer would wrap around where Python's grows, and JSON can't hold it.
     """
     for one in fields(item):
         value = getattr(item, one.name)
-        if isinstance(value, (np.integer, tuple, list)):
+        if isinstance(value, (np.integer, np.bool_, tuple, list)):
             object.__setattr__(item, one.name, plain(value))

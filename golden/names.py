@@ -16,6 +16,8 @@ class                          whatever is printable, blanks too         1..100
 import re
 from collections.abc import Sequence
 
+import numpy as np
+
 NAME_LENGTH = 64
 """Characters of a name at most: with its endings it is still the name of a file (255 bytes)."""
 LABEL_LENGTH = 100
@@ -59,7 +61,7 @@ def check_layer_names(*names: object) -> None:
             raise ValueError(f"layer: name must have at most {NAME_LENGTH} characters, got {len(name)}")
 
 
-def check_classes(what: str, classes: Sequence[object], channels: int) -> None:
+def check_classes(what: str, classes: object, channels: int) -> None:
     """Refuse what can't be the names of a network's outputs.
 
     Parameters
@@ -74,9 +76,11 @@ def check_classes(what: str, classes: Sequence[object], channels: int) -> None:
     Raises
     ------
     ValueError
-        Unless there are none or as many as channels, each a string of 1 to LABEL_LENGTH printable characters that
-        aren't all blanks.
+        Unless they are a sequence, empty or with as many as channels, each a string of 1 to LABEL_LENGTH printable
+        characters that aren't all blanks.
     """
+    if isinstance(classes, (str, bytes)) or not isinstance(classes, (Sequence, np.ndarray)):
+        raise ValueError(f"{what}: classes must be a sequence of names, got {shown(classes)}")
     if len(classes) not in (0, channels):
         raise ValueError(f"{what}: classes must be none or {channels}, got {len(classes)}")
     for label in classes:

@@ -89,6 +89,7 @@ class Network:
         object.__setattr__(self, "layers", tuple(layers))
         object.__setattr__(self, "maps", maps)
         check_classes(self.name, self.classes, self.output.channels)
+        object.__setattr__(self, "classes", tuple(str(label) for label in self.classes))
 
     @property
     def output(self) -> Map:
@@ -147,7 +148,7 @@ class Network:
         try:
             source = Map(**{**data["input"], "encoding": Encoding(**data["input"]["encoding"])})
             layers = tuple(_layer(entry) for entry in data["layers"])
-            return cls(name=data["name"], input=source, layers=layers, classes=tuple(data["classes"]))
+            return cls(name=data["name"], input=source, layers=layers, classes=data["classes"])
         except (KeyError, TypeError, AttributeError) as e:  # AttributeError: a list where a mapping should be
             raise ValueError(f"network description: a field is missing or unknown: {e}") from e
 

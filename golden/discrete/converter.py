@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 
 from .draws import Draws
 from .lfsr import open_interval
@@ -52,6 +53,7 @@ class Converter:
     pair: str = "bracket"
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for what, known in (("rounding", ROUNDINGS), ("pair", PAIRS), ("zone", ZONES)):
             if getattr(self, what) not in known:
                 choices = ", ".join(map(str, known))

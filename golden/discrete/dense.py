@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.training.checkpoint import check_range
 from bitloom.golden.training.reproducible import random_signs
 
@@ -70,6 +71,7 @@ class DenseSpec:
     tensors: Tensors = field(default_factory=Tensors)
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if not isinstance(self.outputs, int) or self.outputs < 1:
             raise ValueError(f"layer: outputs must be an integer >= 1, got {self.outputs!r}")
         if self.activation not in ACTIVATIONS:

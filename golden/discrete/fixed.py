@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 
 from .activation import activate
 from .arithmetic import operate, word_of
@@ -52,6 +53,7 @@ class FixedRule:
     mu_places: int | None = None
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for name in ("rate_places", "mu_places"):
             value = getattr(self, name)
             if (value is not None or name == "rate_places") and not (isinstance(value, int) and 0 <= value <= 31):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.limits import MB, RUN_MB
 from bitloom.golden.names import shown
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint, check_range
@@ -59,6 +60,7 @@ class LearnPlan:
     held_out: bool = False
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         for name, low in (("epochs", 1), ("seed", 0)):
             value = getattr(self, name)
             if not isinstance(value, int) or value < low:

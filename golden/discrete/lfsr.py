@@ -9,6 +9,7 @@ they depend on was there before the first step (bits 9 to 31): hardware makes th
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import plain
 
 STATE_BITS, DRAW_BITS = 32, 16
 TAPS = (31, 29, 25, 24)
@@ -34,12 +35,13 @@ class Lfsr:
     def __init__(self, state: int) -> None:
         if not 1 <= state < 1 << STATE_BITS:
             raise ValueError(f"lfsr: state must be 1..{(1 << STATE_BITS) - 1}, got {state}")
-        self.state = state
+        self.state = plain(state)
 
     @classmethod
     def seeded(cls, seed: int) -> "Lfsr":
         """A generator whose state has about as many ones as zeros, for seeds 0, 1, 2, ... below 2^32 - 1."""
-        return cls((seed + 1) * 0x9E3779B1 % (1 << STATE_BITS))  # odd, so that seeds give different states, none 0
+        state = (plain(seed) + 1) * 0x9E3779B1 % (1 << STATE_BITS)  # odd: seeds give different states, none of them 0
+        return cls(state)
 
     def draw(self, count: int) -> Array:
         """The next ``count`` numbers, (count,) int64 of 0 to 65,535; each is what 16 steps bring in.

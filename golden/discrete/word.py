@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.integers import make_fields_plain
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class WordFormat:
     fraction: int = 20
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if not isinstance(self.bits, int) or not 4 <= self.bits <= 32:
             raise ValueError(f"word: bits must be 4..32, got {self.bits!r}")
         if not isinstance(self.fraction, int) or not 0 <= self.fraction <= self.bits - 2:

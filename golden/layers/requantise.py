@@ -22,6 +22,7 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding, signed
+from bitloom.golden.integers import plain
 from bitloom.golden.layer import Map, OneInput
 
 SUM_BITS = 32
@@ -161,6 +162,7 @@ def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:
     ValueError
         If the scale is out of range or not a number, or bits are out of range.
     """
+    bits = plain(bits)
     if not isinstance(bits, int) or not 1 <= bits <= MULTIPLIER_BITS:
         raise ValueError(f"bits: must be 1..{MULTIPLIER_BITS}, got {bits!r}")
     largest = (1 << bits) - 1

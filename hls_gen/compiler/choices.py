@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from bitloom.golden.integers import make_fields_plain
+
 from .dataflow import Dataflow
 
 
@@ -25,3 +29,8 @@ class CompileChoices:
     map_order: str = "auto"
     dataflow: Dataflow = "output_stationary"
     mapping: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mapping, np.ndarray):
+            object.__setattr__(self, "mapping", self.mapping.tolist())
+        make_fields_plain(self)

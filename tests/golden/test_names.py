@@ -11,6 +11,7 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.names import check_classes, check_name, check_path
+from bitloom.golden.network import Network
 from tests.errors import value_error
 from tests.golden.test_network import ARRAYS, LAYERS, NETWORK
 
@@ -94,6 +95,25 @@ def test_as_many_classes_as_channels(count: int) -> None:
     with value_error(f"small: classes must be none or 2, got {count}"):
         replace(NETWORK, classes=("a",) * count)
     check_classes("small", (), 2)
+
+
+@pytest.mark.parametrize("classes", ["ab", b"ab", 5, None, {"a": 1, "b": 2}, {"a", "b"}], ids=repr)
+def test_classes_are_a_sequence_of_names(classes: object) -> None:
+    """Not a text, whose letters would be names, nor what has no order."""
+    with value_error(f"small: classes must be a sequence of names, got {classes!r}"):
+        replace(NETWORK, classes=classes)
+
+
+def test_a_description_brings_no_text_as_classes() -> None:
+    with value_error("small: classes must be a sequence of names, got 'ab'"):
+        Network.from_dict({**NETWORK.to_dict(), "classes": "ab"})
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], np.array(["a", "b"])])
+def test_classes_become_a_tuple_of_strings(classes: object) -> None:
+    made = replace(NETWORK, classes=classes)
+    assert made == replace(NETWORK, classes=("a", "b"))
+    assert [type(label) for label in made.classes] == [str, str]
 
 
 @pytest.mark.parametrize("path", ["a", "rtl/top.v", "a/b/c.d-e_f"])

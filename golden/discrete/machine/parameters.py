@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from bitloom.golden.discrete.word import WordFormat
+from bitloom.golden.integers import make_fields_plain
 
 ADDRESS_BITS = 16
 """Bits of an address and of a count in an instruction."""
@@ -49,6 +50,7 @@ class MachineParameters:
     column_words: int = 32
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         most = 1 << ADDRESS_BITS
         for name, low, high in (
             ("slaves", 1, MOST_SLAVES),

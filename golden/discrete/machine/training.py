@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bitloom.golden.discrete.table import CodeTable
+from bitloom.golden.integers import make_fields_plain
 
 from . import instruction as isa
 
@@ -25,6 +26,9 @@ class Kind:
 
     table: int = 0
     chance: bool = False
+
+    def __post_init__(self) -> None:
+        make_fields_plain(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,7 @@ class DenseLayer:
     errors: Kind = field(default_factory=Kind)
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"layer: activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")
         for name in ("inputs", "outputs"):
@@ -97,6 +102,7 @@ class Training:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        make_fields_plain(self)
         if not self.layers:
             raise ValueError("training: layers must be one or more, got none")
         for before, after in zip(self.layers, self.layers[1:]):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.integers import plain
 from bitloom.golden.network import Model
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.reader import Reader
@@ -140,6 +141,7 @@ def measure(build: Build, model: Model, frames: int, progress: Progress | None =
 
 def _lengths(frames: int) -> list[int]:
     """Lengths of the batches; ValueError where ``frames`` is not even or below 2."""
+    frames = plain(frames)
     if not isinstance(frames, int) or frames < 2 or frames % 2:
         raise ValueError(f"report: frames must be an even number >= 2, got {frames!r}")
     return sorted({1, frames // 2, frames})

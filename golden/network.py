@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
@@ -19,7 +20,9 @@ from .names import check_classes, check_name
 
 MOST_LAYERS = 1024
 """Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
-LAYER_KINDS: dict[str, type[Layer]] = {c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise)}
+LAYER_KINDS: dict[str, type[Layer]] = {
+    c.kind: c for c in (Conv, Dense, MaxPool, AvgPool, Threshold, Requantise, Add)
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -231,9 +231,9 @@ def _max_pool(layer: MaxPool, source: Map, target: Map) -> Forward:
 
 def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> Forward:
     # In float64: |product| < 2^52, a power of two changes no digit, and with the half added it has 53 bits, or it is
-    # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products go the plain way.
+    # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products, and two roundings, go the plain way.
     low, high = source.encoding.low << layer.fraction, source.encoding.high << layer.fraction
-    if max(
+    if layer.rounding != "once" or max(
         max(abs(low + bias), abs(high + bias)) * multiplier
         for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
     ) >= 1 << 52:  # fmt: skip

@@ -9,6 +9,11 @@ Per channel, with integers alone, f being `Requantise.fraction`, 0 where nothing
 
 So the scale is multiplier * 2^f / 2^shift, and the bias counts in parts 1 / 2^f of an accumulator's step.
 
+With rounding "twice", as TFLite's kernels do it, shift is 31 or more, and y is rounded in two steps:
+
+    h = p / 2^31                        to the nearest integer, halves upwards
+    y = h / 2^(shift - 31)              to the nearest integer, halves away from zero
+
 Rounding is odd and never falls, and 0 rounds to 0. So max(., 0) is the same at t, at p, before and after rounding, and
 a symmetric network stays symmetric. Halves away from zero, in two's complement with an arithmetic shift right (>>),
 which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, and y = p for shift 0.
@@ -34,6 +39,10 @@ MULTIPLIER_BITS = 31
 PRODUCT_BITS = 63
 """|p| < 2^62: with half of 2^shift added it still fits 64 bits."""
 MAX_SHIFT = 61
+ROUNDINGS = ("once", "twice")
+"""How a requantisation may round."""
+FIRST_SHIFT = 31
+"""Bits that the first of two roundings takes off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +67,8 @@ class Requantise(OneInput):
     fraction : int
         Bits of the bias behind the point, 0 to 16, by default 0: x is multiplied by 2^fraction before the bias is
         added, and the shift takes that back. For offsets that are no integer number of accumulator steps.
+    rounding : str
+        "once", by default, or "twice", with shifts from 31 on; see the module's text.
     """
 
     kind: ClassVar[str] = "requantise"
@@ -65,27 +76,23 @@ class Requantise(OneInput):
     relu: bool = False
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})  # came after the first files
     fraction: int = field(default=0, metadata={"written_if_set": True})
+    rounding: str = field(default="once", metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(self.encoding, "kind", ""), (1, 0))
-        if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= most:
-            raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
+        check_feature(self.name, self.encoding)
         if not isinstance(self.relu, bool):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
         if type(self.fraction) is not int or not 0 <= self.fraction <= MAX_FRACTION:
             raise ValueError(f"{self.name}: fraction must be 0..{MAX_FRACTION}, got {self.fraction!r}")
+        if self.rounding not in ROUNDINGS:
+            raise ValueError(f"{self.name}: rounding must be one of {', '.join(ROUNDINGS)}, got {self.rounding!r}")
         self._check_clip()
 
     def _check_clip(self) -> None:
         """Raise ValueError unless clip is None or two limits within the encoding, in order, that leave a result."""
-        if self.clip is None:
-            return
-        pair = isinstance(self.clip, tuple) and len(self.clip) == 2 and all(type(value) is int for value in self.clip)
-        if not pair or not self.encoding.low <= self.clip[0] <= self.clip[1] <= self.encoding.high:
-            rule = f"(low, high) within {self.encoding}"
-            raise ValueError(f"{self.name}: clip must be None or {rule}, got {self.clip!r}")
-        if self.relu and self.clip[1] < 0:
+        check_clip(self.name, self.encoding, self.clip)
+        if self.clip is not None and self.relu and self.clip[1] < 0:
             raise ValueError(f"{self.name}: clip must end at 0 or above with relu, got {self.clip!r}")
 
     @property
@@ -108,7 +115,8 @@ class Requantise(OneInput):
     def check_arrays(self, arrays: Mapping[str, Array], source: Map) -> None:
         super().check_arrays(arrays, source)
         signed(SUM_BITS + self.fraction).check(f"{self.name}.bias", arrays["bias"])
-        for what, low, high in (("multiplier", 1, (1 << MULTIPLIER_BITS) - 1), ("shift", 0, MAX_SHIFT)):
+        least = FIRST_SHIFT if self.rounding == "twice" else 0
+        for what, low, high in (("multiplier", 1, (1 << MULTIPLIER_BITS) - 1), ("shift", least, MAX_SHIFT)):
             values = arrays[what]
             bad = (values < low) | (values > high)
             if bad.any():
@@ -128,8 +136,25 @@ class Requantise(OneInput):
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         bias, multiplier, shift = (arrays[what].astype(np.int64) for what in ("bias", "multiplier", "shift"))  # (C,)
         product = ((x << self.fraction) + bias) * multiplier  # (N, H, W, C)
-        y: Array = np.clip(rounded_shift(product, shift), self.low, self.high)
+        rounded = rounded_twice if self.rounding == "twice" else rounded_shift
+        y: Array = np.clip(rounded(product, shift), self.low, self.high)
         return y
+
+
+def check_feature(name: str, encoding: Encoding) -> None:
+    """Raise ValueError unless a layer of that name may give features of the encoding."""
+    least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(encoding, "kind", ""), (1, 0))
+    if not isinstance(encoding, Encoding) or not least <= encoding.bits <= most:
+        raise ValueError(f"{name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {encoding}")
+
+
+def check_clip(name: str, encoding: Encoding, clip: tuple[int, int] | None) -> None:
+    """Raise ValueError unless clip is None or two limits within the encoding, in order."""
+    if clip is None:
+        return
+    pair = isinstance(clip, tuple) and len(clip) == 2 and all(type(value) is int for value in clip)
+    if not pair or not encoding.low <= clip[0] <= clip[1] <= encoding.high:
+        raise ValueError(f"{name}: clip must be None or (low, high) within {encoding}, got {clip!r}")
 
 
 def rounded_shift(x: Array, shift: Array) -> Array:
@@ -137,6 +162,13 @@ def rounded_shift(x: Array, shift: Array) -> Array:
     half = (1 << shift) >> 1  # 0 for shift 0
     y: Array = np.sign(x) * ((np.abs(x) + half) >> shift)
     return y
+
+
+def rounded_twice(x: Array, shift: Array) -> Array:
+    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 31 .. 61, rounded after 31 bits, halves upwards, and then to
+    the nearest integer, halves away from zero."""
+    first = (x + (1 << FIRST_SHIFT - 1)) >> FIRST_SHIFT
+    return rounded_shift(first, shift - FIRST_SHIFT)
 
 
 def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -239,6 +240,31 @@ def test_a_fraction_says_what_no_integer_bias_can():
     )
 
 
+@pytest.mark.parametrize("shift", [31, 32, 40])
+def test_two_roundings_are_those_of_tflite(shift):
+    """Around every half of both roundings, against TFLite's own steps, in which a division drops what is behind."""
+    layer, multiplier = Requantise(name="r", encoding=signed(9), rounding="twice"), (1 << 30) + 12345
+    middles = [((2 * level + 1) << shift - 1) // multiplier for level in range(-80, 80)]
+    x = np.array([[middle + away] for middle in middles for away in range(-4, 5)], np.int64)
+    values = arrays([7], [multiplier], [shift])
+    model = Model(Network(name="r", input=case_map(1, 1, 1, signed(31)), layers=(layer,)), {"r": values})
+    expected = []
+    for (one,) in x.tolist():
+        product = (one + 7) * multiplier
+        nudged = product + (1 << 30 if product >= 0 else 1 - (1 << 30))
+        high = abs(nudged) // (1 << 31) * (1 if nudged >= 0 else -1)
+        mask = (1 << shift - 31) - 1
+        limit = (mask >> 1) + (high < 0)
+        y = (high >> shift - 31) + ((high & mask) > limit)
+        expected.append(max(-256, min(255, y)))
+    images = x.reshape(-1, 1, 1, 1)
+    assert model.forward(images).ravel().tolist() == expected
+    assert packed.forward(model, images).ravel().tolist() == expected
+    once = replace(layer, rounding="once").forward(images, values, model.network.input).ravel().tolist()
+    assert shift != 32 or once != expected  # at 40 a sum is too coarse to fall between the two
+    assert len(set(expected)) > 100
+
+
 @given(
     st.integers(-(1 << 40), 1 << 40), st.integers(1, (1 << 20) - 1), st.integers(0, 40), st.integers(0, 16)
 )  # fmt: skip
@@ -326,9 +352,12 @@ def test_output_and_positions_stay():
 INT8 = signed(8)
 
 
-def check(bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8, fraction: int = 0) -> None:
-    values = arrays([0, bias, 0], [1, multiplier, 1], [0, shift, 0])
-    Requantise(name="r", encoding=signed(8), fraction=fraction).check_arrays(values, case_map(1, 1, 3, source))
+def check(
+    bias: int, multiplier: int = 1, shift: int = 0, source: Encoding = INT8, fraction: int = 0, rounding: str = "once"
+) -> None:
+    layer, others = Requantise(name="r", encoding=signed(8), fraction=fraction, rounding=rounding), 31
+    values = arrays([0, bias, 0], [1, multiplier, 1], [others, shift, others])
+    layer.check_arrays(values, case_map(1, 1, 3, source))
 
 
 def clipped(clip: object, relu: bool = False) -> None:
@@ -375,6 +404,11 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
         (lambda: Requantise(name="r", encoding=signed(8), fraction=-1), "r: fraction must be 0..16, got -1"),
         (lambda: Requantise(name="r", encoding=signed(8), fraction=True), "r: fraction must be 0..16, got True"),
         (lambda: Requantise(name="r", encoding=signed(8), fraction=0.5), "r: fraction must be 0..16, got 0.5"),
+        (
+            lambda: Requantise(name="r", encoding=signed(8), rounding="up"),
+            "r: rounding must be one of once, twice, got 'up'",
+        ),
+        (lambda: check(0, 1, 30, rounding="twice"), "r.shift: values must be 31..61, got 30"),
         (
             lambda: check(1 << 34, fraction=3),
             "r.bias: values must be signed 35 bit (-17179869184..17179869183), got 17179869184",

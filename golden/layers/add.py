@@ -1,0 +1,101 @@
+"""Addition of two maps, value by value: what joins the ways of a residual network.
+
+Both maps count in steps of their own, so each is scaled, and the sum becomes a feature as in a requantisation
+(golden/layers/requantise.py), with integers alone:
+
+    t = x_1 * multiplier_1 + x_2 * multiplier_2 + bias       |t| < 2^62
+    y = t / 2^shift                                          to the nearest integer, halves away from zero
+    result = clip(y, low, high)
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, Encoding
+from bitloom.golden.layer import Layer, Map
+
+from .requantise import PRODUCT_BITS, check_clip, check_feature, rounded_shift
+
+FACTOR_BITS = 25
+"""A multiplier fits so many bits in two's complement: the wide operand of a DSP block, a feature being the other."""
+OFFSET_BITS = 40
+"""The bias fits so many bits in two's complement."""
+MAX_ADD_SHIFT = 39
+"""The shift is 0 .. 39."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Add(Layer):
+    """Two maps of one size are added, each scaled by multiplier / 2^shift; the sum is rounded and clipped.
+
+    Arrays: ``multiplier``, (2,), -2^24 + 1 .. 2^24 - 1, one for each map in the order of ``inputs``; ``bias``, (1,),
+    40 bits signed, in parts 2^-shift of a result's step; ``shift``, (1,), 0 .. 39.
+
+    Attributes
+    ----------
+    encoding : Encoding
+        Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits.
+    clip : tuple of int
+        (low, high) that results are clipped to, both of the encoding and low <= high; by default, None, the encoding's
+        own ends.
+    """
+
+    kind: ClassVar[str] = "add"
+    input_count: ClassVar[int] = 2
+    encoding: Encoding
+    clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_feature(self.name, self.encoding)
+        check_clip(self.name, self.encoding, self.clip)
+
+    @property
+    def low(self) -> int:
+        """Smallest result."""
+        return self.clip[0] if self.clip else self.encoding.low
+
+    @property
+    def high(self) -> int:
+        """Largest result."""
+        return self.clip[1] if self.clip else self.encoding.high
+
+    def output_of(self, sources: Sequence[Map]) -> Map:
+        first, second = sources
+        if first.shape != second.shape:
+            raise ValueError(f"{self.name}: maps must have one size, got {first.shape} and {second.shape}")
+        return Map(height=first.height, width=first.width, channels=first.channels, encoding=self.encoding)
+
+    def array_shapes_of(self, sources: Sequence[Map]) -> dict[str, tuple[int, ...]]:
+        return {"multiplier": (2,), "bias": (1,), "shift": (1,)}
+
+    def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
+        super().check_arrays_of(arrays, sources)
+        factor, offset = (1 << FACTOR_BITS - 1) - 1, 1 << OFFSET_BITS - 1
+        ends = {"multiplier": (-factor, factor), "bias": (-offset, offset - 1), "shift": (0, MAX_ADD_SHIFT)}
+        for what, (low, high) in ends.items():
+            values = arrays[what]
+            bad = (values < low) | (values > high)
+            if bad.any():
+                raise ValueError(f"{self.name}.{what}: values must be {low}..{high}, got {values[bad][0]}")
+        low, high = self.reach(arrays, sources)
+        if max(-low, high) >= 1 << PRODUCT_BITS - 1:
+            rule = f"sums must be < 2^{PRODUCT_BITS - 1} for all values of the maps"
+            raise ValueError(f"{self.name}.multiplier: {rule}, got {max(-low, high)}")
+
+    def reach(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> tuple[int, int]:
+        """Smallest and largest t for any values of the maps."""
+        low = high = int(arrays["bias"][0])
+        for source, factor in zip(sources, arrays["multiplier"].tolist()):
+            ends = factor * source.encoding.low, factor * source.encoding.high
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+        first, second = arrays["multiplier"].astype(np.int64)
+        total = inputs[0] * first + inputs[1] * second + arrays["bias"].astype(np.int64)  # (N, H, W, C)
+        y: Array = np.clip(rounded_shift(total, arrays["shift"].astype(np.int64)), self.low, self.high)
+        return y

@@ -5,7 +5,8 @@
                 `-----------------------------------------------------------------------------'
 
 Nothing stalls: a beat a cycle, and what it makes of the caches is written a fixed number of cycles later. FORWARD
-gives a sum of each slave in turn, slave 0 first; BACKWARD gives those of all slaves at once.
+gives a sum of each slave in turn, slave 0 first; BACKWARD gives those of all slaves at once. The beats of a sum come
+without a pause, and none is marked as last before the slaves have given the sum; all other beats may come at any time.
 """
 
 from dataclasses import dataclass

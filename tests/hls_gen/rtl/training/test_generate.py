@@ -3,15 +3,18 @@
 import re
 
 import pytest
+from veriloggen.core import vtypes as vt
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.rtl.primitives.block import Block, const, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.training import generate as generation
 from bitloom.hls_gen.rtl.training.converter import converter
 from bitloom.hls_gen.rtl.training.generate import training_manifest, training_verilog
+from bitloom.hls_gen.rtl.training.product import product_unit
 from bitloom.hls_gen.rtl.training.slave import slave
 from bitloom.hls_gen.rtl.training.top import top
 from bitloom.overlay.area.yosys import run_yosys
@@ -67,23 +70,53 @@ def multipliers(block, tmp_path) -> int:
     return sum(counts)
 
 
-SIZES = {"slaves": 1, "weight_words": 16, "column_words": 4, "code_bits": 2, "form": WordFormat(12, 7)}
+SIZES = {"slaves": 1, "weight_words": 16, "column_words": 4, "form": WordFormat(12, 7)}
+BITS = (1, 2, 3)
+"""Widths of codes."""
+
+
+def discrete(machine: MachineParameters, operand: str) -> Block:
+    """The product unit with one operand that is always a code."""
+    inner = product_unit(Library(32), machine)
+    whole = Block(f"{operand}_is_a_code", reset=False)
+    ports = {}
+    for name, port in inner.m.io_variable.items():
+        if isinstance(port, vt.Input) and name not in ("clk", f"{operand}_coded"):
+            ports[name] = whole.input(name, width(port))
+        elif not isinstance(port, vt.Input):
+            ports[name] = whole.output(name, width(port))
+    whole.instance(inner, "unit", **ports, **{f"{operand}_coded": const(1, 1)})
+    return whole
 
 
 def test_the_converter_needs_no_multiplier(tmp_path):
-    assert multipliers(converter(Library(32), MachineParameters(**SIZES)), tmp_path) == 0
+    assert multipliers(converter(Library(32), MachineParameters(code_bits=2, **SIZES)), tmp_path) == 0
 
 
 @pytest.mark.slow
-def test_discrete_operands_need_no_multiplier(tmp_path):
+@pytest.mark.parametrize("code_bits", BITS)
+def test_discrete_operands_need_no_multiplier(code_bits, tmp_path):
     """A slave whose products all have a discrete operand; the same slave for continuous ones has a DSP block."""
-    without = slave(Library(32), MachineParameters(multiplier=False, **SIZES))
+    without = slave(Library(32), MachineParameters(multiplier=False, code_bits=code_bits, **SIZES))
     assert multipliers(without, tmp_path) == 0
-    assert multipliers(slave(Library(32), MachineParameters(**SIZES)), tmp_path) >= 2
+    assert multipliers(slave(Library(32), MachineParameters(code_bits=code_bits, **SIZES)), tmp_path) >= 2
 
 
 @pytest.mark.slow
-def test_a_machine_for_codes_has_no_multiplier(tmp_path):
+@pytest.mark.parametrize("code_bits", BITS)
+@pytest.mark.parametrize("operand", ["left", "right"])
+def test_the_way_of_a_code_passes_no_multiplier(operand, code_bits, tmp_path):
+    """Also where the machine has one: of a unit whose operand is always a code, nothing of it is left."""
+    machine = MachineParameters(code_bits=code_bits, **SIZES)
+    assert multipliers(product_unit(Library(32), machine), tmp_path) >= 2
+    assert multipliers(discrete(machine, operand), tmp_path) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code_bits", BITS)
+def test_a_machine_for_codes_has_no_multiplier(code_bits, tmp_path):
     """With master, controller and tables."""
-    machine = MachineParameters(multiplier=False, neuron_words=64, instructions=16, tables=1, **SIZES)
+    machine = MachineParameters(
+        multiplier=False, code_bits=code_bits, neuron_words=64, instructions=16, tables=1, **SIZES
+    )
     assert multipliers(top(machine, "0" * 64), tmp_path) == 0

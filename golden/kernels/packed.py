@@ -233,7 +233,7 @@ def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> 
     # In float64: |product| < 2^52, a power of two changes no digit, and with the half added it has 53 bits, or it is
     # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products, and two roundings, go the plain way.
     low, high = source.encoding.low << layer.fraction, source.encoding.high << layer.fraction
-    if layer.rounding != "once" or max(
+    if layer.rounding == "twice" or max(
         max(abs(low + bias), abs(high + bias)) * multiplier
         for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
     ) >= 1 << 52:  # fmt: skip
@@ -245,8 +245,11 @@ def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> 
         y = x * unit + bias if layer.fraction else x + bias
         y *= multiplier
         y *= scale
-        y += np.copysign(0.5, y)
-        np.trunc(y, out=y)
+        if layer.rounding == "even":
+            np.rint(y, out=y)
+        else:
+            y += np.copysign(0.5, y)
+            np.trunc(y, out=y)
         return np.clip(y, layer.low, layer.high).astype(value_dtype(target))
 
     return run

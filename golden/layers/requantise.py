@@ -4,7 +4,7 @@ Per channel, with integers alone, f being `Requantise.fraction`, 0 where nothing
 
     t = x * 2^f + bias                  |t| < 2^(31 + f)
     p = t * multiplier                  |p| < 2^62
-    y = p / 2^shift                     to the nearest integer, halves away from zero
+    y = p / 2^shift                     to the nearest integer, halves away from zero; with "even" to the even one
     result = clip(y, low, high)         low, high of the output encoding, or limits within it; with ReLU low is 0
 
 So the scale is multiplier * 2^f / 2^shift, and the bias counts in parts 1 / 2^f of an accumulator's step.
@@ -16,7 +16,8 @@ With rounding "twice", as TFLite's kernels do it, shift is 31 or more, and y is 
 
 Rounding is odd and never falls, and 0 rounds to 0. So max(., 0) is the same at t, at p, before and after rounding, and
 a symmetric network stays symmetric. Halves away from zero, in two's complement with an arithmetic shift right (>>),
-which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, and y = p for shift 0.
+which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, and y = p for shift 0. With rounding
+"even"  y = (p + 2^(shift - 1) - [bit ``shift`` of p is 0]) >> shift, which is odd and never falls either.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ MULTIPLIER_BITS = 31
 PRODUCT_BITS = 63
 """|p| < 2^62: with half of 2^shift added it still fits 64 bits."""
 MAX_SHIFT = 61
-ROUNDINGS = ("once", "twice")
+ROUNDINGS = ("once", "even", "twice")
 """How a requantisation may round."""
 FIRST_SHIFT = 31
 """Bits that the first of two roundings takes off."""
@@ -68,7 +69,8 @@ class Requantise(OneInput):
         Bits of the bias behind the point, 0 to 16, by default 0: x is multiplied by 2^fraction before the bias is
         added, and the shift takes that back. For offsets that are no integer number of accumulator steps.
     rounding : str
-        "once", by default, or "twice", with shifts from 31 on; see the module's text.
+        "once", by default, halves away from zero; "even", halves to the even integer, as ONNX's QuantizeLinear rounds;
+        or "twice", with shifts from 31 on; see the module's text.
     """
 
     kind: ClassVar[str] = "requantise"
@@ -136,8 +138,7 @@ class Requantise(OneInput):
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         bias, multiplier, shift = (arrays[what].astype(np.int64) for what in ("bias", "multiplier", "shift"))  # (C,)
         product = ((x << self.fraction) + bias) * multiplier  # (N, H, W, C)
-        rounded = rounded_twice if self.rounding == "twice" else rounded_shift
-        y: Array = np.clip(rounded(product, shift), self.low, self.high)
+        y: Array = np.clip(rounded(product, shift, self.rounding), self.low, self.high)
         return y
 
 
@@ -157,10 +158,22 @@ def check_clip(name: str, encoding: Encoding, clip: tuple[int, int] | None) -> N
         raise ValueError(f"{name}: clip must be None or (low, high) within {encoding}, got {clip!r}")
 
 
+def rounded(x: Array, shift: Array, rounding: str) -> Array:
+    """``x / 2^shift`` for int64 with |x| < 2^62, by one of ROUNDINGS."""
+    return {"once": rounded_shift, "even": rounded_even, "twice": rounded_twice}[rounding](x, shift)
+
+
 def rounded_shift(x: Array, shift: Array) -> Array:
     """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves away from zero."""
     half = (1 << shift) >> 1  # 0 for shift 0
     y: Array = np.sign(x) * ((np.abs(x) + half) >> shift)
+    return y
+
+
+def rounded_even(x: Array, shift: Array) -> Array:
+    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves to the even one."""
+    half = (1 << shift) >> 1  # 0 for shift 0
+    y: Array = (x + np.where(half > 0, half - 1 + (x >> shift & 1), 0)) >> shift
     return y
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.golden.layers.requantise import rounded_shift
+from bitloom.golden.layers.requantise import rounded
 from bitloom.golden.window import Window
 
 
@@ -108,6 +108,8 @@ class IntegerLayer:
         None: the sums themselves are the result.
     fraction : int
         Bits of the bias behind the point.
+    rounding : str
+        As of `bitloom.golden.layers.requantise.Requantise`.
     low, high : int
         Smallest and largest result.
     pool : Window or None
@@ -136,6 +138,7 @@ class IntegerLayer:
     value_range: tuple[int, int]
     signs: bool = False
     fraction: int = 0
+    rounding: str = "once"
 
     visits = 1
 
@@ -212,7 +215,7 @@ def run_integer_layer(p: IntegerLayer, features: Array) -> Array:
     if p.bias is None or p.multiplier is None or p.shift is None:
         return value.reshape(n, *size, -1)
     biased = (value[..., None] << p.fraction) + p.bias  # (N, outputs, O, levels)
-    scaled = rounded_shift(biased * p.multiplier, p.shift)
+    scaled = rounded(biased * p.multiplier, p.shift, p.rounding)
     result: Array = np.clip(scaled, p.low, p.high).reshape(n, len(value[0]), -1)
     if p.pool is not None:
         taps = p.pool.positions(*size)  # (outputs, taps)

@@ -78,8 +78,8 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
         if isinstance(t, Requantise) and stored_bits(t.encoding) > engine.feature_bits:
             most = f"{engine.feature_bits} bits in two's complement"
             raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
-        if isinstance(t, Requantise) and t.rounding != "once":
-            raise ValueError(f"{t.name}: rounding must be once on the integer engine, got {t.rounding}")
+        if isinstance(t, Requantise) and t.rounding not in ("once", "even"):
+            raise ValueError(f"{t.name}: rounding must be once or even on the integer engine, got {t.rounding}")
         if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
             raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
 
@@ -132,6 +132,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         value_range=rule.value_range,
         signs=len(rule.complement) > 0,
         fraction=rule.fraction,
+        rounding=rule.rounding,
     )
     return made, rule.complement
 
@@ -158,6 +159,8 @@ class _Rule:
     """Smallest and largest result."""
     fraction: int = 0
     """Bits of the biases behind the point."""
+    rounding: str = "once"
+    """How results are rounded."""
     factors: Mapping[str, Array] = field(default_factory=dict)
     """bias, multiplier and shift, each (O, levels); none where sums are the result."""
     complement: Array = field(default_factory=lambda: np.zeros(0, bool))
@@ -183,7 +186,8 @@ def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     arrays = model.arrays[act.name]
     if isinstance(act, Requantise):
         factors = {key: value.astype(np.int64)[:, None] for key, value in arrays.items()}
-        return _Rule(weight=weight, reach=reach, clip=(act.low, act.high), fraction=act.fraction, factors=factors)
+        how = {"clip": (act.low, act.high), "fraction": act.fraction, "rounding": act.rounding}
+        return _Rule(weight=weight, reach=reach, factors=factors, **how)  # type: ignore[arg-type]
     turned = _turned(arrays["direction"], part.tail)
     if turned.any():
         weight = np.where(turned[:, None, None], -weight, weight)

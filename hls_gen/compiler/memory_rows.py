@@ -42,7 +42,7 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
     out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
-    out["results"] = pack_fields(npu.memory("results"), columns(made.results))
+    out["results"] = pack_fields(npu.memory("results"), columns(_result_rows(made, npu)))
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if made.scales:
@@ -60,6 +60,11 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out
+
+
+def _result_rows(made: NpuPlan, npu: Npu) -> list[dict[str, int]]:
+    """Rows of memory ``results``, which only some NPUs ask how halves are rounded."""
+    return [{key: value for key, value in row.items() if key != "half_even" or npu.half_even} for row in made.results]
 
 
 def _waiting(memory: Memory) -> Words:

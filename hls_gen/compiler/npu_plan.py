@@ -76,7 +76,11 @@ class NpuPlan:
 
     def _scale_widths(self) -> dict[str, int]:
         """Capacities that requantisation needs."""
-        return {"multiplier_bits": multiplier_bits(self.scales), "bias_fraction_bits": max(self.fractions, default=0)}
+        return {
+            "multiplier_bits": multiplier_bits(self.scales),
+            "bias_fraction_bits": max(self.fractions, default=0),
+            "half_even": max((row["half_even"] for row in self.results), default=0),
+        }
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""

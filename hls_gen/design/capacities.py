@@ -11,7 +11,7 @@ from .widths import FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits")
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even")
 """Capacities that may be 0; others are 1 or 2 at least."""
 
 
@@ -29,6 +29,9 @@ class Capacities:
     bias_fraction_bits
         Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer. Of engine
         "integer" alone. 0 is not written, and a manifest of before this field has it.
+    half_even
+        Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. Of
+        engine "integer" alone. 0 is not written.
     binariser_rows
         Words of an input tuple that the binariser has thresholds for, >= 2.
     layers
@@ -56,6 +59,7 @@ class Capacities:
     acc_bits: int = 16
     multiplier_bits: int = 16
     bias_fraction_bits: int = field(default=0, metadata={"written_if_set": True})
+    half_even: int = field(default=0, metadata={"written_if_set": True})
     binariser_rows: int = 2
     layers: int = 8
     windows: int = 1 << 20
@@ -85,6 +89,7 @@ class Capacities:
             if one.name not in ("acc_bits", "pool_tuple_words", *MAY_BE_0, *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
-        for name, most in (("multiplier_bits", MULTIPLIER_BITS), ("bias_fraction_bits", FRACTION_BITS)):
+        widest = {"multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1}
+        for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

@@ -242,6 +242,7 @@ def _kernel_row(npu: "Npu") -> Parts:
 def _result_row(npu: "Npu") -> Parts:
     """A layer to the results unit."""
     limits = [("double", 1)] if npu.engine == "binary" else [(name, npu.feature_bits) for name in ("low", "high")]
+    rounding = [("half_even", 1)] if npu.engine == "integer" and npu.half_even else []
     return [
         ("groups_minus_1", bits_for(npu.groups - 1)),
         ("last_units_minus_1", bits_for(npu.units - 1)),
@@ -251,6 +252,7 @@ def _result_row(npu: "Npu") -> Parts:
         *([("raw", 1)] if "host" in npu.outlets else []),
         *([] if npu.pool else _target(npu)),
         *limits,
+        *rounding,
     ]
 
 

@@ -131,16 +131,17 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
     return signed(pick.integer(2, bits)) if kind == "signed" else unsigned(pick.integer(1, bits - 1))
 
 
-def requantisation(pick: Pick, name: str, bits: int, fraction: int = 0) -> Requantise:
-    """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own, and
-    half of them up to ``fraction`` bits of the bias behind the point."""
+def requantisation(pick: Pick, name: str, bits: int, fraction: int = 0, half_even: int = 0) -> Requantise:
+    """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own, half
+    of them up to ``fraction`` bits of the bias behind the point, and half of them round halves to even if they may."""
     encoding, relu = encodings(pick, bits, STORED), pick.flip()
     clip = None
     if pick.integer(0, 2) == 0:
         low = pick.integer(encoding.low, encoding.high)
         clip = (low, pick.integer(max(low, 0) if relu else low, encoding.high))
     behind = pick.integer(1, fraction) if fraction and pick.flip() else 0
-    return Requantise(name=name, encoding=encoding, relu=relu, clip=clip, fraction=behind)
+    rounding = "even" if half_even and pick.flip() else "once"
+    return Requantise(name=name, encoding=encoding, relu=relu, clip=clip, fraction=behind, rounding=rounding)
 
 
 def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
@@ -151,7 +152,9 @@ def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
     return pick.of(kinds)(name=name, kernel=w.kernel, stride=w.stride, padding=w.padding)
 
 
-def integer_network(pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0) -> Network:
+def integer_network(
+    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0, half_even: int = 0
+) -> Network:
     """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps.
     Biases have up to ``fraction`` bits behind the point; one input of four has unsigned values as wide as may be."""
     image = pick.integer(0, 3) == 0
@@ -168,7 +171,7 @@ def integer_network(pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fra
         layers.append(layer)
         if i == count - 1 and pick.flip():
             break
-        layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction))
+        layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction, half_even))
         at = layers[-1].output(out)
         kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
         if kind:

@@ -185,15 +185,20 @@ class _Maker:
             layer = replace(layer, weight=weights.encoding)
         self._append(layer, {"weight": weights.values})
         slopes = _slopes(chain, made, len(weights.values))
-        found, fraction = fit(inside, slopes, held.zero, self._map.encoding)
-        clip = self._clip(stairs, held)
-        more = {"fraction": fraction} if fraction else {}
-        act = Requantise(name=f"requantise_{number}", encoding=held.encoding, **clip, **more)  # type: ignore[arg-type]
-        self._append(act, arrays(found))
+        found = fit(inside, slopes, held.zero, self._map.encoding)
+        act = Requantise(
+            name=f"requantise_{number}",
+            encoding=held.encoding,
+            clip=self._clip(stairs, held),
+            fraction=found.fraction,
+            rounding="even" if found.half_even else "once",
+        )
+        self._append(act, arrays(found.factors))
         pools = (*section.inner, *section.pools)
         for place, window in enumerate(pools):
             self._pool(number, window, mean=made.averaged and place == len(pools) - 1)
-        misses = [mismatch(s, f, fraction, held.zero, r) for s, f, r in zip(stairs, found, reach) if not f.exact]
+        missed = [k for k, factors in enumerate(found.factors) if not factors.exact]
+        misses = [mismatch(stairs[k], k, found, held.zero, reach[k]) for k in missed]
         count, most = sum(count for count, _ in misses), max((most for _, most in misses), default=0)
         if most > 1:
             raise Unsupported(
@@ -202,14 +207,14 @@ class _Maker:
             )
         return made.levels, 0, (count, most)
 
-    def _clip(self, stairs: Sequence[Staircase], held: Held) -> dict[str, tuple[int, int]]:
+    def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
         """The limits of a requantisation, which all channels share: the levels that any of them can have."""
         low, high = min(s.lowest for s in stairs), max(s.highest for s in stairs)
         uneven = [s for s in stairs if any(limit is not None for limit in s.limits)]
         if any((s.lowest, s.highest) != (low, high) for s in uneven):
             raise Unsupported("all channels must be clipped to the same values", "clip before what scales each channel")
         limits = (held.zero + low, held.zero + high)
-        return {} if limits == (held.encoding.low, held.encoding.high) else {"clip": limits}
+        return None if limits == (held.encoding.low, held.encoding.high) else limits
 
     def _pool(self, number: int, window: Window, *, mean: bool = False) -> None:
         name = f"pool_{number}"

@@ -4,8 +4,9 @@ A `Requantise` layer makes of a sum x the level ``round((x * 2^f + bias) * m / 2
 
     x >= (j - 1/2) * 2^e / m - bias / 2^f        with e = s - f
 
-Given m and e, each step of a staircase allows the bias an interval; all of them together leave one, in which there is a
-number with f bits behind the point, or there is none and m gets more bits.
+where halves are rounded to j (away from zero those of j > 0, to even those of even j), and x > that elsewhere. Given m
+and e, each step of a staircase allows the bias an interval; all of them together leave one, in which there is a number
+with f bits behind the point, or there is none and m gets more bits.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from math import ceil, floor
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
-from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, PRODUCT_BITS, SUM_BITS
+from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, MULTIPLIER_BITS, PRODUCT_BITS, SUM_BITS
 
 from .boundaries import Staircase
 from .errors import Unsupported
@@ -48,7 +49,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class _Search:
-    """Multiplier and exponent of a channel, and the numbers that its bias may be."""
+    """Multiplier and exponent of a channel, and the numbers that its bias may be: from one on, below another."""
 
     multiplier: int
     exponent: int
@@ -64,8 +65,32 @@ class _Search:
         return Factors(nearest, self.multiplier, self.exponent + fraction, False)
 
 
-def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding) -> tuple[list[Factors], int]:
-    """Find the factors of a layer.
+@dataclass(frozen=True)
+class Fitted:
+    """The factors of a layer.
+
+    Attributes
+    ----------
+    factors : tuple of Factors
+        One a channel.
+    fraction : int
+        Bits of their biases behind the point.
+    half_even : bool
+        Whether halves are rounded to the even neighbour, not away from zero.
+    """
+
+    factors: tuple[Factors, ...]
+    fraction: int
+    half_even: bool
+
+    @property
+    def wrong(self) -> int:
+        """How many channels differ from their staircases."""
+        return sum(not factors.exact for factors in self.factors)
+
+
+def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding) -> Fitted:
+    """Find the factors of a layer, which rounds halves away from zero unless more channels are exact with the even one.
 
     Parameters
     ----------
@@ -80,26 +105,40 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
 
     Returns
     -------
-    list of Factors
-        One a channel, as exact as can be; of those with the narrowest multipliers and the shortest fraction.
-    int
-        The fraction, f.
+    Fitted
+        As exact as can be; of those with the narrowest multipliers and the shortest fraction.
+
+    Raises
+    ------
+    Unsupported
+        If a scale fits no multiplier and shift.
     """
-    best: tuple[list[Factors], int] | None = None
+    away = _fit(stairs, slopes, low, sums, half_even=False)
+    if not away.wrong:
+        return away
+    even = _fit(stairs, slopes, low, sums, half_even=True)
+    return even if even.wrong < away.wrong else away
+
+
+def _fit(
+    stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding, *, half_even: bool
+) -> Fitted:
+    """`fit` with one way to round halves."""
+    best: Fitted | None = None
     searches: list[list[_Search]] = [[] for _ in stairs]  # of each channel, with narrow multipliers first
     for bits in WIDTHS:
         for tried, stair, slope in zip(searches, stairs, slopes):
-            tried.append(_search(stair, slope, low, bits))
+            tried.append(_search(stair, slope, low, bits, half_even=half_even))
         for fraction in range(MAX_FRACTION + 1):
             chosen = [_chosen(tried, fraction, sums) for tried in searches]
             found = [factors for factors in chosen if factors is not None]
             if len(found) < len(chosen):
                 break
-            wrong = sum(not factors.exact for factors in found)
-            if not wrong:
-                return found, fraction
-            if best is None or wrong < sum(not factors.exact for factors in best[0]):
-                best = found, fraction
+            made = Fitted(tuple(found), fraction, half_even)
+            if not made.wrong:
+                return made
+            if best is None or made.wrong < best.wrong:
+                best = made
     if best is None:
         raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
     return best
@@ -117,16 +156,16 @@ def _chosen(tried: Sequence[_Search], fraction: int, sums: Encoding) -> Factors 
     return taken
 
 
-def _search(stair: Staircase, slope: Fraction, low: int, bits: int) -> _Search:
+def _search(stair: Staircase, slope: Fraction, low: int, bits: int, *, half_even: bool) -> _Search:
     steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
     if not steps:  # one level: the caller gives such a channel weights of 0
         value = Fraction(low + stair.lowest)
         return _Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1))
     multiplier, exponent = _rounded(slope, bits)
-    least, below = _bias_interval(steps, multiplier, exponent)
+    least, below = _bias_interval(steps, multiplier, exponent, half_even=half_even)
     if least >= below:  # not with the slope of the file: with one that the steps themselves allow
         multiplier, exponent = _rounded(_middle_slope(steps, slope), bits)
-        least, below = _bias_interval(steps, multiplier, exponent)
+        least, below = _bias_interval(steps, multiplier, exponent, half_even=half_even)
     return _Search(multiplier, exponent, least, below)
 
 
@@ -172,32 +211,41 @@ def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
     return multiplier, exponent
 
 
-def _bias_interval(steps: Sequence[tuple[int, int]], multiplier: int, exponent: int) -> tuple[Fraction, Fraction]:
+def _reached(level: int, half_even: bool) -> bool:
+    """Whether what lies halfway between a level and the one below it is rounded to the level."""
+    return level % 2 == 0 if half_even else level > 0
+
+
+def _bias_interval(
+    steps: Sequence[tuple[int, int]], multiplier: int, exponent: int, *, half_even: bool
+) -> tuple[Fraction, Fraction]:
     """The numbers that bias / 2^f may be: from the first, and below the second.
 
-    Level j of x begins at (j - 1/2) * 2^e / m - b, which must be above limit - 1, and at most the limit. Below 0 halves
-    are rounded down, so there the place itself doesn't belong to the level; an interval that leaves its ends out is
-    one that is a little smaller.
+    Level j of x begins at the place (j - 1/2) * 2^e / m - b. Where halves are rounded to j, limit - 1 < place <= limit;
+    elsewhere the place itself doesn't belong to the level, and limit - 1 <= place < limit. An end that an interval
+    leaves out, or takes in, is moved by less than the distance of a bias from any place that isn't its own.
     """
     # In units of 1 / (2 m), in which the beginnings are whole: fractions would take most of an import's time.
     unit = 2 * multiplier
-    rooms = [(level, ((2 * level - 1) << exponent) - unit * limit) for level, limit in steps]
-    little = Fraction(1, 1 << 40)
-    above = [Fraction(max(room for level, room in rooms if level > 0), unit)] if rooms[-1][0] > 0 else []
-    below = [Fraction(max(room for level, room in rooms if level <= 0), unit) + little] if rooms[0][0] <= 0 else []
-    return max(above + below), Fraction(min(room for _, room in rooms) + unit, unit)
+    rooms = [(_reached(level, half_even), ((2 * level - 1) << exponent) - unit * limit) for level, limit in steps]
+    little = Fraction(1, 1 << 1 + MULTIPLIER_BITS + MAX_FRACTION + 1)
+    ends = [
+        (Fraction(max(found), unit), Fraction(min(found) + unit, unit), 0 if hit else little)
+        for hit in (True, False)
+        if (found := [room for reached, room in rooms if reached == hit])
+    ]
+    return max(least + more for least, _, more in ends), min(below + more for _, below, more in ends)
 
 
-def mismatch(
-    stair: Staircase, factors: Factors, fraction: int, low: int, sums: tuple[int, int]
-) -> tuple[int, int]:
-    """How far factors are from a staircase.
+def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tuple[int, int]) -> tuple[int, int]:
+    """How far the factors of a channel are from its staircase.
 
     Parameters
     ----------
     stair : Staircase
-    factors : Factors
-    fraction : int
+    number : int
+        The channel's.
+    fitted : Fitted
         The layer's.
     low : int
         The value of the level 0.
@@ -213,7 +261,7 @@ def mismatch(
     changes: list[tuple[int, int]] = []
     for level, limit in enumerate(stair.limits, 1):
         if limit is not None:
-            ends = sorted(min(max(x, first), behind) for x in (limit, _first_sum(low + level, factors, fraction)))
+            ends = sorted(min(max(x, first), behind) for x in (limit, _first_sum(low + level, number, fitted)))
             changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
     count = most = off = 0
     for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
@@ -222,11 +270,12 @@ def mismatch(
     return count, most
 
 
-def _first_sum(level: int, factors: Factors, fraction: int) -> int:
-    """The first sum that factors take to a level or more, halves being rounded away from zero."""
+def _first_sum(level: int, number: int, fitted: Fitted) -> int:
+    """The first sum that a channel's factors take to a level or more."""
+    factors = fitted.factors[number]
     place = (Fraction(level) - Fraction(1, 2)) * (1 << factors.shift) / factors.multiplier - factors.bias
-    place /= 1 << fraction
-    return ceil(place) if level > 0 else floor(place) + 1
+    place /= 1 << fitted.fraction
+    return ceil(place) if _reached(level, fitted.half_even) else floor(place) + 1
 
 
 def arrays(found: Sequence[Factors]) -> dict[str, Array]:

@@ -3,20 +3,22 @@
     sums[OL] --> + bias --> x multiplier --> half --> + half --> >> shift --> clip to low..high --> features[OL]
                    `--> raw[OL] (the sum itself)
 
-Rounds to nearest, halves away from zero. One step a cycle, a cycle for each of STAGES. Operands and product are
-registers, as DSP blocks have them, and each other step is a register stage, so that none is deeper than 8 LUT levels.
-All stages move together, when the last one is free. Without multipliers, where all are 1, the product is the value.
+Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the even one in layers that ask for it.
+One step a cycle, a cycle for each of STAGES. Operands and product are registers, as DSP blocks have them, and each
+other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
+is free. Without multipliers, where all are 1, the product is the value.
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
 from dataclasses import dataclass
 from itertools import pairwise
 
-from veriloggen import Cat, Repeat
+from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -51,12 +53,15 @@ class _Pipe:
         The stages from the product on take what the stage before has.
     low, high : Signal
         Limits of the value in stage "shifted".
+    half_even : Signal or None
+        Whether halves of the value in stage "product" become even; None in an NPU where none do.
     """
 
     step: Step
     move: Signal
     low: Signal
     high: Signal
+    half_even: Signal | None
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:
@@ -89,7 +94,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         late = b.reg(f"{stage}_side", width(goes), init=None)
         b.on(move, (late, goes))
         goes = late
-    pipe = _Pipe(step, move, *_limits(b, npu, step, move))
+    pipe = _Pipe(step, move, *_limits(b, npu, step, move), _half_even(b, npu, step, move))
     lanes = [_lane(b, npu, pipe, k) for k in range(npu.ol)]
     values, features = [value for value, _ in lanes], [feature for _, feature in lanes]
     raw_ready = side.leave(b, npu, valid["value"], values)
@@ -115,6 +120,16 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
     return out[0], out[1]
 
 
+def _half_even(b: Block, npu: Npu, step: Step, move: Signal) -> Signal | None:
+    """How the layer rounds halves, as late as the product that it belongs to; None where all are away from zero."""
+    if not npu.half_even:
+        return None
+    late = [b.reg(f"{stage}_half_even", init=None) for stage in STAGES[:2]]
+    b.on(step.go, (late[0], step.layer["half_even"]))
+    b.on(move, (late[1], late[0]))
+    return late[1]
+
+
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     """(value register's whole part, feature register) of lane ``k``."""
     w, step = npu.biased_bits, pipe.step
@@ -134,7 +149,7 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
 
     wide = npu.product_bits
     scaled = sign_extend(value, wide) if factor is None else product(value, factor)
-    shifted = _shifted(b, npu, pipe.move, k, scaled, shift)
+    shifted = _shifted(b, npu, pipe, k, scaled, shift)
     w = npu.feature_bits
     low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
     high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
@@ -146,18 +161,22 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     return bits(value, npu.bias_fraction_bits, npu.acc_bits) if npu.bias_fraction_bits else value, feature
 
 
-def _shifted(b: Block, npu: Npu, move: Signal, k: int, scaled: Signal, shift: Signal) -> Signal:
+def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> Signal:
     """The product of lane ``k``, rounded and shifted: four register stages."""
-    wide, narrow = npu.product_bits, npu.scale_shift_bits
+    wide, narrow, move = npu.product_bits, npu.scale_shift_bits, pipe.move
     made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", narrow, init=None)
     b.on(move, (made, scaled), (made_shift, shift))
 
-    # half = 2^(shift - 1), one less for negative numbers, nothing without a shift
+    # half = 2^(shift - 1), one less for negative numbers (or above an even one), nothing without a shift
     half, half_made = b.reg(f"half_{k}", wide, init=None), b.reg(f"half_product_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
     less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
     power = b.wire(f"power_{k}", wide, const(1, wide) << less)
-    down = b.wire(f"down_{k}", wide, resize(bits(made, wide - 1, 1), wide))
+    less_half = bits(made, wide - 1, 1)
+    if pipe.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
+        odd = b.wire(f"odd_{k}", 1, Pointer(made, resize(made_shift, bits_for(wide - 1))))
+        less_half = choose(pipe.half_even, ~odd, less_half, 1)
+    down = b.wire(f"down_{k}", wide, resize(less_half, wide))
     b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, made), (half_shift, made_shift))
 
     rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", narrow, init=None)

@@ -30,6 +30,7 @@ def exact(x: int, bias: int, multiplier: int, shift: int, layer: Requantise) -> 
     whole = int(y)  # towards zero
     if abs(y - whole) >= Fraction(1, 2):
         whole += 1 if y > 0 else -1
+    whole = round(y) if layer.rounding == "even" else whole  # as Python rounds
     low, high = layer.clip or (layer.encoding.low, layer.encoding.high)
     return max(low, min(high, whole))
 
@@ -63,6 +64,20 @@ def test_random_values_equal_the_rule(encoding, relu):
     values = {"bias": bias, "multiplier": multiplier, "shift": shift}
     y = compare(layer, source, values, x)
     assert {0 if relu else encoding.low, encoding.high} <= set(y.ravel().tolist())
+
+
+@pytest.mark.parametrize("shift", range(62))
+def test_halves_become_even(shift):
+    """As Python and numpy round, for every result, its ties and their neighbours; by the plain and the fast rule."""
+    log = min(max(shift - 1, 0), 15 if shift <= 40 else 30)
+    sums = np.arange(-261, 262) << max(shift - 1 - log, 0)
+    sums = sums[np.abs(sums) < BOUND - 128]
+    layer, source = Requantise(name="r", encoding=signed(9), rounding="even"), case_map(1, 1, len(sums), signed(8))
+    for offset in (-1, 0, 1):
+        values = arrays(sums + offset, np.full(len(sums), 1 << log), np.full(len(sums), shift))
+        y = compare(layer, source, values, np.zeros((1, len(sums)), int))
+        wanted = np.rint((sums + offset) * 2.0 ** (log - shift))
+        np.testing.assert_array_equal(y[0], np.clip(wanted, -256, 255))
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -406,7 +421,7 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
         (lambda: Requantise(name="r", encoding=signed(8), fraction=0.5), "r: fraction must be 0..16, got 0.5"),
         (
             lambda: Requantise(name="r", encoding=signed(8), rounding="up"),
-            "r: rounding must be one of once, twice, got 'up'",
+            "r: rounding must be one of once, even, twice, got 'up'",
         ),
         (lambda: check(0, 1, 30, rounding="twice"), "r.shift: values must be 31..61, got 30"),
         (

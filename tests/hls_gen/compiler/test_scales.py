@@ -80,6 +80,21 @@ def test_capacities_are_those_of_the_layer_that_needs_most() -> None:
     assert [npu.bias_fraction_bits for npu in found] == [0, 1, 9, 9]
 
 
+def test_a_design_rounds_to_even_where_a_layer_does() -> None:
+    """Its other layers keep rounding away from zero; a design without it refuses the network."""
+    away, even = model(5, 3, 4, 0), model(5, 3, 4, 0)
+    act = replace(even.network.layers[1], rounding="even")
+    even = Model(replace(even.network, name="even", layers=(even.network.layers[0], act)), dict(even.arrays))
+    (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([away, even], [away]))
+    assert (with_it.half_even, without.half_even) == (1, 0)
+    assert with_it.memory("results").field("half_even").width == 1
+    rows = [plan(m, [with_it]).npus[0].results[0]["half_even"] for m in (away, even)]
+    assert rows == [0, 1]
+    small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
+    with value_error("even: half_even must be >= 1, design d has 0"):
+        compile_model(even, small)
+
+
 @pytest.mark.parametrize("fractions", [(2, 7), (7, 2)])
 def test_layers_of_a_network_may_differ(fractions: tuple[int, int]) -> None:
     """Hardware has the larger one for both; what it is loaded with gives the same results."""

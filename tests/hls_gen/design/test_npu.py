@@ -28,6 +28,7 @@ BAD = {
     "binariser_rows": (1, "npu: binariser_rows must be >= 2, got 1"),
     "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
+    "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
@@ -230,12 +231,17 @@ def test_to_dict_and_back(design):
     assert Design.from_dict(json.loads(json.dumps(data))) == design
 
 
-def test_bits_behind_the_point_are_written_where_there_are_some():
-    """Files of before don't have the field, and designs without such bits stay as they were written."""
-    assert "bias_fraction_bits" not in Npu(**INTEGER).to_dict()
-    npu = Npu(**INTEGER, bias_fraction_bits=3)
-    assert npu.to_dict()["bias_fraction_bits"] == 3
+@pytest.mark.parametrize(("name", "value"), [("bias_fraction_bits", 3), ("half_even", 1)])
+def test_what_came_later_is_written_where_it_is_set(name, value):
+    """Files of before don't have the field, and designs without it stay as they were written."""
+    assert name not in Npu(**INTEGER).to_dict()
+    npu = Npu(**INTEGER, **{name: value})
+    assert npu.to_dict()[name] == value
     assert Npu.from_dict(npu.to_dict()) == npu
+
+
+def test_biases_have_bits_behind_the_point():
+    npu = Npu(**INTEGER, bias_fraction_bits=3)
     assert (Npu(**INTEGER).biased_bits, npu.biased_bits) == (npu.acc_bits, npu.acc_bits + 3)
 
 

@@ -1,7 +1,7 @@
 """Integer activation against golden: ties, saturation, every shift; a block of its own around it."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
 
 
-def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0) -> Npu:
+def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0, even: int = 0) -> Npu:
     return Npu(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
-        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction,
+        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction, half_even=even,
     )  # fmt: skip
 
 
@@ -32,6 +32,8 @@ NPUS = {
     "f4_a14_m1": npu(4, 14, 2, 1), "f3_a9_m5": npu(3, 9, 2, 5), "f3_a7_m0": npu(3, 7, 2, 0),
     "f8_a32_m0": npu(8, 32, 1, 0), "f9_a32_m31": npu(9, 32, 1, 31), "f9_a31_m15_b16": npu(9, 31, 1, 15, 16),
     "f4_a9_m3_b5": npu(4, 9, 3, 3, 5), "f3_a8_m0_b2": npu(3, 8, 2, 0, 2),
+    "f8_a32_even": npu(8, 32, 1, even=1), "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, 1),
+    "f3_a7_m0_even": npu(3, 7, 2, 0, even=1),
 }  # fmt: skip
 
 
@@ -44,7 +46,8 @@ def probe(one: Npu) -> Block:
     parts = [("bias", one.biased_bits), ("multiplier", one.multiplier_bits), ("shift", one.scale_shift_bits)]
     parts = [(name, w) for name, w in parts if w]
     row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
-    layer = {name: b.input(f"in_{name}", w) for name, w in (("raw", 1), *((n, one.feature_bits) for n in LIMITS))}
+    fields = [("raw", 1), *[("half_even", 1)] * one.half_even, *((name, one.feature_bits) for name in LIMITS)]
+    layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     go = b.output("in_ready")
     requantise(b, one, Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends))
@@ -76,7 +79,8 @@ def layers(one: Npu) -> list[Requantise]:
     found = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
     made = [Requantise(encoding=e, relu=relu, **common) for e in found for relu in (False, True)]
     high = signed(f).high
-    return [*made, *(Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1)))]
+    made += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
+    return [replace(layer, rounding="even" if one.half_even and k % 4 else "once") for k, layer in enumerate(made)]
 
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
@@ -123,6 +127,7 @@ def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
         for k in range(0, len(sums), one.ol):
             ends = {"tuple_last": draw.getrandbits(1), "map_last": draw.getrandbits(1)}
             step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}
+            step |= {"half_even": int(layer.rounding == "even")} if one.half_even else {}
             for lane in range(one.ol):
                 step[f"sum_{lane}"] = int(sums[k + lane]) & acc
                 step[f"bias_{lane}"] = int(bias[k + lane]) & ((1 << one.biased_bits) - 1)

@@ -36,7 +36,8 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     npu = DESIGNS[design].npus[0]
     integer = npu.engine == "integer"
     if integer:
-        network = data.draw(integer_networks(npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits))
+        widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits
+        network = data.draw(integer_networks(*widths, npu.half_even))
     else:
         network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))

@@ -202,27 +202,40 @@ def test_older_and_newer_exporters(opset):
     assert model_digest(made(opset).model) == model_digest(made(17).model)
 
 
-@pytest.mark.parametrize("bits", [3, 8])
-def test_ties_that_a_requantisation_cannot_have(bits):
-    """Scales that are powers of two: sums lie on boundaries, which a file rounds to even. What differs is told."""
+def between_powers_of_two(last):
+    """What becomes of sums of integers and a quantiser whose scale is 2: the model's part, and its layer's own results
+    for each channel's sums, as (sums, results less their zero) a channel."""
     rng = np.random.default_rng(8)
-    chain = Chain((16,)).quant(1.0, 4).node("MatMul", rng.integers(-7, 8, (16, 8)).astype(np.float32))
-    chain.quant(2.0, bits)
-    made = imported(chain, engine="integer")
-    ((count, most),) = [built.wrong for built in made.emitted.built]
+    weight = rng.integers(-7, 8, (16, 8)).astype(np.float32)
+    made = imported(last(Chain((16,)).quant(1.0, 4).node("MatMul", weight)), engine="integer")
+    (built,), layer, every = made.emitted.built, made.model.network.layers[1], []
     images = rng.integers(-8, 8, (400, 16)).astype(np.float64)
-    sums = images @ np.frombuffer(chain.constants[-4].raw_data, np.float32).reshape(16, 8)
-    wanted = np.clip(np.rint(sums / 2), -(1 << bits - 1), (1 << bits - 1) - 1) * 2
-    different = np.abs(outputs(made, images) - wanted) / 2
-    assert most == 1
-    assert different.max() == 1
-    assert count == 8 * sum(told(bits))
-    assert ((different > 0) <= (np.abs(sums) % 4 == 1)).all()
+    for k, column in enumerate(weight.T.astype(int)):
+        rising, falling = column.clip(0).sum(), column.clip(None, 0).sum()
+        sums = np.arange(-8 * rising + 7 * falling, 7 * rising - 8 * falling + 1)
+        arrays = {key: values[[k]] for key, values in made.model.arrays[layer.name].items()}
+        every.append((sums, layer.forward(sums[:, None], arrays, made.model.network.input)[:, 0]))
+    return built, layer, every, (outputs(made, images), images @ weight)
 
 
-def told(bits):
-    """For each boundary of 8 channels whether its sum, an odd one, is rounded to even where ours rounds away from 0."""
-    levels = np.arange(-(1 << bits - 1), (1 << bits - 1) - 1)
-    sums = 2 * levels + 1
-    away = np.sign(sums) * (np.abs(sums) + 1) // 2
-    return away != np.rint(sums / 2)
+@pytest.mark.parametrize("bits", [3, 8])
+def test_ties_become_even(bits):
+    """As in the file, for every sum; a layer asks for it where halves away from zero would differ."""
+    built, layer, every, (scores, wanted) = between_powers_of_two(lambda chain: chain.quant(2.0, bits))
+    low, high = -(1 << bits - 1), (1 << bits - 1) - 1
+    assert (built.wrong, layer.rounding, layer.low, layer.high) == ((0, 0), "even", low, high)
+    for sums, results in every:
+        assert np.array_equal(results, np.clip(np.rint(sums / 2), low, high))
+    assert np.array_equal(scores, 2 * np.clip(np.rint(wanted / 2), low, high))
+
+
+def test_ties_that_a_requantisation_cannot_have():
+    """A zero point that is odd, where no bit is left for it: halves would have to become odd. What differs is told."""
+    built, layer, every, (scores, wanted) = between_powers_of_two(lambda chain: quantised(chain, 2.0, 3, np.uint8))
+    different = [np.abs(results + 128 - np.clip(np.rint(sums / 2) + 3, 0, 255)) for sums, results in every]
+    assert (sum(map(np.count_nonzero, different)), max(d.max() for d in different)) == built.wrong
+    assert built.wrong[1] == 1
+    assert layer.rounding == "once"
+    off = np.abs(scores / 2 - np.clip(np.rint(wanted / 2), -3, 252))
+    assert off.max() == 1
+    assert ((off > 0) <= (wanted % 2 == 1)).all()

@@ -1,0 +1,77 @@
+"""Factors that are searched for staircases, beside golden's rule on every sum."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.overlay.importers.boundaries import Line, staircases
+from bitloom.overlay.importers.requantise_fit import arrays, fit, mismatch
+
+SUMS = signed(10)
+LOW, LEVELS = -8, 15
+
+
+def stairs_of(slopes, offsets, reached):
+    """Staircases of channels whose real value is slope * sum + offset, to the nearest integer."""
+    line = Line(multiply=np.array(slopes, object), add=np.array(offsets, object))
+    limits = np.array([[LOW + j + Fraction(1, 2) for j in range(LEVELS)]], object)
+    return staircases([line], limits, np.array(reached), len(slopes))
+
+
+def check(slopes, offsets, reached):
+    """What was found, which is judged on all sums: exact channels have no other level, others those that are told."""
+    stairs = stairs_of(slopes, offsets, reached)
+    found = fit(stairs, slopes, LOW, SUMS)
+    sums = np.arange(SUMS.low, SUMS.high + 1)[:, None].repeat(len(slopes), axis=1)
+    rounding = "even" if found.half_even else "once"
+    layer = Requantise(name="r", encoding=signed(4), fraction=found.fraction, rounding=rounding)
+    source = Map(height=1, width=1, channels=len(slopes), encoding=SUMS)
+    layer.check_arrays(arrays(found.factors), source)
+    got = layer.forward(sums, arrays(found.factors), source)
+    wanted = np.stack([LOW + stair.level(sums[:, k]) for k, stair in enumerate(stairs)], axis=1)
+    for k, (stair, factors) in enumerate(zip(stairs, found.factors)):
+        off = np.abs(got[:, k] - wanted[:, k])
+        assert factors.exact == (off.max() == 0)
+        assert mismatch(stair, k, found, LOW, (SUMS.low, SUMS.high)) == ((off > 0).sum(), off.max())
+    return found
+
+
+AWAY = [LOW + j > 0 for j in range(1, LEVELS + 1)]
+EVEN = [(LOW + j) % 2 == 0 for j in range(1, LEVELS + 1)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("reached", "half_even"), [(AWAY, False), (EVEN, True)])
+def test_ties_at_powers_of_two(reached, half_even, seed):
+    """Every channel has ties, with biases that are halves of a sum, too."""
+    rng = np.random.default_rng(seed)
+    slopes = [Fraction(int(m), 1 << int(e)) for m, e in zip(rng.integers(1, 8, 6), rng.integers(3, 7, 6))]
+    offsets = [slope * int(b) / 2 for slope, b in zip(slopes, rng.integers(-20, 21, 6))]
+    slopes[0], offsets[0] = Fraction(1, 4), Fraction(0)
+    found = check(slopes, offsets, reached)
+    assert found.wrong == 0
+    assert found.half_even == half_even
+
+
+@pytest.mark.parametrize("reached", [[True] * LEVELS, [False] * LEVELS])
+def test_a_bias_rounds_halves_up_or_down(reached):
+    found = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], reached)
+    assert found.wrong == 0
+
+
+def test_other_ties_are_told():
+    """Halves to the odd one: no rounding has them all, and the channel without ties is exact."""
+    found = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], [not hit for hit in EVEN])
+    assert [factors.exact for factors in found.factors] == [False, True]
+
+
+def test_scales_without_ties_are_exact_in_one_way():
+    rng = np.random.default_rng(9)
+    slopes = [Fraction(float(v)) for v in rng.uniform(0.01, 0.3, 12)]
+    offsets = [Fraction(float(v)) for v in rng.normal(size=12)]
+    found = check(slopes, offsets, EVEN)
+    assert (found.wrong, found.half_even) == (0, False)

@@ -15,6 +15,7 @@ from bitloom.hls_gen.rtl.shell.register_word import field_of, word_of
 from bitloom.hls_gen.rtl.shell.registers import registers
 
 from .bench import Agent, Bench, Sink, Source, run
+from .requests import Requests, some_reads, some_writes
 
 DESIGN = Design(name="registers", stream_bits=64, npus=(Npu(kfp=24, kgp=5, pfp=7, ol=2),))
 DIGEST = "".join(f"{0x11 * (k % 15 + 1):02x}" for k in range(32))
@@ -441,6 +442,17 @@ def test_mixed_writes_and_reads(bench):
             start = data & 1 if name == "CONTROL" else start
         assert read(bench, "SCRATCH", draw.choice([0, 2])) == scratch
         assert (read(bench, "IRQ_ENABLE"), read(bench, "CONTROL"), bench["start"]) == (enable, start, start)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_channels_at_their_own_pace(bench, seed):
+    """Addresses far before their data and after, answers that wait, half words, odd addresses, reads meanwhile."""
+    draw, scratch, others = random.Random(seed), offset("SCRATCH"), {offset("CONTROL")}
+    write(bench, "SCRATCH", 7)
+    made = Requests(bench, some_writes(draw, 60, scratch, others), some_reads(draw, 60, scratch), draw)
+    run(bench, *made.agents)
+    made.check(scratch, 7, MOST_CYCLES)
+    assert not bench["start"]
 
 
 def test_several_npus():

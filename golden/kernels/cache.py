@@ -3,7 +3,7 @@
 A folder is built beside its place and renamed when it is complete (golden/atomic.py), so whatever carries its final
 name was whole once. What a killed process left unfinished goes with the next build.
 What is found is loaded and run, so nobody else may be able to change it (golden/kernels/private.py), and each folder
-has the digests of its files in SUMS: one that was damaged since is made again.
+has its own name and the digests of its files in SUMS: one that was damaged or renamed since is made again.
 A lock file per key makes the second process wait for the first instead of building too; lock files are empty and stay
 (removing one that somebody waits for would let two in). The cache is bounded: when it
 is over ``LIMIT_BYTES``, the folders used longest ago go, but none that was used in the last hour.
@@ -22,10 +22,11 @@ from .private import check_owned, make_private
 
 LIMIT_BYTES = 2 << 30
 KEEP_SECONDS = 3600
-LAYOUT = "2"
-"""Folder in `cache_root` that holds everything; folders beside it are of bitloom 0.1, and not used."""
+LAYOUT = "3"
+"""Folder in `cache_root` that holds everything; folders beside it are of earlier versions, and not used."""
 SUMS = ".sha256"
-"""File in each folder with the digests of the others, as sha256sum writes them."""
+"""File in each folder with the folder's kind and key in a comment, and the digests of the others as sha256sum writes
+them."""
 
 
 def cache_root() -> Path:
@@ -77,25 +78,25 @@ def cached_folder(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """
     parent = private_root() / kind
     folder = parent / key
-    while not (_used(folder) and _unchanged(folder)):
+    while not (_used(folder) and _unchanged(folder, kind, key)):
         parent.mkdir(mode=0o700, exist_ok=True)
         with atomic.locked_file(parent / f"{key}.lock"):
-            if not _unchanged(folder):
+            if not _unchanged(folder, kind, key):
                 _remove(folder)
                 prune(LIMIT_BYTES)
                 with atomic.new_folder(folder) as work:
                     build(work)
                     work.chmod(0o700)
-                    atomic.write_scratch(work / SUMS, _sums(work))
+                    atomic.write_scratch(work / SUMS, _sums(work, kind, key))
     return folder
 
 
-def _unchanged(folder: Path) -> bool:
-    """Whether the folder and all files in it are as they were made."""
+def _unchanged(folder: Path, kind: str, key: str) -> bool:
+    """Whether the folder was made for this kind and key, and all files in it are as they were made."""
     try:
         if hasattr(os, "getuid"):
             check_owned(folder, last=True)
-        return (folder / SUMS).read_text(encoding="utf-8") == _sums(folder)
+        return (folder / SUMS).read_text(encoding="utf-8") == _sums(folder, kind, key)
     except (OSError, ValueError):
         return False
 
@@ -107,9 +108,9 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sums(folder: Path) -> str:
+def _sums(folder: Path, kind: str, key: str) -> str:
     """Lines for SUMS; OSError if something in the folder is no file."""
-    lines = []
+    lines = [f"# {kind}/{key}\n"]
     for path in sorted(folder.iterdir()):
         if path.name != SUMS:
             if path.is_symlink() or not path.is_file():

@@ -163,6 +163,18 @@ def test_a_damaged_folder_is_made_again(damage, monkeypatch, tmp_path):
     assert made.times == 2
 
 
+@pytest.mark.parametrize("other", [("model", "other"), ("area", "k")])
+def test_a_folder_that_was_made_for_another_key_is_made_again(other, monkeypatch, tmp_path):
+    """It is whole, and nobody changed it; it lies where something else belongs."""
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
+    cache.cached_folder(*other, build(b"another"))
+    folder = cache.cached_folder("model", "k", build(b"mine"))
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / cache.LAYOUT / other[0] / other[1], folder)
+    assert (cache.cached_folder("model", "k", build(b"mine")) / "model.so").read_bytes() == b"mine"
+    assert (cache.cached_folder(*other, build(b"?")) / "model.so").read_bytes() == b"another"
+
+
 def test_the_cache_is_the_users_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "a" / "b"))
     before = os.umask(0)

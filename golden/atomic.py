@@ -25,6 +25,8 @@ AnyPath = str | os.PathLike[str]
 
 PART = ".bitloom-part"
 """How the name of whatever isn't whole yet ends."""
+TRIES = 100
+"""Times that a name is tried for it: others may take away what was made a moment before."""
 
 
 def write_bytes(path: AnyPath, data: bytes) -> None:
@@ -166,20 +168,21 @@ def _write_beside(place: Path, data: bytes, mode: int | None) -> None:
 
 def _made(place: Path, folder: bool) -> tuple[Path, int]:
     """A new file or folder beside ``place`` under a name that nobody has, and an open handle with a lock on it."""
-    while True:
+    for tries_left in reversed(range(TRIES)):
         part = place.with_name(f"{_begin(place)}{secrets.token_hex(6)}{PART}")
         try:
             if folder:
                 part.mkdir()
             handle = os.open(part, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         except (FileNotFoundError, FileExistsError):
-            if not place.parent.is_dir():
+            if not (tries_left and place.parent.is_dir()):  # in some folders, as /proc, nothing can be made
                 raise
             continue
         _lock(handle)
         if part.exists():
             return part, handle
         os.close(handle)  # somebody took it for left behind before it had its lock
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(part))
 
 
 def _begin(place: Path) -> str:

@@ -22,13 +22,17 @@ from bitloom.golden.network import Model, Network
 from .blocks import chain_of_blocks
 from .checkpoint import Checkpoint
 from .loss import hinge
-from .reproducible import random_order, to_grid
+from .reproducible import LIMIT, random_order, to_grid
 from .state import State
 from .trained import Trained, flat, norms_of
 from .training_block import TrainingBlock
 
 ORDER = 0
 """What the random streams of the images' order are for; streams are named by (seed, purpose, number)."""
+MOST_RATE = 1.0
+"""The largest `Recipe.rate`: a step as far as from 0 to the bound of a weight."""
+MOST_MARGIN = LIMIT
+"""The largest `Recipe.margin`: errors are as large as what is missing to it, and are cut off there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +48,11 @@ class Recipe:
     batch : int
         Images from which the parameters are changed at a time, >= 1.
     rate : float
-        How far Adam changes a parameter at first, > 0; it falls to 0 until the end.
+        How far Adam changes a parameter at first, > 0 and at most MOST_RATE; it falls to 0 until the end.
     margin : float
         A class's output, divided by the root of its fan-in and by the units of features and weights, should be
-        >= margin for the class's own images and <= -margin for others (squared hinge loss). > 0.
+        >= margin for the class's own images and <= -margin for others (squared hinge loss). > 0 and at most
+        MOST_MARGIN.
     """
 
     epochs: int
@@ -62,9 +67,9 @@ class Recipe:
             value = getattr(self, what)
             if not isinstance(value, int) or value < least:
                 raise ValueError(f"training: {what} must be an integer >= {least}, got {value!r}")
-        for what in ("rate", "margin"):
-            if not 0 < getattr(self, what) < np.inf:
-                raise ValueError(f"training: {what} must be > 0 and finite, got {getattr(self, what)!r}")
+        for what, most in (("rate", MOST_RATE), ("margin", MOST_MARGIN)):
+            if not 0 < getattr(self, what) <= most:
+                raise ValueError(f"training: {what} must be > 0 and at most {most:g}, got {getattr(self, what)!r}")
 
 
 class Epoch(NamedTuple):

@@ -11,14 +11,14 @@ from bitloom.golden import file
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Network
 from bitloom.golden.training.architecture import ACTIVATIONS, WEIGHTS, network_of
-from bitloom.golden.training.train import Epoch, Recipe
+from bitloom.golden.training.train import MOST_MARGIN, MOST_RATE, Epoch, Recipe
 from bitloom.golden.zoo import digits
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.study.training_data import TrainingData, training_data
 from bitloom.overlay.study.training_plot import plot_training
 from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, run_training
 
-from .options import FILE, POSITIVE
+from .options import FILE, NumberRange
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -43,8 +43,10 @@ MOST_SEEDS = 100
 @click.option("--seed", type=click.IntRange(0), default=0, help="Another seed gives another network.")
 @click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
               help="Runs, each with a seed of its own, from --seed on; the first one is written.")  # fmt: skip
-@click.option("--rate", type=POSITIVE, help="How far a parameter changes at first.  [default: by the weights]")
-@click.option("--margin", type=POSITIVE, help="By how much a class should win.  [default: by the weights]")
+@click.option("--rate", type=NumberRange(0, MOST_RATE, min_open=True),
+              help="How far a parameter changes at first.  [default: by the weights]")  # fmt: skip
+@click.option("--margin", type=NumberRange(0, MOST_MARGIN, min_open=True),
+              help="By how much a class should win.  [default: by the weights]")  # fmt: skip
 @click.option("--batch", type=click.IntRange(1), default=Recipe.batch, help="Images after which parameters change.")
 @click.option("--held-out", is_flag=True,
               help="Hold out a fifth of the training images and test with it, not with the test images.")  # fmt: skip
@@ -87,6 +89,7 @@ def train_command(
     weights = weights or "binary"
     network = digits.digits_cnn() if data is None else _network(images, out, layers, weights, activations)
     images = images.held_out() if held_out else images
+    images.check_batch(batch)
     usual_rate, usual_margin = RATES["int" if weights.startswith("int") else weights]
     recipe = Recipe(epochs=epochs or digits.RECIPE.epochs, seed=seed, batch=batch, rate=rate or usual_rate,
                     margin=margin or usual_margin)  # fmt: skip

@@ -37,6 +37,9 @@ class TrainingData:
         Name of each class; () if they have no names.
     tested
         What the test images are, for people: ``to test`` or ``held out``.
+    kept
+        How many of the source's images to learn from are not in ``images``, because they are kept to test with or held
+        out.
     """
 
     name: str
@@ -47,6 +50,15 @@ class TrainingData:
     test_labels: Array
     classes: tuple[str, ...] = ()
     tested: str = "to test"
+    kept: int = 0
+
+    def check_batch(self, batch: int) -> None:
+        """ValueError, with all of the images in numbers, where those to learn from are fewer than a batch."""
+        count = len(self.images)
+        if count < batch:
+            rest = f" of {count + self.kept}, of which {self.kept} are kept to test with or held out"
+            raise ValueError(f"{self.name}: images to learn from must be a batch of {batch} at least (--batch), "
+                             f"got {count}{rest if self.kept else ''}")  # fmt: skip
 
     def held_out(self) -> "TrainingData":
         """The training images split anew: four fifths at random to learn from, one fifth to test with.
@@ -141,5 +153,5 @@ def _split(data: TrainingData, purpose: int) -> TrainingData:
     rest, learned = np.split(order, [-(-len(order) // 5)])
     return replace(
         data, images=data.images[learned], labels=data.labels[learned],
-        test_images=data.images[rest], test_labels=data.labels[rest],
+        test_images=data.images[rest], test_labels=data.labels[rest], kept=data.kept + len(rest),
     )  # fmt: skip

@@ -203,3 +203,17 @@ def test_two_who_write_the_same_file_both_succeed(tmp_path: Path) -> None:
     data = (tmp_path / "a").read_bytes()
     assert data in [letter * 50_000 for letter in (b"x", b"y", b"z")]
     assert names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("make", [lambda at: atomic.write_text(at, ""), lambda at: atomic.new_folder(at).__enter__()])
+def test_a_folder_in_which_nothing_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make) -> None:
+    """Linux says "no such file" of a new file in /proc, which is there: an error, and no search without end."""
+
+    def nothing(path: Path, *_: object, **__: object) -> int:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+    monkeypatch.setattr(atomic.os, "open", nothing)
+    monkeypatch.setattr(atomic.Path, "mkdir", lambda *_, **__: None)
+    with pytest.raises(FileNotFoundError) as caught:
+        make(tmp_path / "a")
+    assert Path(caught.value.filename).name.startswith(("a", ".a."))

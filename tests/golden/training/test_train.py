@@ -485,8 +485,11 @@ def test_data_that_do_not_fit(images, labels, message):
         ({"epochs": 0}, "training: epochs must be an integer >= 1, got 0"),
         ({"seed": -1}, "training: seed must be an integer >= 0, got -1"),
         ({"batch": 1.5}, "training: batch must be an integer >= 1, got 1.5"),
-        ({"rate": 0.0}, "training: rate must be > 0 and finite, got 0.0"),
-        ({"margin": float("inf")}, "training: margin must be > 0 and finite, got inf"),
+        ({"rate": 0.0}, "training: rate must be > 0 and at most 1, got 0.0"),
+        ({"rate": 1e300}, "training: rate must be > 0 and at most 1, got 1e+300"),
+        ({"rate": float("nan")}, "training: rate must be > 0 and at most 1, got nan"),
+        ({"margin": float("inf")}, "training: margin must be > 0 and at most 16, got inf"),
+        ({"margin": 1e300}, "training: margin must be > 0 and at most 16, got 1e+300"),
     ],
 )
 def test_recipes_that_make_no_sense(wrong, message):

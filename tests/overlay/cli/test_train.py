@@ -134,3 +134,9 @@ def test_data_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_bad_words(data: str, tmp_path: Path, options: list[str], message: str) -> None:
     words = [data if word == "DATA" else word for word in options]
     assert error("train", *words, "--out", str(tmp_path / "mine.npz")) == f"bitloom: {message}"
+
+
+def test_too_few_images_for_a_batch(data: str, tmp_path: Path) -> None:
+    message = error("train", data, "--layers", "dense3", "--batch", "97", "--out", str(tmp_path / "x.npz"))
+    kept = "of 120, of which 24 are kept to test with or held out"
+    assert message == f"bitloom: {data}: images to learn from must be a batch of 97 at least (--batch), got 96 {kept}"

@@ -27,6 +27,19 @@ def test_a_fifth_is_kept_to_test_with(tmp_path):
     np.testing.assert_array_equal(training_data(name).test_images, data.test_images)
 
 
+def test_fewer_images_than_a_batch(tmp_path):
+    """Those that are kept are told, for the file has more."""
+    name, both = saved(tmp_path / "d.npz", x=X, y=Y), saved(tmp_path / "t.npz", x=X, y=Y, x_test=X, y_test=Y)
+    rule = "images to learn from must be a batch of {} at least (--batch), got {}"
+    training_data(name).check_batch(8)
+    with value_error(f"{name}: {rule.format(9, 8)} of 10, of which 2 are kept to test with or held out"):
+        training_data(name).check_batch(9)
+    with value_error(f"{name}: {rule.format(7, 6)} of 10, of which 4 are kept to test with or held out"):
+        training_data(name).held_out().check_batch(7)
+    with value_error(f"{both}: {rule.format(11, 10)}"):
+        training_data(both).check_batch(11)
+
+
 def test_test_images_of_the_file_stay_out_of_what_is_held_out(tmp_path):
     data = training_data(saved(tmp_path / "d.npz", x=X, y=Y[:, None], x_test=X[:1] + 8, y_test=Y[:1]))
     assert (data.source.encoding, len(data.images), len(data.test_images)) == (unsigned(4), 10, 1)

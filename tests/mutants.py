@@ -209,7 +209,7 @@ MUTANTS = [
         ("for part in (*reversed(real.parents), real):", "for part in (real,):"),
         ("return group == 0 or (found.gr_name == user and set(found.gr_mem) <= {user})", "return True")),
     *of("golden/kernels/cache.py", "golden/kernels/test_cache.py",
-        ("while not (_used(folder) and _unchanged(folder)):", "while not _used(folder):"),
+        ("while not (_used(folder) and _unchanged(folder, kind, key)):", "while not _used(folder):"),
         ("if path.is_symlink() or not path.is_file():", "if not path.is_file():")),
     *of("golden/training/activation.py", "golden/training/test_quantised.py",
         ("* self.unit, {", ", {"), ("shift + self.layer.fraction))", "shift))")),

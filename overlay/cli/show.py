@@ -65,7 +65,8 @@ def _file_error(error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return f"{error.filename}: must exist, got no such file or folder"
     if isinstance(error, FileExistsError):  # a folder was to be made there
-        return f"{error.filename}: must be a folder, got {'a file' if os.path.exists(error.filename) else 'a link to nothing'}"
+        found = "a file" if os.path.exists(error.filename) else "a link to nothing"
+        return f"{error.filename}: must be a folder, got {found}"
     said = error.strerror or type(error).__name__
     return f"{error.filename}: must be usable, got: {said[:1].lower()}{said[1:]}"
 

@@ -1,8 +1,9 @@
 """Folding to design: memories as large as the given networks need."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.design import Design
@@ -79,6 +80,7 @@ def size_memories(
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
+    _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
     plans: list[Plan] = [plan(m, npus, choices) for m in models]
     if sizing.stream_weights and len(npus) > 1:
@@ -91,6 +93,14 @@ def size_memories(
     if spill_words is None or "ring" not in npus[0].inlets:
         spill_words = _spill_words(plans, fitted, stream_bits)
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
+
+
+def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices) -> None:
+    """Raise ValueError if a dataflow is chosen for what is no conv or dense layer of any model: it had no effect."""
+    known = {layer.name for m in models for layer in m.network.layers if isinstance(layer, Weighted)}
+    for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
+        if layer not in known:
+            raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:

@@ -110,7 +110,7 @@ class Folding:
         require(self.engine in ENGINES, "engine must be binary or integer", repr(self.engine))
         for name, most in (("feature_bits", FEATURE_BITS), ("weight_bits", WEIGHT_BITS)):
             value, (low, high) = getattr(self, name), (1, 1) if self.engine == "binary" else (2, most)
-            ok = isinstance(value, int) and low <= value <= high
+            ok = type(value) is int and low <= value <= high
             require(ok, f"{name} must be {low}..{high} for engine {self.engine}", repr(value))
         require(
             self.engine == "binary" or not (self.planes or self.shift_bits),
@@ -258,7 +258,7 @@ def require(ok: bool, rule: str, value: Any) -> None:
 def check_least(of: object, name: str, least: int) -> None:
     """ValueError unless the attribute ``name`` is an integer >= ``least``."""
     value = getattr(of, name)
-    require(isinstance(value, int) and value >= least, f"{name} must be an integer >= {least}", repr(value))
+    require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", repr(value))
 
 
 def check_power(of: object, name: str) -> None:

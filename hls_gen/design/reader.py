@@ -36,7 +36,7 @@ class Reader:
         """Require that the object says that it is of this format and version."""
         self.require(self.data.get("format") == name, f"format must be {name}", self.data.get("format"))
         found = self.data.get("version")
-        self.require(found == version and isinstance(found, int), f"version must be {version}", found)
+        self.require(found == version and type(found) is int, f"version must be {version}", found)
 
     def only(self, keys: Iterable[str]) -> None:
         """Require that the object has no keys but these, so that nothing in it goes without effect."""

@@ -1,12 +1,12 @@
 """Reference designs: which network runs on which hardware. The demo and all figures use them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.dataflow import Dataflow
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -62,7 +62,7 @@ class ReferenceDesign:
     npus: tuple[Npu, ...]
     stream_bits: int = 32
     map_order: str = "auto"
-    dataflow: Mapping[str, str] = field(default_factory=dict)
+    dataflow: Dataflow = field(default_factory=dict)
     mapping: tuple[int, ...] | None = None
     equal: bool = False
     also: tuple[str, ...] = ()
@@ -70,7 +70,8 @@ class ReferenceDesign:
     @property
     def choices(self) -> CompileChoices:
         """How the design's networks are compiled."""
-        return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
+        dataflow = self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow)
+        return CompileChoices(map_order=self.map_order, dataflow=dataflow, mapping=self.mapping)
 
     def models(self) -> list[Model]:
         """The model of the network, then those of the networks that also run."""
@@ -222,47 +223,6 @@ def reference_design(name: str) -> ReferenceDesign:
     if name not in REFERENCE_DESIGNS:
         raise ValueError(f"design: name must be one of {', '.join(REFERENCE_DESIGNS)}, got {name!r}")
     return REFERENCE_DESIGNS[name]
-
-
-def chosen_design(
-    model: Model,
-    name: str | None = None,
-    parameters: Mapping[str, int] | None = None,
-    stream_bits: str | None = None,
-    map_order: str | None = None,
-    one_npu: bool = False,
-) -> ReferenceDesign:
-    """The design that a command was asked for.
-
-    Parameters
-    ----------
-    model
-        The network.
-    name
-        Name of a reference design; None takes the one that has the network's name.
-    parameters
-        Values for an NPU's parameters. With any of them, or where there is no reference design, the design is one NPU
-        that has these values and otherwise those of ``default_npu``.
-    stream_bits, map_order
-        Replace those of the design; None keeps them.
-    one_npu
-        Whether the design must have one NPU.
-
-    Raises
-    ------
-    ValueError
-        If there is no such design, or it must have one NPU and has several.
-    """
-    found = reference_design(name) if name else REFERENCE_DESIGNS.get(model.network.name)
-    if one_npu and found and not parameters and len(found.npus) > 1:
-        raise ValueError(
-            f"{name or model.network.name}: streamed weights need a design of one NPU, got {len(found.npus)} "
-            "(with --kfp and the like the design is one NPU)"
-        )
-    if found is None or parameters:
-        map_order = map_order or "auto"
-        found = ReferenceDesign(network=model.network.name, npus=(replace(default_npu(model), **(parameters or {})),))
-    return replace(found, stream_bits=int(stream_bits or found.stream_bits), map_order=map_order or found.map_order)
 
 
 def default_npu(model: Model) -> Npu:

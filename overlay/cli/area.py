@@ -1,6 +1,7 @@
 """The command area: what a design takes of an FPGA."""
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -9,7 +10,7 @@ from bitloom.overlay.area.synthesis import PATHS, Area, area
 
 from .design_of import design_of
 from .old_names import Command
-from .options import OLD_OPTIONS, folding_options, map_order_option, stream_bits_option
+from .options import OLD_OPTIONS, design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 
@@ -22,24 +23,19 @@ SHARE = 0.01
 
 @click.command("area", cls=Command, old_options=OLD_OPTIONS)
 @click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
-@folding_options
-@stream_bits_option()
-@map_order_option("auto", "pull", "raster")
+@design_options
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option
 @one_line_errors
-def area_command(
-    source: str, stream_bits: str | None, map_order: str | None, paths: int, as_json: bool, **folding: int | None
-) -> None:
+def area_command(source: str, paths: int, as_json: bool, **options: Any) -> None:
     """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
 
     Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.
     LUTs are counted before pairing. Modules are synthesised one by one; the total is that of the flattened design.
     Minutes for a large one, the first time.
     """
-    given = {key: value for key, value in folding.items() if value is not None}
     with working("synthesis (minutes for a large design)"):
-        made = area(design_of(source, given, stream_bits, map_order))
+        made = area(design_of(source, options))
     if as_json:
         dump(made.to_dict())
         return

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from shlex import join, quote
@@ -11,12 +11,13 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from bitloom.golden import zoo as networks
+from bitloom.golden import zoo
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, chosen_design
+from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import Board, board
@@ -25,7 +26,7 @@ from bitloom.overlay.study import design_figures as benches
 
 from .kept import tell_kept
 from .old_names import Command
-from .options import FILE, FOLDER, OLD_OPTIONS, board_option, folding_options, map_order_option, stream_bits_option
+from .options import FILE, FOLDER, OLD_OPTIONS, board_option, design_options, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 
@@ -34,16 +35,14 @@ LOG = "build.log"
 
 
 @click.command("build", cls=Command, old_options=OLD_OPTIONS)
-@click.argument("network", metavar="NETWORK|DESIGN")
+@click.argument("networks", metavar="NETWORK|DESIGN [NETWORK]...", nargs=-1, required=True)
 @click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
-@folding_options
+@design_options
 @click.option(
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
-@stream_bits_option()
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
-@map_order_option("auto", "pull", "raster")
 @click.option(
     "--arch", type=click.Choice(["zynqmp", "zynq"]), help="Processor of the simulated board.  [default: the board's]"
 )
@@ -52,7 +51,7 @@ LOG = "build.log"
 @json_option
 @one_line_errors
 def build_command(
-    network: str,
+    networks: tuple[str, ...],
     out: Path | None,
     design_name: str | None,
     foldings: Path | None,
@@ -63,21 +62,22 @@ def build_command(
     **options: Any,
 ) -> None:
     """Generate hardware for NETWORK: a name of ours (digits-cnn) or a model file (.npz); or a reference DESIGN (see
-    bench), for all networks that it is for.
+    bench), for all networks that it is for. Further NETWORKs run on the same hardware.
 
-    The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU. Memories are
-    made as large as the network needs. The folder then holds the Verilog, the manifest, the compiled network, and an
-    overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
+    The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU, with --topology
+    several of them. Memories are made as large as the networks need. The folder then holds the Verilog, the manifest,
+    the compiled networks, and an overlay for simulation; with --board also the sources for that board's bitstream, for
+    a machine with Vivado.
     """
-    subject = _subject(network, design_name, foldings)
+    subject = _subject(networks, design_name, foldings)
     target = board(board_name) if board_name else None
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
             found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model)
-            design = found.design(subject.model, subject.name)
+            design = found.design(subject.model, subject.name, subject.models[1:])
         else:
-            found, design = _designed(subject, **options)
+            found, design = _designed(subject, options)
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
@@ -125,22 +125,27 @@ class _Subject:
         return self.models[0]
 
 
-def _subject(network: str, design: str | None, foldings: Path | None) -> _Subject:
-    """What ``network`` names: a reference design, unless another design or a file is given; else a network."""
-    if network in REFERENCE_DESIGNS and not (design or foldings):
-        reference = REFERENCE_DESIGNS[network]
-        return _Subject(network, reference.models(), network, reference.network)
-    model = networks.find(network)
-    return _Subject(model.network.name, [model], design, network)
+def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) -> _Subject:
+    """What the names say: a reference design, unless another design or a file is given, or networks."""
+    first, rest = names[0], [zoo.find(name) for name in names[1:]]
+    if first in REFERENCE_DESIGNS and not (design or foldings):
+        reference = REFERENCE_DESIGNS[first]
+        found = _Subject(first, [*reference.models(), *rest], first, reference.network)
+    else:
+        model = zoo.find(first)
+        found = _Subject(model.network.name, [model, *rest], design, first)
+    together = [model.network.name for model in found.models]
+    for name in together:
+        if together.count(name) > 1:
+            raise ValueError(f"{found.name}: the networks of a design must have different names, got {name} twice")
+    return found
 
 
-def _designed(
-    subject: _Subject, stream_bits: str | None, map_order: str | None, stream_weights: bool, **folding: int | None
-) -> tuple[ReferenceDesign, Design]:
-    """The reference design of ``subject``, or one NPU of the folding that the options say."""
-    given = {key: value for key, value in folding.items() if value is not None}
-    found = chosen_design(subject.model, subject.design, given, stream_bits, map_order, one_npu=stream_weights)
-    return found, found.design(subject.name, subject.models, stream_weights=stream_weights)
+def _designed(subject: _Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:
+    """The reference design of ``subject``, or what the options say."""
+    wanted = replace(wanted_of(options), design=subject.design)
+    found = chosen_design(subject.model, wanted)
+    return found, found.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
 
 
 def _warn(design: Design, target: Board) -> None:
@@ -164,25 +169,38 @@ def _words(context: click.Context) -> list[str]:
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if not given or name == "as_json" or not parameter.expose_value:
             continue
-        if isinstance(parameter, click.Option):
-            words.append(parameter.opts[0])
-        if not (isinstance(parameter, click.Option) and parameter.is_flag):
-            words.append(os.fsencode(str(value)).decode("utf-8", "replace"))  # a path of another locale is text too
+        if isinstance(parameter, click.Option) and parameter.is_flag:
+            words.append((parameter.opts if value else parameter.secondary_opts)[0])
+            continue
+        for one in _texts(name, value):
+            words += [parameter.opts[0]] if isinstance(parameter, click.Option) else []
+            words.append(os.fsencode(one).decode("utf-8", "replace"))  # a path of another locale is text too
     return words
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    """What a person writes for an option's value, once for each time that the option is given."""
+    if name == "mapping":
+        return [",".join(map(str, value))]
+    if isinstance(value, Mapping):
+        return [f"{key}={one}" for key, one in value.items()]
+    return [str(one) for one in value] if isinstance(value, tuple) else [str(value)]
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
     """ValueError if an option is given that the file of --foldings has the answer to."""
-    given = [name.replace("_", "-") for name, value in options.items() if value is not None and value is not False]
+    given = [name for name, value in options.items() if value is not None and (value or name != "stream_weights")]
     if given:
-        raise ValueError(f"--foldings: the file says everything about the design, got --{given[0]} too")
+        parameters = click.get_current_context().command.params
+        option = next(parameter.opts[0] for parameter in parameters if parameter.name in (given[0], f"{given[0]}_name"))
+        raise ValueError(f"--foldings: the file says everything about the design, got {option} too")
 
 
 def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board | None) -> dict[str, Any]:
     """What is shown of the build."""
     program = made.program(subject.model.network.name)
     return {
-        "folder": str(made.folder), "digest": made.digest, "weights": networks.source(subject.weights),
+        "folder": str(made.folder), "digest": made.digest, "weights": zoo.source(subject.weights),
         **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
         "npu": [
             {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}

@@ -13,7 +13,7 @@ from bitloom.golden.reading.file import reason
 from bitloom.golden.transform import NONE, Transform
 from bitloom.hls_gen.compiler.flow import Deadlock
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import chosen_design
+from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycles_by_flow, cycles_by_simulation
 from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of

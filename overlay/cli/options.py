@@ -1,12 +1,16 @@
 """Options that several commands have, each said once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
 import click
 
+from bitloom.hls_gen.compiler.dataflow import DATAFLOWS
+from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
+from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.boards import BOARDS
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -79,8 +83,71 @@ folding_options = together(
     click.option("--pfp", type=int, help="Channels that the pool unit takes in a cycle."),
     click.option("--ol", type=int, help="Results that leave the array in a cycle."),
     click.option("--planes", type=int, help="Bit planes of an integer input side by side, 0 or 2..9."),
+    click.option("--shift-bits", type=int, help="Bit planes one after another: as many as 2 to the power of this."),
+    click.option("--binariser", "binariser_bits", type=int, help="Bits of an input that is made binary on line, or 0."),
+    click.option("--accumulate", type=click.Choice(ACCUMULATIONS), help="How binary PEs accumulate."),
+    click.option("--collect", type=int, help="Products a PE collects before they are reduced at once, or 0."),
+    click.option("--accumulators", type=int, help="Accumulators of a PE: kernel groups that share a word."),
+    click.option("--feature-bits", type=int, help="Bits of a feature of the integer engine."),
+    click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
+    click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
+    click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
+    click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),
+    click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),
 )
-"""``--kfp``, ``--kgp``, ``--pfp``, ``--ol`` and ``--planes``: the folding of one NPU, None where it isn't given."""
+"""The folding of NPUs, each field None where it isn't given (hls_gen/design/folding.py)."""
+
+
+def _dataflow(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> Any:
+    """One dataflow for all layers, or a mapping of those that are named; None where nothing was given."""
+    named = dict(word.partition("=")[::2] for word in given)
+    for value in (name if value == "" else value for name, value in named.items()):
+        if value not in DATAFLOWS:
+            raise click.BadParameter(f"must be [LAYER=] one of {', '.join(DATAFLOWS)}, got {value!r}", ctx, param)
+    if len(given) == 1 and "=" not in given[0]:
+        return given[0]
+    if not all("=" in word for word in given) or len(named) < len(given):
+        raise click.BadParameter(f"must be given once, or once for each LAYER=, got {' '.join(given)}", ctx, param)
+    return named or None
+
+
+def _mapping(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...] | None:
+    """The numbers between commas."""
+    words = [] if given is None else given.split(",")
+    if not all(word.isascii() and word.isdigit() and len(word) <= 4 for word in words):
+        raise click.BadParameter(f"must be numbers with commas between them, got {given!r}", ctx, param)
+    return tuple(map(int, words)) or None
+
+
+chain_options = together(
+    click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
+    click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
+    click.option(
+        "--mapping", callback=_mapping, metavar="N,N,...", help="NPU of each conv and dense layer.  [default: chosen]"
+    ),
+    click.option(
+        "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
+        help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
+    ),
+)  # fmt: skip
+"""``--topology``, ``--npus``, ``--mapping`` and ``--dataflow``: several NPUs, and how layers run on them."""
+
+design_options = together(
+    folding_options, chain_options, stream_bits_option(), map_order_option("auto", "pull", "raster")
+)
+"""Everything that says what a design is."""
+FOLDING_NAMES = tuple(one.name for one in fields(Folding) if one.name != "stream_weights")
+"""Fields of a folding; whether weights are streamed is said of the whole design."""
+
+
+def wanted_of(options: Mapping[str, Any]) -> Wanted:
+    """What ``design_options`` ask for; further options that `Wanted` has are taken too."""
+    options = {key: value for key, value in options.items() if value is not None}
+    folding = {key: options.pop(key) for key in FOLDING_NAMES if key in options}
+    if "stream_bits" in options:
+        options["stream_bits"] = int(options["stream_bits"])
+    return Wanted(folding=folding, **options)
+
 
 stall_options = together(
     click.option(

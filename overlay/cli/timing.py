@@ -12,16 +12,14 @@ from bitloom.overlay.timing.estimate import GRADES, Estimate, estimate
 from bitloom.overlay.timing.routed import Routed, routed
 
 from .design_of import design_of
-from .options import folding_options, map_order_option, stream_bits_option
+from .options import design_options
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 
 
 @click.command("timing")
 @click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
-@folding_options
-@stream_bits_option()
-@map_order_option("auto", "pull", "raster")
+@design_options
 @click.option("--grade", type=click.Choice(list(GRADES)), default="artix7-1", help="Family and grade of the estimate.")
 @click.option("--routed/--no-routed", "route", default=True, help="Place and route the design on an ECP5, too.")
 @click.option("--seed", type=click.IntRange(0), default=1, help="Of the placer.")
@@ -29,17 +27,15 @@ from .show import dump, grid, json_option, one_line_errors
 @json_option
 @one_line_errors
 def timing_command(
-    source: str, stream_bits: str | None, map_order: str | None, grade: str, route: bool, seed: int, paths: int,
-    as_json: bool, **folding: int | None
-) -> None:  # fmt: skip
+    source: str, grade: str, route: bool, seed: int, paths: int, as_json: bool, **options: Any
+) -> None:
     """Tell how fast a design can be clocked: routed on an ECP5, and estimated for Xilinx 7 series.
 
     Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.
     The estimate is made of Yosys's netlist, public delays of cells and a model of wires; it is no sign-off, which needs
     Vivado. Minutes for a large design, the first time.
     """
-    given = {key: value for key, value in folding.items() if value is not None}
-    verilog = generate(design_of(source, given, stream_bits, map_order), target="synthesis", checked=False).text
+    verilog = generate(design_of(source, options), target="synthesis", checked=False).text
     with working("synthesis for 7 series (minutes for a large design)"):
         guess = estimate(verilog, TOP, grade=grade)
     found = None

@@ -1,6 +1,6 @@
 """A candidate of the search: NPUs, mapping and dataflows for a network; the design that it makes, and its figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
-from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.design import STREAM_BITS, Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu, renamed
 from bitloom.hls_gen.design.reader import Reader
@@ -35,6 +35,8 @@ needed."""
 
 NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
 """What a file may say of an NPU."""
+SCHEMA = Path(__file__).parent / "foldings.schema.json"
+"""The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
 KEYS = ("format", "version", "network", "stream_bits", "map_order", "dataflow", "mapping", "npus", "order", "work")
 """What a file may say; the last two are names of bitloom 0.1."""
 
@@ -76,8 +78,8 @@ class Candidate:
         """Whether weights come over the stream in each frame."""
         return any(npu.stream_weights for npu in self.npus)
 
-    def design(self, model: Model, name: str = "explored") -> Design:
-        """The design for ``model``, called ``name``.
+    def design(self, model: Model, name: str = "explored", also: Sequence[Model] = ()) -> Design:
+        """The design for ``model``, called ``name``, with room for the models ``also``.
 
         Raises
         ------
@@ -85,7 +87,7 @@ class Candidate:
             If the NPUs can't compute the network.
         """
         sizing = Sizing(stream_weights=self.stream_weights)
-        made = size_memories(name, [model], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
+        made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)
@@ -138,8 +140,10 @@ class Candidate:
                 npu.only(NPU_KEYS)
                 npus.append(Npu.from_dict({**least, **npu.data}))
         map_order, dataflow = read_choices(file.data)
+        stream_bits = file.number("stream_bits")
+        file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
         return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
-                   stream_bits=file.number("stream_bits", 32, 64), map_order=map_order, dataflow=dataflow)  # fmt: skip
+                   stream_bits=stream_bits, map_order=map_order, dataflow=dataflow)  # fmt: skip
 
 
 def _has(npu: Npu, key: str) -> bool:

@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.golden.kernels import packed
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import chosen_design
+from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.build.run import run
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
@@ -70,7 +70,7 @@ def test_additions_are_refused():
 
 def on_hardware(made, images, folder, **folding):
     """Outputs of simulated hardware, and golden's."""
-    found = chosen_design(made.model, parameters=folding or None)
+    found = chosen_design(made.model, Wanted(folding=folding or {}))
     build = builds.build(
         folder, found.design(made.model.network.name, [made.model]), [made.model], choices=found.choices
     )

@@ -1,0 +1,130 @@
+"""The design that a command was asked for: a reference design, or NPUs of a folding, alone or joined to a chain."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import Pool
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.dataflow import Dataflow
+from bitloom.hls_gen.compiler.lowering import engines_of
+from bitloom.hls_gen.design.design import MOST_NPUS
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+
+from .reference_designs import REFERENCE_DESIGNS, ReferenceDesign, default_npu, reference_design
+from .small_npu import INTEGER
+
+TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
+"""How several NPUs are joined, by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What was asked for of a design; what is None is the design's own or follows from the network.
+
+    Attributes
+    ----------
+    design
+        Name of a reference design; None takes the one that has the network's name.
+    folding
+        Values of fields of `bitloom.hls_gen.design.folding.Folding`. With any of them, with a topology, or where there
+        is no reference design, the design's NPUs have these values and otherwise those of ``default_npu``.
+    topology
+        One of TOPOLOGIES; None: one NPU.
+    npus
+        NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said.
+    stream_bits, map_order, dataflow, mapping
+        Replace those of the design.
+    stream_weights
+        Whether weights come over the stream, which needs a design of one NPU.
+    """
+
+    design: str | None = None
+    folding: Mapping[str, Any] = field(default_factory=dict)
+    topology: str | None = None
+    npus: int | None = None
+    stream_bits: int | None = None
+    map_order: str | None = None
+    dataflow: Dataflow | None = None
+    mapping: tuple[int, ...] | None = None
+    stream_weights: bool = False
+
+
+def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign:
+    """The design that was asked for, for a network.
+
+    Parameters
+    ----------
+    model
+        The network.
+    wanted
+        What was asked for; by default nothing.
+
+    Raises
+    ------
+    ValueError
+        If there is no such design, a folding breaks a rule, the topology can't have so many NPUs, or weights shall be
+        streamed and the reference design has several.
+    """
+    wanted, name = wanted or Wanted(), model.network.name
+    if wanted.npus is not None and not wanted.topology:
+        raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
+    own = bool(wanted.folding or wanted.topology)
+    found = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
+    if wanted.stream_weights and found and not own and len(found.npus) > 1:
+        raise ValueError(
+            f"{wanted.design or name}: streamed weights need a design of one NPU, got {len(found.npus)} "
+            "(with --kfp and the like the design is one NPU)"
+        )
+    if found is None or own:
+        npu = replace(default_npu(model), **wanted.folding)
+        npus = _joined(model.network, npu, wanted.topology, wanted.npus) if wanted.topology else (npu,)
+        found = ReferenceDesign(network=name, npus=npus)
+    changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping")}
+    return replace(found, **{key: value for key, value in changes.items() if value is not None})
+
+
+def _joined(network: Network, npu: Npu, topology: str, count: int | None) -> tuple[Npu, ...]:
+    """NPUs like ``npu``, joined by the topology; ValueError if it can't have so many.
+
+    Only NPU 0 reads the host's frames, so no other has bit planes or a binariser. In a pipeline no NPU has a pool unit
+    that its layer doesn't need, and each has the engine that its layer needs.
+    """
+    layers = [layer.name for layer in network.layers if isinstance(layer, Weighted)]
+    if topology == "pipeline":
+        if count not in (None, len(layers)):
+            raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
+        npus = [_with_engine(npu, engine) for engine in _engines(network, npu)]
+        npus = [one if name in _pooled(network) else replace(one, pool=False) for one, name in zip(npus, layers)]
+    else:
+        if count is None or not 1 <= count <= MOST_NPUS:
+            raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")
+        npus = [npu] * count
+    rest = [replace(one, planes=0, shift_bits=0, binariser_bits=0) for one in npus[1:]]
+    return TOPOLOGIES[topology]([npus[0], *rest])
+
+
+def _engines(network: Network, npu: Npu) -> list[str]:
+    """The engine of each weighted layer: that of ``npu``, unless the network needs both."""
+    engines = engines_of(network)
+    return engines if len(set(engines)) > 1 else [npu.engine] * len(engines)
+
+
+def _with_engine(npu: Npu, engine: str) -> Npu:
+    """``npu``, or one of the other engine that is as wide."""
+    other = INTEGER if engine == "integer" else Npu(shift_bits=0)
+    width = {key: getattr(npu, key) for key in ("kfp", "kgp", "pfp", "ol", "buffer_words", "kernel_ram")}
+    return npu if npu.engine == engine else replace(other, **width)
+
+
+def _pooled(network: Network) -> set[str]:
+    """Names of the weighted layers whose sums are pooled."""
+    maker, found = "", set()
+    for layer in network.layers:
+        if isinstance(layer, Weighted):
+            maker = layer.name
+        elif isinstance(layer, Pool):
+            found.add(maker)
+    return found

@@ -1,0 +1,179 @@
+"""The design that was asked for: options become NPUs, topologies and choices; nothing that was said is dropped."""
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.build.images import random_images
+from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, default_npu
+from bitloom.overlay.build.run import run
+from bitloom.overlay.build.small_npu import INTEGER
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.cli.options import design_options, wanted_of
+from tests.errors import value_error
+
+
+def asked(*words: str) -> Wanted:
+    """What the words of a command line ask for."""
+    found: list[Wanted] = []
+
+    @click.command()
+    @design_options
+    def command(**options: Any) -> None:
+        found.append(wanted_of(options))
+
+    result = CliRunner().invoke(command, words)
+    assert result.exit_code == 0, result.output
+    return found[0]
+
+
+OPTIONS = {
+    "--kfp 12": {"kfp": 12}, "--kgp 12": {"kgp": 12}, "--pfp 3": {"pfp": 3}, "--ol 2": {"ol": 2},
+    "--planes 7": {"planes": 7}, "--shift-bits 0": {"shift_bits": 0}, "--binariser 5": {"binariser_bits": 5},
+    "--accumulate both": {"accumulate": "both"}, "--accumulators 4": {"accumulators": 4},
+    "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, "planes": 0, "shift_bits": 0},
+    "--kernel-ram block": {"kernel_ram": "block"}, "--buffer-words 32": {"buffer_words": 32},
+    "--raster": {"raster": True}, "--no-raster": {"raster": False}, "--no-pool": {"pool": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_every_option_is_in_the_npu(words: str) -> None:
+    found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
+    assert found.npus == (replace(DIGITS, **OPTIONS[words]),)
+
+
+def test_widths_of_the_integer_engine() -> None:
+    found = chosen_design(networks.load("cifar-quick-int8"), asked("--feature-bits", "9", "--weight-bits", "4"))
+    assert found.npus == (replace(INTEGER, feature_bits=9, weight_bits=4),)
+
+
+def test_there_is_an_option_for_every_field() -> None:
+    """But for those that follow from the network, the topology, or an option of the whole design."""
+    names = {parameter.name for parameter in design_options(click.command()(lambda **_: None)).params}
+    assert {one.name for one in fields(Folding)} - names == {"engine", "inlets", "outlets", "stream_weights"}
+
+
+def test_nothing_asked_is_the_reference_design() -> None:
+    assert asked() == Wanted()
+    assert chosen_design(networks.load("digits-cnn")) == REFERENCE_DESIGNS["digits-cnn"]
+
+
+def test_choices_replace_those_of_the_design() -> None:
+    words = "--map-order raster --stream-bits 64 --mapping 0,0,1,1 --dataflow conv_2=auto --dataflow conv_3=auto"
+    found = chosen_design(networks.load("digits-cnn"), asked(*words.split()))
+    assert found == replace(
+        REFERENCE_DESIGNS["digits-cnn"], map_order="raster", stream_bits=64, mapping=(0, 0, 1, 1),
+        dataflow={"conv_2": "auto", "conv_3": "auto"},
+    )  # fmt: skip
+    assert chosen_design(networks.load("digits-cnn"), asked("--dataflow", "auto")).choices.dataflow == "auto"
+
+
+def test_a_pipeline_has_what_its_layers_need() -> None:
+    npus = chosen_design(networks.load("digits-cnn"), asked("--topology", "pipeline", "--kfp", "16")).npus
+    assert [npu.pool for npu in npus] == [False, True, False, False]
+    assert [npu.planes for npu in npus] == [6, 0, 0, 0]
+    assert [npu.kfp for npu in npus] == [16] * 4
+    assert [npu.outlets for npu in npus] == [("ring",)] * 3 + [("host",)]
+
+
+def test_a_pipeline_of_both_engines() -> None:
+    npus = chosen_design(networks.load("bnn-int8-ends"), asked("--topology", "pipeline", "--kgp", "4")).npus
+    assert [npu.engine for npu in npus] == ["integer", *["binary"] * 4, "integer"]
+    assert {npu.kgp for npu in npus} == {4}
+
+
+@pytest.mark.parametrize("topology", ["cascade", "ring"])
+def test_equal_npus(topology: str) -> None:
+    npus = chosen_design(networks.load("digits-cnn"), Wanted(topology=topology, npus=3)).npus
+    assert [npu.planes for npu in npus] == [6, 0, 0]
+    assert ("ring" in npus[0].inlets) == (topology == "ring")
+    assert len(npus) == 3
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (Wanted(npus=2), "digits-cnn: several NPUs need a topology, pipeline, cascade, ring, got 2 without"),
+        (Wanted(topology="pipeline", npus=3), "digits-cnn: a pipeline has an NPU for each of 4 layers, got 3"),
+        (Wanted(topology="ring"), "digits-cnn: a ring must have 1..32 NPUs, got None"),
+        (Wanted(topology="cascade", npus=33), "digits-cnn: a cascade must have 1..32 NPUs, got 33"),
+        (Wanted(folding={"kfp": 0}), "npu: kfp must be an integer >= 1, got 0"),
+    ],
+)
+def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
+    with value_error(message):
+        chosen_design(networks.load("digits-cnn"), wanted)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--dataflow bad",
+         "'--dataflow': must be [LAYER=] one of output_stationary, input_stationary, auto, got 'bad'"),
+        ("--dataflow auto --dataflow auto", "'--dataflow': must be given once, or once for each LAYER=, got auto auto"),
+        ("--dataflow a=auto --dataflow a=auto",
+         "'--dataflow': must be given once, or once for each LAYER=, got a=auto a=auto"),
+        ("--dataflow auto --dataflow a=auto",
+         "'--dataflow': must be given once, or once for each LAYER=, got auto a=auto"),
+        ("--mapping 0,x", "'--mapping': must be numbers with commas between them, got '0,x'"),
+        ("--mapping 0,", "'--mapping': must be numbers with commas between them, got '0,'"),
+    ],
+)  # fmt: skip
+def test_options_that_are_none(words: str, message: str) -> None:
+    result = CliRunner().invoke(bitloom, ["area", "digits-cnn", *words.split()])
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"Error: Invalid value for {message}"
+
+
+def test_a_dataflow_of_no_layer_is_refused() -> None:
+    model = networks.load("digits-cnn")
+    found = chosen_design(model, Wanted(dataflow={"conv_9": "auto"}))
+    with value_error("digits: a dataflow must be of one of conv_1, conv_2, conv_3, dense_4, got one of conv_9"):
+        size_memories("digits", [model], found.npus, found.choices)
+
+
+def test_several_networks_on_one_design(tmp_path: Path) -> None:
+    """And the build's listing says how it was asked for."""
+    words = ["build", "digits-cnn", "digits-or", "--accumulate", "both", "--map-order", "raster", "--raster",
+             "--dataflow", "auto", "--mapping", "0,0,0,0", "--out", str(tmp_path / "two")]  # fmt: skip
+    result = CliRunner().invoke(bitloom, words)
+    assert result.exit_code == 0, result.output
+    made = builds.load(tmp_path / "two")
+    assert list(made.programs) == list(made.models) == ["digits-cnn", "digits-or"]
+    assert made.design.npus[0].raster
+    assert made.design.npus[0].accumulate == "both"
+    assert sorted(made.command[1:]) == sorted(words)
+    again = CliRunner().invoke(bitloom, [*words[:3], "digits-or", *words[3:]])
+    assert str(again.exception) == (
+        "bitloom: digits-cnn: the networks of a design must have different names, got digits-or twice"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    ["digits-cnn --topology pipeline --kfp 16 --kgp 8", "digits-cnn --topology cascade --npus 2 --kernel-ram block",
+     "digits-cnn --topology ring --npus 2 --buffer-words 32", "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
+     "digits-cnn --accumulators 4 --dataflow auto", "lfc-w1a1 --collect 64 --kfp 32 --kgp 8 --shift-bits 0"],
+)  # fmt: skip
+def test_bit_exact(words: str, tmp_path: Path) -> None:
+    name, *options = words.split()
+    model = networks.load(name)
+    found = chosen_design(model, asked(*options))
+    made = builds.build(tmp_path, found.design(name, [model]), [model], choices=found.choices)
+    assert run(made, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
+
+
+def test_the_default_npu_is_the_start() -> None:
+    model = networks.load("lfc-w1a1")
+    assert chosen_design(model, Wanted(folding={"kfp": 5})).npus == (replace(default_npu(model), kfp=5),)

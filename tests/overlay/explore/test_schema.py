@@ -1,0 +1,86 @@
+"""The shipped JSON schema of foldings files says what their reader takes, no more and no less."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.explore.candidate import DEFAULTS, NPU_KEYS, SCHEMA, Candidate
+
+jsonschema = pytest.importorskip("jsonschema")
+WHOLE = json.loads(Path(SCHEMA).read_text())
+NPU = WHOLE["$defs"]["npu"]["properties"]
+FILE = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
+PROBES = [
+    *range(-1, 12), 15, 16, 17, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
+    "binary", "integer", "popcount", "or", "both", "auto", "block", "distributed", ["host"], ["ring"], ["loop"],
+    ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"], ["ring", "loop", "host"], ["host", "host"],
+    ["host", "ring", "loop"], ["no"],
+]  # fmt: skip
+SURROUNDINGS: list[dict[str, Any]] = [
+    {"kfp": 16, "kgp": 1 << 20, "shift_bits": 0}, {"kfp": 1, "shift_bits": 0},
+    {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0},
+    {"inlets": ["host"], "outlets": ["host"], "kfp": 16},
+]  # fmt: skip
+"""What a value may need beside it: the schema says what a key may have, not what goes together."""
+
+
+def reads(data: dict[str, Any]) -> bool:
+    """Whether the reader takes a file with these data."""
+    try:
+        Candidate.from_dict(data)
+    except ValueError:
+        return False
+    return True
+
+
+def fits(data: Any, schema: dict[str, Any] = WHOLE) -> bool:
+    """Whether the data are of the schema."""
+    return jsonschema.Draft202012Validator(schema).is_valid(data)
+
+
+def test_it_is_a_schema_of_every_key() -> None:
+    jsonschema.Draft202012Validator.check_schema(WHOLE)
+    assert set(NPU) == set(NPU_KEYS)
+    made = {key: list(value) if isinstance(value, tuple) else value for key, value in DEFAULTS.items()}
+    assert {key: value["default"] for key, value in NPU.items()} == {key: made[key] for key in NPU}
+    assert all(value["description"] for value in NPU.values())
+
+
+@pytest.mark.parametrize("key", [one.name for one in fields(Npu) if one.name in NPU_KEYS])
+def test_what_a_key_of_an_npu_may_have(key: str) -> None:
+    for value in PROBES:
+        taken = any(reads(FILE | {"npus": [around | {key: value}]}) for around in SURROUNDINGS)
+        if key in ("inlets", "outlets") and isinstance(value, list) and "loop" in value:
+            other = {"inlets": ["ring", "loop"], "outlets": ["loop", "host"]} | {key: value}
+            taken = reads(FILE | {"npus": [other]})
+        assert fits(value, NPU[key]) == taken, value
+
+
+@pytest.mark.parametrize("key", WHOLE["properties"])
+def test_what_a_key_of_the_file_may_have(key: str) -> None:
+    values = [*PROBES, 32, 64, 33, "pull", "raster", "input_stationary", {"conv_1": "auto"}, {"conv_1": "x"}, {"a": 1},
+              "bitloom-foldings", [0], [0, 0]]  # fmt: skip
+    for value in values:
+        if key in ("network", "mapping") and (value in ("", []) or key == "network"):
+            continue  # names and lengths are compared with the network's, when it is known
+        data = FILE | {key: value}
+        assert fits(data) == reads(data), value
+    without = {name: value for name, value in FILE.items() if name != key}
+    assert fits(without) == reads(without) == (key not in WHOLE["required"])
+    assert not fits(FILE | {"npu": 1})
+    assert not fits(FILE | {"npus": [{"kernel_rows": 8}]})
+
+
+@pytest.mark.parametrize("name", REFERENCE_DESIGNS)
+def test_reference_designs_as_files(name: str) -> None:
+    design = REFERENCE_DESIGNS[name]
+    mapping = design.mapping or (0,)
+    made = Candidate(design.network, design.npus, mapping, design.stream_bits, design.map_order, design.dataflow)
+    data = json.loads(json.dumps(made.to_dict()))
+    assert fits(data)
+    assert json.loads(json.dumps(Candidate.from_dict(data).to_dict())) == data

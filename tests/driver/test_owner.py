@@ -123,6 +123,28 @@ def test_a_load_while_frames_are_computed(two, moment):
     two.b_is_right()
 
 
+def test_an_idle_dma_is_left_to_who_has_taken_it(two, monkeypatch):
+    """Between two transfers of A, B loads its program: A ends with the error and no reset of the DMA."""
+    dma, found = two.a._link.dma, []
+
+    def reset(*given):
+        found.append(dma.busy)
+        return type(dma).reset(dma, *given)
+
+    two.right()
+    monkeypatch.setattr(dma, "reset", reset)
+    idle = 0
+    for moment in range(1, 40, 2):
+        found.clear()
+        with two.b_loads(moment), suppress(DeviceTaken):
+            two.right()
+            continue
+        assert all(found), moment
+        idle += not found
+        two.a.load(two.bench.program)
+    assert idle > 0
+
+
 def test_a_load_while_frames_are_computed_async(two):
     async def other():
         await asyncio.sleep(0)

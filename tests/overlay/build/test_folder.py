@@ -141,6 +141,7 @@ def test_a_link_in_what_is_left_undone_moves_nothing_of_others(tmp_path: Path, l
     at.symlink_to(outside if link != f"{PART}/files/rtl/a.v" else outside / "a.v")
     settle(folder)
     assert contents(outside) == theirs
+    assert not (folder / "rtl" / "a.v").is_symlink()
 
 
 def test_a_link_in_place_of_unfinished_files(tmp_path: Path) -> None:

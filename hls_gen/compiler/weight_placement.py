@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from .streamed_weights import Placement, StreamBlocked, WeightLayer, WeightStream, check, cycles, overlap
+from bitloom.hls_gen.design.headers import MOST_AHEAD
 
-MOST_AHEAD = 255
-"""Largest number that a packet has room for in the place of ``ahead``."""
+from .streamed_weights import Placement, StreamBlocked, WeightLayer, WeightStream, check, cycles, overlap
 
 
 def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: WeightStream) -> Placement:

@@ -45,9 +45,14 @@ FIELDS = (
 )
 """Fields of each word of a header, low bits first. Word 1 of a FRAME is one number: the signature of the parameters
 that it is for (signature.py)."""
+MOST_AHEAD = (1 << MEMORY_BITS) - 1
+"""Streamed layers that may be unfinished at most when a WEIGHTS packet is written: what its field MEMORY can say."""
 LOAD, FRAME, WEIGHTS = 1, 2, 3
 """Kinds of packets: rows of a memory; the input words of a frame; rows of the kernel memory while frames are computed,
 which only designs with ``stream_weights`` take."""
+PROGRAM, RUN = 4, 5
+"""Kinds of packets of the training machine: instructions for its cache; a run of the program, with the words that IO
+takes."""
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,30 @@
 """What the generated training machine is, beside its parameters and instructions (golden/discrete/machine).
 
-Latencies are cycles from a unit's inputs to the register that is its output.
+Names that end in LATENCY count cycles from a unit's inputs to the register that is its output; after the colon stand
+the unit's register stages. Names that end in AT count cycles from a beat at a slave's input to a register in it.
 """
 
 from bitloom.golden.discrete.lfsr import DRAW_BITS
-from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine import instruction as isa
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 
 from .widths import bits_for
 
+INSTRUCTION_PLACE_BITS = ADDRESS_BITS + 1
+"""Bits of an instruction's address, and of the one behind the last."""
+PAYLOAD_BITS = 32 * (isa.WORDS - 1)
+"""Bits of words 1 to 3 of an instruction."""
+FAULT_BITS = 4
+"""Bits of a fault's code, 0 for none."""
+KIND_BITS = isa.FIELDS["kind_a"][1]
+"""Bits of an operand's kind: the number of its table, 0 for a continuous one."""
+CACHES = {"weights": isa.LOAD_WEIGHTS, "codes": isa.LOAD_CODES, "gradients": isa.LOAD_GRADIENTS}
+"""Caches of a slave that IO loads and stores, by their number in the function of IO."""
 ENTRY_BITS = 6
 """Bits of a table's entry in a unit: five for the places, one for the sign."""
 OPERAND_LATENCY = 2
-"""Of an operand's value: entry of the table, value."""
+"""Of an operand's value: the code's entry in its table, the value."""
 PRODUCT_LATENCY = 5
 """Of a product: entry, operand, coarse shift or partial products, fine shift or their sum, saturation."""
 SHIFT_LATENCY = 2
@@ -20,7 +32,7 @@ SHIFT_LATENCY = 2
 SUM_LATENCY = 3
 """Of a sum of two words: two's complement, sum, saturation."""
 CONVERTER_LATENCY = 7
-"""Of a conversion."""
+"""Of a conversion of a word into a code."""
 LIMB_BITS = 17
 """Bits of a magnitude that one DSP block multiplies without sign."""
 
@@ -41,26 +53,27 @@ def tree_levels(machine: MachineParameters) -> int:
     return machine.slaves.bit_length() - 1
 
 
-# A slave, in cycles from a beat at its input
+# A slave
 
 READ = 1
-"""Of a row of a cache."""
+"""Cycles from a row's number to what the cache holds there."""
 PRODUCT_AT = READ + PRODUCT_LATENCY
-"""Of the product."""
+"""The product of the beat's factors."""
 GRADIENT_AT = PRODUCT_AT + CONVERTER_LATENCY + OPERAND_LATENCY + 1
-"""Of dw: converted, its value, the choice between both."""
+"""The weight gradient dw: the product converted, the code's value, and the choice between it and the product."""
 STEP_AT = GRADIENT_AT + SUM_LATENCY + SHIFT_LATENCY
-"""Of rate * (dw + mu * dw')."""
+"""What the weight falls by: rate * (dw + mu * dw'), dw' being the gradient before."""
 WEIGHT_AT = STEP_AT + SUM_LATENCY
-"""Of the new weight."""
+"""The new weight."""
 CODE_AT = WEIGHT_AT + CONVERTER_LATENCY
-"""Of its code."""
+"""The code of the new weight."""
 RESULT_AT = PRODUCT_AT + 3
-"""Of a sum that leaves: product in two's complement, sum, output."""
+"""A sum that leaves: the product in two's complement, the sum, the output."""
 
 NONE, SCATTER, FORWARD, BACKWARD, UPDATE, LOAD, STORE = range(7)
 """Kinds of beats, which go down the tree."""
 BEAT_BITS = 3
+"""Bits of a beat's kind."""
 
 
 def beat_widths(machine: MachineParameters) -> dict[str, int]:
@@ -87,7 +100,7 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
     """What stands while the slaves work on an instruction, and its bits.
 
     left and right: kinds of the factors of products. w: of weights, d: of weight gradients, with all that their
-    converters need. cache: what is loaded or stored, 1 words, 2 codes, 3 gradients.
+    converters need. cache: which one is loaded or stored, a number of `CACHES`.
     """
     codes, ranks = machine.code_bits, 1 << machine.code_bits
     made: dict[str, int] = {}
@@ -100,7 +113,7 @@ def setting_widths(machine: MachineParameters) -> dict[str, int]:
             f"{name}_order": ranks * codes,
             f"{name}_chance": 1,
         }
-    return made | {"master": 1, "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": 2}
+    return made | {"master": 1, "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "cache": isa.CACHE_BITS}
 
 
 # The array, the master's unit and the data access unit
@@ -126,9 +139,9 @@ def store_latency(machine: MachineParameters) -> int:
 
 
 VECTOR_SUM_AT = READ + OPERAND_LATENCY + SHIFT_LATENCY + SUM_LATENCY
-"""Cycles from an element's beat to its sum, as late as the product at least."""
+"""Cycles from an element of the master's own arithmetic to its sum, which must come no earlier than the product."""
 VECTOR_AT = READ + OPERAND_LATENCY + CONVERTER_LATENCY + 1
-"""To its result."""
+"""Cycles from that element to its result."""
 VECTOR_FIFO = 32
 """Results of the master's unit that wait for the neuron cache."""
 
@@ -138,11 +151,8 @@ def output_margin(machine: MachineParameters) -> int:
     return store_latency(machine) + 4
 
 
+# Top module
 
-# Packets
-
-PROGRAM, RUN = 4, 5
-"""Kinds of packets: instructions for the cache; a run of the program, with the words that IO takes."""
 STREAM_BITS = 32
 """Width of the streams."""
 TOP = "training_top"

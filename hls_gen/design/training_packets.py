@@ -7,8 +7,7 @@ import numpy as np
 from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.encoding import Array
 
-from .headers import PacketHeader
-from .training import PROGRAM, RUN
+from .headers import PROGRAM, RUN, PacketHeader
 
 
 def program_packet(program: Sequence[Instruction], first: int = 0) -> Array:

@@ -31,7 +31,7 @@ EPOCHS = {"digits": 40, "mnist": 20}
 MOST_SEEDS = 1000
 WITHOUT_MACHINE = ("all_settings", "seeds", "first_seed", "held_out", "rate_times", "picture", "save")
 WITH_MACHINE = ("slaves", "timeline")
-"""Parameters that mean something without --machine only, and with it only."""
+"""Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
 
 
 @click.command("learn")

@@ -17,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, bipolar, signed, signed_bits, unsigned
+from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Line
 from .errors import ImportRefused, printable
@@ -25,8 +26,6 @@ from .sections import Cut, Quantised, Section
 
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
-MOST_BITS = 9
-"""Bits in two's complement of the integer engine's features."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -185,8 +184,8 @@ def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_in
 
 def _integer_refusal(section: Section, source: Quantised) -> str:
     """Why no engine that reads integers can compute a section; empty if one can."""
-    if source.levels >= 1 << MOST_BITS - 1 and not (source.levels < 1 << MOST_BITS and not _padded(section)):
-        most = 1 << MOST_BITS - 1
+    if source.levels >= 1 << FEATURE_BITS - 1 and not (source.levels < 1 << FEATURE_BITS and not _padded(section)):
+        most = 1 << FEATURE_BITS - 1
         return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
     if (_padded(section) or source.averaged) and natural_zero(section, source) is None:
         return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
@@ -200,7 +199,7 @@ def natural_zero(section: Section, source: Quantised) -> int | None:
     if offset is None:
         return None
     zero = offset / lines.multiply[0]
-    most = 1 << MOST_BITS - 1
+    most = 1 << FEATURE_BITS - 1
     if zero.denominator != 1 or not -most <= zero or not zero + source.levels < most:
         return None
     return int(zero)

@@ -67,6 +67,8 @@ FORWARD, BACKWARD, UPDATE = range(3)
 ADD, SUBTRACT, MULTIPLY, MOMENTUM, DESCEND, RELU, RELU_SLOPE, CLIP, CLIP_SLOPE, GATE, CONVERT = range(4, 15)
 LOAD_NEURONS, LOAD_WEIGHTS, LOAD_CODES, LOAD_GRADIENTS = range(4)
 STORE_NEURONS, STORE_WEIGHTS, STORE_CODES, STORE_GRADIENTS = range(8, 12)
+CACHE_BITS, STORE_BIT = 2, 3
+"""Of a function of IO: how many of its low bits say which cache, and the bit that is 1 where words are stored."""
 COPY, SCATTER = range(2)
 ALWAYS = 0
 COUNTERS = 4

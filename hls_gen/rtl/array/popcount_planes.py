@@ -116,7 +116,7 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, body: Body
 
 
 def _low(b: Block, total: Signal, whole: int, w: int) -> Signal:
-    """The low ``w`` bits of a sum of ``whole``: as many as an accumulator has that is narrower than a word's sum."""
+    """The low ``w`` bits of ``total``, which has ``whole`` bits: a narrow accumulator has no room for the others."""
     return bits(b.wire("weighted_and_unused_bits", whole, total), 0, w) if w < whole else total
 
 
@@ -159,7 +159,11 @@ def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> di
 
 
 def _into(columns: Columns, weight: int, column: list[Bit], negative: bool, few: bool) -> None:
-    """Adds bits of 2^weight, or of -2^weight: ``few`` by sign extension, else inverted, short of a constant."""
+    """Put bits that are worth 2^weight, or -2^weight where ``negative``, into the columns.
+
+    ``few`` negative bits go into all columns above, too (sign extension). Many are inverted, since -x is ~x - 1, and
+    the caller adds a constant for them.
+    """
     if not negative:
         columns[weight] += column
     elif few:

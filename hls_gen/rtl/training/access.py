@@ -10,6 +10,7 @@ from veriloggen import Cat
 
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
 from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.training import STREAM_BITS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, const, eq, sub, width
@@ -20,7 +21,6 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .arithmetic import leave
 from .word import joined, magnitude_of, sign_of
 
-STREAM_BITS = 32
 FIFO_WORDS = 16
 """Words of the output FIFO beside those that are on their way when it has no room."""
 

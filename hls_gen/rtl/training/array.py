@@ -56,9 +56,10 @@ class _Place:
     ----------
     held : dict of str to Signal
         The instruction.
-    row, column, slave, x_row : Signal
-    first_row, last_row : Signal
-        Of FORWARD: the row is the first, is in range and the last.
+    row, x_row : Signal
+        Row of the slaves' caches, and of the operand in the neuron cache.
+    column, slave, row_number : Signal
+        Numbers of the column in its slave, of the slave, and of the row in the instruction, from 0 on.
     at : dict of str to Signal
         Wires: the instruction's beats are of this kind.
     step, end : Signal
@@ -72,7 +73,7 @@ class _Place:
     column: Signal
     slave: Signal
     x_row: Signal
-    j: Signal
+    row_number: Signal
     at: dict[str, Signal]
     step: Signal
     end: Signal
@@ -116,7 +117,7 @@ def array(library: Library, machine: MachineParameters) -> Block:
     left, draining = b.reg("left", left_bits, init=None), b.reg("draining")
     count: Signal = const(0, left_bits)
     for name, at in place.at.items():
-        count = choose(at, const(drain[getattr(facts, name)], left_bits), count, left_bits)
+        count = choose(at, b.localparam(f"DRAIN_{name}", drain[getattr(facts, name)], left_bits), count, left_bits)
     over = b.wire("over", 1, all_of(draining, eq(left, 0)))
     b.on(draining, (left, sub(left, 1, left_bits)))
     b.on(over, (draining, 0))
@@ -134,8 +135,10 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     b.on(start, *[(register, given[name]) for name, register in held.items()])
     again = b.reg("first_x", ADDRESS_BITS, init=None)  # where each pass of FORWARD begins
     b.on(start, (again, given["a"]))
-    at = {name: b.wire(f"at_{name.lower()}", 1, eq(held["kind"], b.localparam(name, getattr(facts, name), 3)))
-          for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE")}  # fmt: skip
+    at = {}
+    for name in ("SCATTER", "FORWARD", "BACKWARD", "UPDATE", "LOAD", "STORE"):
+        own = b.localparam(name, getattr(facts, name), facts.BEAT_BITS)
+        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["kind"], own))
     running = b.reg("running")
     io_valid = b.input("load_valid", means="a word for LOAD is there")
     room = b.input("store_room", means="what STORE gives will be taken")
@@ -143,14 +146,16 @@ def _counters(b: Block, machine: MachineParameters, start: Signal, given: dict[s
     b.output("load_ready", 1, all_of(running, at["LOAD"]), means="LOAD takes a word")
     forward = at["FORWARD"]
     one_by_one = b.wire("one_by_one", 1, any_of(at["SCATTER"], at["LOAD"], at["STORE"]))
-    j, c, k = (b.reg(n, w, init=None) for n, w in (("j", ADDRESS_BITS), ("c", ADDRESS_BITS), ("k", slave_w)))
+    j, c = (b.reg(name, ADDRESS_BITS, init=None) for name in ("row_number", "column"))
+    k = b.reg("slave", slave_w, init=None)
     last_c = b.wire("last_column", 1, eq(c, b.wire("each_less", ADDRESS_BITS, sub(held["each"], 1, ADDRESS_BITS))))
-    ending = choose(last_c, held["last_slave"], const(s - 1, slave_w), slave_w)
-    last_here = b.wire("last_here", slave_w, ending)
+    last = b.localparam("LAST_SLAVE", s - 1, slave_w)
+    last_here = b.wire("last_here", slave_w, choose(last_c, held["last_slave"], last, slave_w))
     end_k = b.wire("end_of_slaves", 1, any_of(~one_by_one, eq(k, last_here)))
     pass_rows = b.reg("pass_rows", ADDRESS_BITS, init=None)  # of FORWARD, as many as there are slaves at least
-    short = all_of(eq(given["kind"], facts.FORWARD), given["rows"] < const(s, ADDRESS_BITS))
-    b.on(start, (pass_rows, choose(short, const(s, ADDRESS_BITS), given["rows"], ADDRESS_BITS)))
+    kind, slaves = b.localparam("FORWARD", facts.FORWARD, facts.BEAT_BITS), b.localparam("SLAVES", s, ADDRESS_BITS)
+    short = all_of(eq(given["kind"], kind), given["rows"] < slaves)
+    b.on(start, (pass_rows, choose(short, slaves, given["rows"], ADDRESS_BITS)))
     last_j = b.wire("last_row", 1, eq(j, b.wire("rows_less", ADDRESS_BITS, sub(pass_rows, 1, ADDRESS_BITS))))
     after_c = b.wire("after_column", 1, all_of(end_k, last_c))
     end = b.wire("final_beat", 1, all_of(step, choose(forward, last_c, after_c, 1), last_j))
@@ -186,14 +191,14 @@ def _beats(b: Block, machine: MachineParameters, p: _Place) -> None:
     x_data = b.input("x_data", machine.form.bits, means="what the row read a cycle ago holds")
     load = b.input("load_data", machine.form.bits, means="the word for LOAD")
     one_by_one, last_c = p.ends["one_by_one"], p.ends["column"]
-    here = b.wire("beat_here", 1, all_of(p.step, any_of(~p.at["FORWARD"], p.j < rows)))
-    final_row = eq(p.j, b.wire("final_row", ADDRESS_BITS, sub(rows, 1, ADDRESS_BITS)))
+    here = b.wire("beat_here", 1, all_of(p.step, any_of(~p.at["FORWARD"], p.row_number < rows)))
+    final_row = eq(p.row_number, b.wire("final_row", ADDRESS_BITS, sub(rows, 1, ADDRESS_BITS)))
     values = {
         "kind": choose(here, p.held["kind"], facts.NONE, facts.BEAT_BITS),
         "row": bits(p.row, 0, widths["row"]),
         "column": bits(p.column, 0, widths["column"]),
         "slave": choose(one_by_one, p.slave, p.ends["slave"], widths["slave"]),
-        "first": choose(p.at["FORWARD"], eq(p.j, 0), eq(p.column, 0), 1),
+        "first": choose(p.at["FORWARD"], eq(p.row_number, 0), eq(p.column, 0), 1),
         "last": choose(p.at["FORWARD"], final_row, last_c, 1),
     }
     for name, value in values.items():

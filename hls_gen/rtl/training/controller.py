@@ -16,7 +16,9 @@ from bitloom.golden.discrete.machine import faults
 from bitloom.golden.discrete.machine import instruction as isa
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
+from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.hls_gen.design import training as facts
+from bitloom.hls_gen.design.training import BEAT_BITS, FAULT_BITS, INSTRUCTION_PLACE_BITS, PAYLOAD_BITS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -26,7 +28,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
     any_of,
     bits,
     choose,
-    const,
     eq,
     nonzero,
     resize,
@@ -34,19 +35,13 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .decode import Decoded, DecodeSteps, decode
-from .dependency import UNITS, Dependency, dependency
+from .decode import Decoded, DecodeSteps, decode, function_is, operation_is
+from .dependency import Dependency, dependency
+from .port_means import PASSED_ON
 from .states import StateMachine
 from .vector import COPY, FUNCTION_BITS
-from .verdict import FAULT_BITS
 
 STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "ISSUE", "TABLE", "FAULTED")
-PASSED_ON = (
-    *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
-    *("a", "b", "d", "w", "rows"),
-)
-"""Fields that units look at themselves."""
-PLACE_BITS = ADDRESS_BITS + 1
 
 
 @dataclass(frozen=True)
@@ -96,10 +91,10 @@ def controller(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    states, place = StateMachine.of(b, STATES, rests=True), b.reg("place", PLACE_BITS, init=None)
+    states, place = StateMachine.of(b, STATES, rests=True), b.reg("place", INSTRUCTION_PLACE_BITS, init=None)
     k = _Controller(b, states, place)
     row = _cache(library, machine, k)
-    outside = b.wire("outside", 1, place > b.localparam("LAST_PLACE", machine.instructions - 1, PLACE_BITS))
+    outside = b.wire("outside", 1, place > b.localparam("LAST_PLACE", machine.instructions - 1, INSTRUCTION_PLACE_BITS))
     multiplied = b.wire("multiplied")
     at = k.at
     steps = DecodeSteps(at["DECODE"], at["ADD_UP"], at["MULTIPLY"], at["COMPARE"], multiplied)
@@ -119,7 +114,7 @@ def controller(library: Library, machine: MachineParameters) -> Block:
     b.on(start, (place, first))
     k.states.go(start, "FETCH")
     end = _issue(k, i, waits, issue, data_left)
-    _outputs(b, machine, i, issue, bits(row, 32, 96))
+    _outputs(b, machine, i, issue, bits(row, 32, PAYLOAD_BITS))
     _faults(k, i, issue, no_data, all_of(end, data_left))
     return b
 
@@ -157,17 +152,17 @@ def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_le
     may = b.wire("may_issue", 1, k.at["ISSUE"])
     units = b.wire("for_units", 1, any_of(*[c[f"on_{unit}"] for unit in UNITS]))
     issue.assign(all_of(may, units, ~waits.blocked))
-    jump = b.wire("jumps", 1, all_of(may, eq(f["operation"], isa.JUMP)))
+    jump = b.wire("jumps", 1, all_of(may, operation_is(b, f, isa.JUMP)))
     idle = b.wire("idle_issue", 1, all_of(may, ~units, ~waits.working))
-    nop = b.wire("nops", 1, all_of(idle, eq(f["operation"], isa.NOP)))
+    nop = b.wire("nops", 1, all_of(idle, operation_is(b, f, isa.NOP)))
     config = b.wire("configures", 1, all_of(idle, c["is_config"]))
-    table = b.wire("loads_table", 1, all_of(config, eq(f["function"], isa.TABLE)))
-    end = b.wire("ends", 1, all_of(nop, eq(f["function"], isa.END)))
+    table = b.wire("loads_table", 1, all_of(config, function_is(b, f, isa.CONFIG, isa.TABLE)))
+    end = b.wire("ends", 1, all_of(nop, function_is(b, f, isa.NOP, isa.END)))
     again = _loop(k, f, jump)
-    following = b.wire("following", PLACE_BITS, add(k.place, 1, PLACE_BITS))
+    following = b.wire("following", INSTRUCTION_PLACE_BITS, add(k.place, 1, INSTRUCTION_PLACE_BITS))
     table_done = b.input("table_done", means="pulse: the table is loaded, or not")
     goes_on = any_of(issue, jump, nop, all_of(config, ~table), all_of(k.at["TABLE"], table_done))
-    b.on(goes_on, (k.place, choose(all_of(jump, again), f["d"], following, PLACE_BITS)))
+    b.on(goes_on, (k.place, choose(all_of(jump, again), f["d"], following, INSTRUCTION_PLACE_BITS)))
     k.states.go(goes_on, "FETCH")
     k.states.go(table, "TABLE")
     k.states.go(end, "IDLE")
@@ -178,10 +173,11 @@ def _issue(k: _Controller, i: Decoded, waits: Dependency, issue: Signal, data_le
     rate = b.output_reg("rate", PLACES_BITS, init=0, means="places of the learning rate")
     mu = b.output_reg("mu", PLACES_BITS, init=0, means="places of mu")
     mu_on = b.output_reg("mu_on", means="mu is not 0")
-    sets = all_of(config, eq(f["function"], isa.RATE))
+    sets = all_of(config, function_is(b, f, isa.CONFIG, isa.RATE))
     b.on(sets, (rate, bits(f["a"], 0, PLACES_BITS)), (mu, bits(f["b"], 0, PLACES_BITS)))
     b.on(sets, (mu_on, nonzero(f["kind_b"])))
-    b.output("seed_set", 1, all_of(config, eq(f["function"], isa.SEED)), means="the generator gets a state")
+    seeds = all_of(config, function_is(b, f, isa.CONFIG, isa.SEED))
+    b.output("seed_set", 1, seeds, means="the generator gets a state")
     b.output("seed", STATE_BITS, Cat(f["b"], f["a"]), means="that state")
     return end
 
@@ -214,20 +210,23 @@ def _outputs(b: Block, machine: MachineParameters, i: Decoded, issue: Signal, pa
         b.output(f"start_{unit}", 1, all_of(issue, c[f"on_{unit}"]), means=f"an instruction for {unit} begins")
     for name in PASSED_ON:
         b.output(f"field_{name}", isa.FIELDS[name][1], f[name], means=f"field {name} of the instruction")
-    b.output("payload", 96, payload, means="words 1 to 3 of the instruction")
+    b.output("payload", PAYLOAD_BITS, payload, means="words 1 to 3 of the instruction")
     b.output("each", ADDRESS_BITS, i.each, means="columns of a slave")
     b.output("last_slave", facts.slave_bits(machine), i.last_slave, means="slave of the last column")
     io = c["on_io"]
-    scatter = all_of(~io, ~eq(f["operation"], isa.COMPUTE))
-    stores = bits(f["function"], 3, 1)
-    for_slaves = choose(stores, const(facts.STORE, 3), const(facts.LOAD, 3), 3)
-    beat = choose(scatter, const(facts.SCATTER, 3), add(bits(f["function"], 0, 3), facts.FORWARD, 3), 3)
-    b.output("beat_kind", 3, choose(io, for_slaves, beat, 3), means="kind of the array's beats")
+    scatter = all_of(~io, ~operation_is(b, f, isa.COMPUTE))
+    kinds = {name: b.localparam(f"BEAT_{name}", getattr(facts, name), BEAT_BITS)
+             for name in ("SCATTER", "FORWARD", "LOAD", "STORE")}  # fmt: skip
+    stores = bits(f["function"], isa.STORE_BIT, 1)
+    for_slaves = choose(stores, kinds["STORE"], kinds["LOAD"], BEAT_BITS)
+    computed = add(bits(f["function"], 0, BEAT_BITS), kinds["FORWARD"], BEAT_BITS)
+    beat = choose(scatter, kinds["SCATTER"], computed, BEAT_BITS)
+    b.output("beat_kind", BEAT_BITS, choose(io, for_slaves, beat, BEAT_BITS), means="kind of the array's beats")
     b.output("stores", 1, stores, means="IO: it gives words")
-    b.output("cache", 2, bits(f["function"], 0, 2), means="IO: which cache of the slaves")
+    b.output("cache", isa.CACHE_BITS, bits(f["function"], 0, isa.CACHE_BITS), means="IO: which cache of the slaves")
     b.output("array_rows", ADDRESS_BITS, choose(scatter, 1, f["rows"], ADDRESS_BITS), means="rows, for the array")
     copy = b.localparam("COPY", COPY, FUNCTION_BITS)
-    function = choose(eq(f["operation"], isa.MOVE), copy, resize(f["function"], FUNCTION_BITS), FUNCTION_BITS)
+    function = choose(operation_is(b, f, isa.MOVE), copy, resize(f["function"], FUNCTION_BITS), FUNCTION_BITS)
     b.output("vector_function", FUNCTION_BITS, function, means="function of the master's own arithmetic")
     b.output("on_slaves", 1, c["on_array"], means="IO: words of the slaves' caches")
 
@@ -237,8 +236,8 @@ def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_ove
     b, at = k.b, k.at
     b.comment("Faults.")
     code = b.output_reg("fault", FAULT_BITS, means="the rule that was broken, 0 for none")
-    where = b.output_reg("fault_place", PLACE_BITS, init=None, means="address of the instruction at fault")
-    io_place = b.reg("io_place", PLACE_BITS, init=None)
+    where = b.output_reg("fault_place", INSTRUCTION_PLACE_BITS, init=None, means="address of the instruction at fault")
+    io_place = b.reg("io_place", INSTRUCTION_PLACE_BITS, init=None)
     b.on(issue & i.classes["on_io"], (io_place, k.place))
     table_fault = b.input("table_fault", FAULT_BITS, means="with table_done: the rule that the table breaks")
     table_done = b.m.io_variable["table_done"]

@@ -28,11 +28,15 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     resize,
     sub,
+    width,
 )
 
 from .verdict import first_broken
 
 END_BITS = ADDRESS_BITS + 1
+"""Bits of the address behind the last word of a vector."""
+CODE_BITS = isa.FIELDS["operation"][1] + isa.FIELDS["function"][1]
+"""Bits that tell instructions apart: function and operation."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,35 @@ class DecodeSteps:
 
 
 def fields_of(b: Block, row: Signal) -> dict[str, Signal]:
-    """Wires: the fields of an instruction."""
-    return {name: b.wire(f"i_{name}", width, bits(row, low, width)) for name, (low, width) in isa.FIELDS.items()}
+    """Wires: the fields of an instruction, and ``code``, which is function and operation side by side."""
+    made = {name: b.wire(f"i_{name}", w, bits(row, low, w)) for name, (low, w) in isa.FIELDS.items()}
+    return {**made, "code": b.wire("i_code", CODE_BITS, Cat(made["function"], made["operation"]))}
+
+
+def operation_is(b: Block, f: dict[str, Signal], operation: int) -> Signal:
+    """Whether the instruction is of this operation, whose number is a constant ``OPERATION_<name>``."""
+    name = next(name for name, number in isa.OPERATIONS.items() if number == operation)
+    return eq(f["operation"], b.localparam(f"OPERATION_{name}", operation, width(f["operation"])))
+
+
+def function_is(b: Block, f: dict[str, Signal], operation: int, function: int) -> Signal:
+    """Whether an instruction of this operation has this function, whose number is a constant ``FUNCTION_<name>``."""
+    _, name = _names(operation, function)
+    return eq(f["function"], b.localparam(f"FUNCTION_{name}", function, width(f["function"])))
+
+
+def _is(b: Block, f: dict[str, Signal], operation: int, function: int) -> Signal:
+    """Whether the instruction is this one, whose code is a constant ``<OPERATION>_<FUNCTION>``."""
+    code = function << isa.FIELDS["operation"][1] | operation
+    return eq(f["code"], b.localparam("_".join(_names(operation, function)), code, CODE_BITS, base=16))
+
+
+def _names(operation: int, function: int) -> tuple[str, str]:
+    """What an operation and one of its functions are called."""
+    return (
+        next(name for name, number in isa.OPERATIONS.items() if number == operation),
+        next(name for name, number in isa.FUNCTIONS[operation].items() if number == function),
+    )
 
 
 def decode(
@@ -129,11 +160,6 @@ def decode(
     return Decoded(f, c, ends, each, last_slave, _verdict(b, c, bad, outside))
 
 
-def _is(b: Block, f: dict[str, Signal], operation: int, function: int) -> Signal:
-    """Whether the instruction is this one."""
-    return eq(Cat(f["function"], f["operation"]), function << 4 | operation)
-
-
 def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded: Signal) -> dict[str, Signal]:
     """What the instruction is and needs, one bit each."""
 
@@ -151,8 +177,7 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
         ("is_scatter", isa.MOVE, isa.SCATTER), ("is_load", isa.IO, isa.LOAD_NEURONS),
         ("is_store", isa.IO, isa.STORE_NEURONS)))  # fmt: skip
     vector = b.wire("is_vector", 1, any_of(one_of(isa.COMPUTE, *vector_compute), _is(b, f, isa.MOVE, isa.COPY)))
-    compute = eq(f["operation"], isa.COMPUTE)
-    io = eq(f["operation"], isa.IO)
+    compute, io = (operation_is(b, f, operation) for operation in (isa.COMPUTE, isa.IO))
     io_slaves = b.wire("is_io_slaves", 1, all_of(io, ~load, ~store))
     uncoded = {k: b.wire(f"{k}_is_0", 1, eq(f[k], 0)) for k in ("kind_a", "kind_b", "kind_w", "kind_d")}
     products = any_of(
@@ -163,11 +188,10 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
     convert = one_of(isa.COMPUTE, isa.CONVERT)
     draws_d, draws_w = (all_of(update, ~uncoded[f"kind_{n}"], f[f"chance_{n}"]) for n in "dw")
     every = [one_of(op, *functions.values()) for op, functions in isa.FUNCTIONS.items()]
-    rate = any_of(f["a"] > const(MOST_PLACES, 16), f["b"] > const(MOST_PLACES, 16))
-    too_many = [] if machine.tables == MOST_TABLES else [f["kind_a"] > const(machine.tables, 3)]
+    too_many = [] if machine.tables == MOST_TABLES else [f["kind_a"] > const(machine.tables, facts.KIND_BITS)]
     return {
         "exists": all_of(any_of(*every), eq(f["unused"], 0)),
-        "is_config": eq(f["operation"], isa.CONFIG),
+        "is_config": operation_is(b, f, isa.CONFIG),
         "on_io": io,
         "on_array": any_of(forward, backward, update, scatter, io_slaves),
         "on_vector": vector,
@@ -184,14 +208,22 @@ def _classes(b: Block, machine: MachineParameters, f: dict[str, Signal], loaded:
             all_of(one_of(isa.CONFIG, isa.TABLE), any_of(uncoded["kind_a"], *too_many)),
         ),
         "no_multiplier": const(0, 1) if machine.multiplier else products,
+        **_numbers(b, machine, f),
+    }
+
+
+def _numbers(b: Block, machine: MachineParameters, f: dict[str, Signal]) -> dict[str, Signal]:
+    """Whether the numbers that an instruction has in place of addresses break a rule."""
+    places = b.localparam("MOST_PLACES", MOST_PLACES, ADDRESS_BITS)
+    counter = b.localparam("LAST_COUNTER", isa.COUNTERS - 1, ADDRESS_BITS)
+    target = b.localparam("LAST_TARGET", machine.instructions - 1, ADDRESS_BITS)
+    rate = any_of(f["a"] > places, f["b"] > places)
+    return {
         "bad_constant": any_of(
-            all_of(one_of(isa.CONFIG, isa.RATE), rate),
-            all_of(one_of(isa.CONFIG, isa.SEED), eq(f["a"], 0), eq(f["b"], 0)),
+            all_of(_is(b, f, isa.CONFIG, isa.RATE), rate),
+            all_of(_is(b, f, isa.CONFIG, isa.SEED), eq(f["a"], 0), eq(f["b"], 0)),
         ),
-        "bad_jump": all_of(
-            eq(f["operation"], isa.JUMP),
-            any_of(f["a"] > const(isa.COUNTERS - 1, 16), f["d"] > const(machine.instructions - 1, 16)),
-        ),
+        "bad_jump": all_of(operation_is(b, f, isa.JUMP), any_of(f["a"] > counter, f["d"] > target)),
     }
 
 

@@ -7,11 +7,10 @@ it reads and writes of the neuron cache. What is in the slaves needs no look, si
 from dataclasses import dataclass
 
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS
+from bitloom.golden.discrete.machine.units import UNITS, VECTOR_UNIT
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, resize
 
 from .decode import END_BITS, Decoded
-
-UNITS = ("io", "array", "vector")
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def _entry(b: Block, i: Decoded, unit: str, take: Signal) -> dict[str, Signal]:
         values[f"end_{name}"] = (i.ends[name], END_BITS)
     entry = {}
     for name, (signal, w) in values.items():
-        if unit != "vector" and name in ("reads_b", "b", "end_b"):
+        if unit != VECTOR_UNIT and name in ("reads_b", "b", "end_b"):
             continue  # only the master's own arithmetic has two operands
         entry[name] = b.reg(f"{unit}_{name}", w, init=None)
         b.on(take, (entry[name], signal))

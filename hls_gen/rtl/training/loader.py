@@ -11,8 +11,8 @@ from veriloggen import Cat
 from bitloom.golden.discrete.machine import faults
 from bitloom.golden.discrete.machine.instruction import WORDS
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
-from bitloom.hls_gen.design import training as facts
-from bitloom.hls_gen.design.headers import HEADER_WORDS, MAGIC
+from bitloom.hls_gen.design.headers import HEADER_WORDS, MAGIC, PROGRAM, RUN, word_0
+from bitloom.hls_gen.design.training import FAULT_BITS, STREAM_BITS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -27,13 +27,17 @@ from bitloom.hls_gen.rtl.primitives.block import (
     nonzero,
     resize,
     sub,
+    width,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.shell.register_word import field_of
 
 from .states import StateMachine
-from .verdict import FAULT_BITS, first_broken
+from .verdict import first_broken
 
+LEFT_BITS = 32 + bits_for(WORDS - 1)
+"""Bits of the number of words in a packet of 2^32 - 1 instructions."""
 STATES = ("HEADER", "RANGE", "JUDGE", "PROGRAM", "RUN", "FAULTED")
 
 
@@ -53,7 +57,7 @@ def loader(library: Library, machine: MachineParameters) -> Block:
         parameters={"instructions": machine.instructions},
     )
     b = Block("loader", header)
-    data, valid = b.input("s_axis_tdata", 32), b.input("s_axis_tvalid")
+    data, valid = b.input("s_axis_tdata", STREAM_BITS), b.input("s_axis_tvalid")
     ready, last = b.output("s_axis_tready"), b.input("s_axis_tlast")
     finished = b.input("finished", means="pulse: the program has ended")
     stopped = b.input("stopped", means="the controller stands still after a fault")
@@ -64,14 +68,14 @@ def loader(library: Library, machine: MachineParameters) -> Block:
     at, go = machine_state.at, machine_state.go
     taken = b.wire("taken", 1, all_of(valid, ready))
     words, complete, ended, begun = _header(b, at["HEADER"] & taken, data, last)
-    left = b.reg("left", 34, init=None)  # words of the payload
+    left = b.reg("left", LEFT_BITS, init=None)  # words of the payload
     some = b.wire("some_left", 1, nonzero(left))
     verdict, is_program = _judged(b, machine, words, ended)
     _program(b, machine, at["PROGRAM"] & taken, at["JUDGE"], words[1], data)
     ready.assign(any_of(at["HEADER"], at["PROGRAM"], at["FAULTED"], _data(b, at["RUN"], some, valid, data)))
     payload = b.wire("payload_taken", 1, all_of(taken, any_of(at["PROGRAM"], at["RUN"])))
-    b.on(payload, (left, sub(left, 1, 34)))
-    b.on(at["JUDGE"], (left, choose(is_program, _times_words(words[2]), words[2], 34)))
+    b.on(payload, (left, sub(left, 1, LEFT_BITS)))
+    b.on(at["JUDGE"], (left, choose(is_program, _times_words(words[2]), words[2], LEFT_BITS)))
     b.comment("States.")
     broken = b.wire("broken", 1, nonzero(verdict))
     early = b.wire("early_last", 1, any_of(all_of(payload, last, ~eq(left, 1)),
@@ -97,7 +101,7 @@ def _data(b: Block, running: Signal, some: Signal, valid: Signal, data: Signal) 
     """Words of a RUN on their way to IO; expression: the one that is there is taken."""
     asked = b.input("data_ready")
     b.output("data_valid", 1, all_of(running, valid, some))
-    b.output("data_data", 32, data)
+    b.output("data_data", STREAM_BITS, data)
     b.output("data_left", 1, some, means="the packet has words that were not taken")
     b.output("running", 1, running, means="a program runs")
     b.output("dry", 1, all_of(running, ~some), means="the packet has no more words")
@@ -129,17 +133,19 @@ def _judged(b: Block, machine: MachineParameters, words: list[Signal], ended: Si
     b.comment("Judge.")
     names = ("whole", "is_program", "is_run", "fits", "starts", "empty")
     whole, is_program, is_run, fits, starts, empty = (b.reg(name, init=None) for name in names)
-    magic = b.localparam("MAGIC", MAGIC, 8, base=16)
+    kind_field, magic_field = word_0("KIND"), word_0("MAGIC")
+    magic = b.localparam("MAGIC", MAGIC, magic_field.width, base=16)
     end = b.wire("end_row", 33, resize(words[1], 33) + resize(words[2], 33))
     depth = b.localparam("INSTRUCTIONS", machine.instructions, 33)
-    kind = bits(words[0], 0, 4)
+    kind = field_of(words[0], kind_field)
     parity = words[0] ^ words[1] ^ words[2]
-    zero = b.wire("unused_is_0", 1, eq(bits(words[0], 4, 20), 0))
+    unused = kind_field.lsb + kind_field.width  # what is between the two fields means nothing here
+    zero = b.wire("unused_is_0", 1, eq(bits(words[0], unused, magic_field.lsb - unused), 0))
     b.on(
         None,
-        (whole, all_of(eq(bits(words[0], 24, 8), magic), zero, eq(words[3], ~parity))),
-        (is_program, eq(kind, b.localparam("PROGRAM", facts.PROGRAM, 4))),
-        (is_run, eq(kind, b.localparam("RUN", facts.RUN, 4))),
+        (whole, all_of(eq(field_of(words[0], magic_field), magic), zero, eq(words[3], ~parity))),
+        (is_program, eq(kind, b.localparam("PROGRAM", PROGRAM, width(kind)))),
+        (is_run, eq(kind, b.localparam("RUN", RUN, width(kind)))),
         (fits, all_of(nonzero(words[2]), end <= depth)),
         (starts, resize(words[1], 33) < depth),
         (empty, eq(words[2], 0)),
@@ -164,4 +170,4 @@ def _program(b: Block, machine: MachineParameters, take: Signal, begin: Signal, 
     b.output("write", 1, take, means="a word of an instruction is there")
     b.output("write_bank", bank_bits, bank, means="which word of it")
     b.output("write_row", row_bits, row, means="address of the instruction")
-    b.output("write_data", 32, data, means="the word")
+    b.output("write_data", STREAM_BITS, data, means="the word")

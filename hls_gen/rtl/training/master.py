@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from bitloom.golden.discrete.lfsr import STATE_BITS
 from bitloom.golden.discrete.machine import instruction as isa
-from bitloom.golden.discrete.machine.parameters import MachineParameters
+from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
+from bitloom.golden.discrete.machine.units import UNITS
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -32,16 +33,16 @@ from .access import access
 from .array import array
 from .generator import generator
 from .neuron_cache import neuron_cache
+from .port_means import PASSED_ON
 from .tables import tables
 from .tree import branch
-from .vector import vector
+from .vector import FUNCTION_BITS, vector
 
 TOLD = {
-    **{f"start_{unit}": 1 for unit in ("io", "array", "vector")},
-    **{f"field_{name}": isa.FIELDS[name][1] for name in (
-        *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
-        *("a", "b", "d", "w", "rows"))},
-    "each": 16, "array_rows": 16, "beat_kind": 3, "vector_function": 5, "on_slaves": 1, "stores": 1, "cache": 2,
+    **{f"start_{unit}": 1 for unit in UNITS},
+    **{f"field_{name}": isa.FIELDS[name][1] for name in PASSED_ON},
+    "each": ADDRESS_BITS, "array_rows": ADDRESS_BITS, "beat_kind": facts.BEAT_BITS, "vector_function": FUNCTION_BITS,
+    "on_slaves": 1, "stores": 1, "cache": isa.CACHE_BITS,
     "rate": PLACES_BITS, "mu": PLACES_BITS, "mu_on": 1, "seed_set": 1, "seed": STATE_BITS, "table_start": 1,
 }  # fmt: skip
 """What the controller says: outputs of it, inputs here, and their bits; ``last_slave`` besides."""
@@ -119,14 +120,14 @@ def master(library: Library, machine: MachineParameters) -> Block:
     told = {name: b.input(name, w, means=f"controller: {name}") for name, w in TOLD.items()}
     told["last_slave"] = b.input("last_slave", facts.slave_bits(machine), means="controller: slave of the last column")
     streams = {f"{s}_{part}": (b.input if (part == "ready") == (s == "results") else b.output)(f"{s}_{part}", w)
-               for s, parts in (("data", (("valid", 1), ("data", 32), ("ready", 1))),
-                                ("results", (("valid", 1), ("data", 32), ("last", 1), ("ready", 1))))
+               for s, parts in (("data", (("valid", 1), ("data", facts.STREAM_BITS), ("ready", 1))),
+                                ("results", (("valid", 1), ("data", facts.STREAM_BITS), ("last", 1), ("ready", 1))))
                for part, w in parts}  # fmt: skip
     outs = {name: b.output(name, w, means=text) for name, w, text in (
         ("io_done", 1, "pulse: IO of the neuron cache is finished"), ("array_done", 1, "pulse: the array is finished"),
         ("vector_done", 1, "pulse: the master's own arithmetic is finished"),
         ("table_done", 1, "pulse: the table is loaded, or not"),
-        ("table_fault", 4, "with table_done: the rule that it breaks"),
+        ("table_fault", facts.FAULT_BITS, "with table_done: the rule that it breaks"),
         ("tables_loaded", machine.tables, "tables that are loaded"), ("wanted", 1, "IO wants a word"),
         ("beat", 1, "the slaves have a beat"),
         ("vector_result", 1, "the master's own arithmetic has a result"))}  # fmt: skip
@@ -159,7 +160,7 @@ def _tables(
         number=told["field_kind_a"],
         code_bits=told["field_kind_b"],
         zone=told["field_kind_w"],
-        payload=b.input("payload", 96, means="controller: words 1 to 3 of the instruction"),
+        payload=b.input("payload", facts.PAYLOAD_BITS, means="controller: words 1 to 3 of the instruction"),
         done=outs["table_done"],
         fault=outs["table_fault"],
         loaded=outs["tables_loaded"],
@@ -177,7 +178,7 @@ def _access(
         "store": stores,
         "on_slaves": told["on_slaves"],
         "mark_last": told["field_last"],
-        "address": choose(stores, told["field_a"], told["field_d"], 16),
+        "address": choose(stores, told["field_a"], told["field_d"], ADDRESS_BITS),
         "rows": told["field_rows"],
         "done": outs["io_done"],
         "wanted": outs["wanted"],
@@ -201,9 +202,10 @@ def _array(m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], number
         "kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master")}  # fmt: skip
     beat = m.held("array_beat", told["beat_kind"], start)
     settings: dict[str, Signal] = {}
-    backward, update = eq(beat, facts.BACKWARD), eq(beat, facts.UPDATE)
-    left = b.wire("left_kind", 3, choose(backward, kinds["kind_b"], kinds["kind_a"], 3))
-    right = b.wire("right_kind", 3, choose(update, kinds["kind_b"], kinds["kind_w"], 3))
+    backward, update = (eq(beat, b.localparam(f"BEAT_{name}", getattr(facts, name), facts.BEAT_BITS))
+                        for name in ("BACKWARD", "UPDATE"))  # fmt: skip
+    left = b.wire("left_kind", facts.KIND_BITS, choose(backward, kinds["kind_b"], kinds["kind_a"], facts.KIND_BITS))
+    right = b.wire("right_kind", facts.KIND_BITS, choose(update, kinds["kind_b"], kinds["kind_w"], facts.KIND_BITS))
     for prefix, kind in (("left", left), ("right", right), ("w", kinds["kind_w"]), ("d", kinds["kind_d"])):
         m.operand(prefix, kind, settings)
     for prefix in ("w", "d"):
@@ -246,7 +248,7 @@ def _vector(
     mask = b.reg("vector_d_mask", machine.code_bits, init=None)
     b.on(None, (mask, m.part_of("mask", kind)))
     settings["vector_d_mask"] = mask
-    converts = eq(told["vector_function"], isa.CONVERT)
+    converts = eq(told["vector_function"], b.localparam("CONVERT", isa.CONVERT, FUNCTION_BITS))
     return place(
         b, m.library.get(vector, m.library, machine), "vector", "vector_", start=start,
         operation=told["vector_function"],

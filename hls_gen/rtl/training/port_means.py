@@ -1,5 +1,13 @@
-"""What the ports mean that go from the master down to the slaves: settings, and parts of a beat."""
+"""What the ports say through which modules of the training machine tell each other what to do.
 
+The controller passes fields of the instruction on to the master; the master gives the slaves settings and beats.
+"""
+
+PASSED_ON = (
+    *("kind_a", "kind_b", "kind_w", "kind_d", "chance_d", "chance_w", "master", "last"),
+    *("a", "b", "d", "w", "rows"),
+)
+"""Fields of an instruction that units look at themselves."""
 SETTINGS = {
     "left_coded": "the left factor of products is a code",
     "left_entries": "entries of the left factor's table",

@@ -8,6 +8,7 @@ from veriloggen import Cat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design.registers import ADDRESS_BITS, DIGEST_REGISTERS, VERSION_REGISTER
+from bitloom.hls_gen.design.training import FAULT_BITS, INSTRUCTION_PLACE_BITS
 from bitloom.hls_gen.design.training_registers import IDENT, REGISTERS, VERSION, training_register
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -39,8 +40,8 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
                 "vector_result": "the master's own arithmetic has a result"}  # fmt: skip
     counted = {name: b.input(signal, means=meanings.get(signal, "")) for name, signal in COUNTED.items()}
     idle, left = b.input("idle"), b.input("result_left")
-    fault = b.input("fault", 4, means="the rule that was broken, 0 for none")
-    place = b.input("fault_place", 17, means="address of the instruction at fault")
+    fault = b.input("fault", FAULT_BITS, means="the rule that was broken, 0 for none")
+    place = b.input("fault_place", INSTRUCTION_PLACE_BITS, means="address of the instruction at fault")
     bus = axi_lite(b)
 
     # # #
@@ -60,8 +61,8 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
              "CODE_BITS": machine.code_bits}  # fmt: skip
     geometry = sum(field.at(sizes[field.name]) for field in training_register("GEOMETRY").fields)
     version = sum(field.at(VERSION[field.name]) for field in VERSION_REGISTER.fields)
-    shown |= {"IDENT": b.localparam("IDENT", IDENT, 32, base=16), "GEOMETRY": const(geometry, 32)}
-    shown |= {"VERSION": const(version, 32)}
+    for name, number in (("IDENT", IDENT), ("GEOMETRY", geometry), ("VERSION", version)):
+        shown[name] = b.localparam(name, number, DATA_BITS, base=16)
     for k in range(DIGEST_REGISTERS):
         shown[f"DIGEST_{k}"] = b.localparam(f"DIGEST_{k}", int(digest[8 * k : 8 * k + 8], 16), 32, base=16)
     shown |= {"STATUS": Cat(wrong, idle), "ERROR_CODE": fault, "ERROR_PLACE": place, "CONTROL": soft_reset}

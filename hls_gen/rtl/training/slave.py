@@ -28,6 +28,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     sub,
+    width,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -68,9 +69,14 @@ class SlaveContext:
         """A data signal some cycles later."""
         return delayed(self.b, signal, name, cycles, w)[-1]
 
+    def at_cache(self, name: str) -> Signal:
+        """Whether this cache is loaded or stored; its number is a constant ``CACHE_<name>``."""
+        setting = self.settings["cache"]
+        return eq(setting, self.b.localparam(f"CACHE_{name.upper()}", facts.CACHES[name], width(setting)))
+
 
 def slave(library: Library, machine: MachineParameters) -> Block:
-    """The module of a slave; which one it is, a port says.
+    """The module of a slave. All are alike; port ``number`` says which one it is.
 
     Parameters
     ----------
@@ -129,9 +135,9 @@ class _Caches:
     words, codes, gradients : Signal
         Wires: the row that was read.
     updates : list of Signal
-        UPDATE is at work here, by cycles since its beat.
+        updates[n]: the beat of n cycles ago was one of UPDATE.
     rows : list of Signal
-        Row of the beat, by cycles since it.
+        rows[n]: the row that the beat of n cycles ago named.
     """
 
     def __init__(self, c: SlaveContext) -> None:
@@ -147,9 +153,8 @@ class _Caches:
     def place(self, name: str, out: Signal, read_at: int, write: tuple[int, Signal, Signal]) -> None:
         """One cache: UPDATE reads it ``read_at`` cycles after its beat, and writes (when, whether, what)."""
         c, b = self.c, self.c.b
-        number = {"weights": 1, "codes": 2, "gradients": 3}[name]
         at, allowed, data = write
-        load = b.wire(f"load_{name}", 1, all_of(c.kinds["LOAD"], eq(c.settings["cache"], number)))
+        load = b.wire(f"load_{name}", 1, all_of(c.kinds["LOAD"], c.at_cache(name)))
         w, depth = out.width or 1, c.machine.weight_words
         row_bits = facts.beat_widths(c.machine)["row"]
         late = self.updates[read_at]
@@ -231,9 +236,9 @@ def _results(c: SlaveContext, caches: _Caches, product: Signal, up: tuple[Signal
     stored = b.reg("stored")
     b.on(None, (stored, c.kinds["STORE"]))
     wide = c.machine.form.bits
-    word = choose(eq(c.settings["cache"], 3), caches.gradients, caches.words, wide)
+    word = choose(c.at_cache("gradients"), caches.gradients, caches.words, wide)
     code = Cat(const(0, wide - c.machine.code_bits), caches.codes)
-    word = b.wire("stored_word", wide, choose(eq(c.settings["cache"], 2), code, word, wide))
+    word = b.wire("stored_word", wide, choose(c.at_cache("codes"), code, word, wide))
     sums = b.wire("gives_sum", 1, any_of(mine, ends["BACKWARD"]))
     given = choose(stored, word, choose(sums, held, 0, w), w)
     b.on(None, (up[0], any_of(stored, sums)), (up[1], given))
@@ -251,7 +256,7 @@ def _converted(c: SlaveContext, name: str, word: Signal, draw: Signal) -> Signal
 
 
 def _neuron_bits(c: SlaveContext) -> Signal:
-    """The 16 bits of the neuron's number in reverse order; slave i mod slaves has neuron i."""
+    """A neuron's number, 16 bits in reverse order: its low bits are the slave's number, the others the column's."""
     low = [bits(c.number, k, 1) for k in range(facts.tree_levels(c.machine))]
     column = c.beat["column"]
     high = [bits(column, k, 1) for k in range(facts.beat_widths(c.machine)["column"])]
@@ -261,7 +266,7 @@ def _neuron_bits(c: SlaveContext) -> Signal:
 
 
 def _update(c: SlaveContext, caches: _Caches, product: Signal) -> None:
-    """dw, the new weight, its code: each is written as it is there."""
+    """What UPDATE computes: the gradient dw, the new weight, its code. Each is written as soon as it is known."""
     b, machine, form, s = c.b, c.machine, c.machine.form, c.settings
     b.comment("dw, with its value as a code.")
     turned = b.wire("neuron_reversed", DRAW_BITS, _neuron_bits(c))

@@ -29,7 +29,9 @@ class StateMachine:
     @classmethod
     def of(cls, b: Block, states: Sequence[str], *, rests: bool = False) -> "StateMachine":
         """The register ``state`` and wires ``in_<state>``; ``rests``: nothing is done in the first state."""
-        made = cls(b, states, b.reg("state", bits_for(len(states) - 1)), {})
+        w = bits_for(len(states) - 1)
+        first = b.localparam(f"STATE_{states[0]}", 0, w)
+        made = cls(b, states, b.reg("state", w, init=first), {})
         made.at.update({name: b.wire(f"in_{name.lower()}", 1, eq(made.register, made.number(name)))
                         for name in states[rests:]})  # fmt: skip
         return made

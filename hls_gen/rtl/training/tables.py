@@ -11,10 +11,11 @@ from veriloggen import Cat
 
 from bitloom.golden.discrete.machine.faults import BAD_TABLE, BAD_ZONE
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.table_words import ENTRY_BITS as PAYLOAD_BITS
-from bitloom.golden.discrete.machine.table_words import PLACES_BITS, RANK_BIT
+from bitloom.golden.discrete.machine.table_words import CODE_BITS, PLACES_BITS, RANK_BIT
+from bitloom.golden.discrete.machine.table_words import ENTRY_BITS as CODE_PART_BITS
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.training import ENTRY_BITS
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -35,8 +36,8 @@ from .arithmetic import constant, leave, select
 from .verdict import FAULT_BITS, first_broken
 from .word import twos
 
-PHASES = 4
-"""Cycles for a value: code, entry, value, what follows of it."""
+PHASES = ("CODE", "ENTRY", "VALUE", "OUTCOME")
+"""What is found out of a rank, a cycle each: its code, the code's entry, the value, and what follows of it."""
 
 
 def table_widths(machine: MachineParameters) -> dict[str, int]:
@@ -52,15 +53,15 @@ class _TableWalk:
 
     Attributes
     ----------
-    phase : list of Signal
-        Wires: the phase is 0, 1, ...
+    phase : dict of str to Signal
+        Wires: a table is loaded, and it is in this phase (`PHASES`).
     rank : Signal
         Register.
     last : Signal
         The rank is the last one.
     """
 
-    phase: list[Signal]
+    phase: dict[str, Signal]
     rank: Signal
     last: Signal
 
@@ -98,16 +99,16 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     """
     header = Header(
         __doc__ or "",
-        rate=f"a table in {PHASES} cycles a value",
-        latency=f"{PHASES} cycles a value, from start to done",
+        rate=f"a table in {len(PHASES)} cycles a value",
+        latency=f"{len(PHASES)} cycles a value, from start to done",
         parameters={"tables": machine.tables, "code_bits": machine.code_bits},
     )
     b = Block("tables", header)
     start = b.input("start", means="load a table; what describes it stands until done")
-    number = b.input("number", 3, means="number of the table, 1 or more")
-    code_bits = b.input("code_bits", 3, means="bits of its codes")
-    zone = b.input("zone", 3, means="its zone")
-    payload = b.input("payload", 96, means="words 1 to 3 of the instruction")
+    number = b.input("number", facts.KIND_BITS, means="number of the table, 1 or more")
+    code_bits = b.input("code_bits", facts.KIND_BITS, means="bits of its codes")
+    zone = b.input("zone", facts.KIND_BITS, means="its zone")
+    payload = b.input("payload", facts.PAYLOAD_BITS, means="words 1 to 3 of the instruction")
     done = b.output_reg("done", means="pulse: loaded, or not")
     fault = b.output_reg("fault", FAULT_BITS, init=None, means="with done: the rule that was broken, 0 for none")
     loaded = b.output("loaded", machine.tables, means="tables that are loaded, table 1 low")
@@ -115,32 +116,42 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     # # #
 
     codes, ranks = machine.code_bits, 1 << machine.code_bits
-    for k in range(96 // PAYLOAD_BITS):
-        used = RANK_BIT + 3 if k < ranks else 0
-        leave(b, f"payload_{k}", bits(payload, PAYLOAD_BITS * k + used, PAYLOAD_BITS - used))
+    for k in range(facts.PAYLOAD_BITS // CODE_PART_BITS):
+        used = RANK_BIT + CODE_BITS if k < ranks else 0
+        leave(b, f"payload_{k}", bits(payload, CODE_PART_BITS * k + used, CODE_PART_BITS - used))
     b.comment("Walk: rank after rank.")
-    busy, rank = b.reg("busy"), b.reg("rank", codes, init=None)
-    phase = b.reg("phase", 2, init=None)
+    busy = b.reg("busy")
     mask = b.wire("last_rank", codes, select(b, "masks", bits(code_bits, 0, 2), _masks(machine)))
-    phases = [b.wire(f"phase_{k}", 1, all_of(busy, eq(phase, k))) for k in range(PHASES)]
-    walk = _TableWalk(phases, rank, eq(rank, mask))
-    b.on(busy, (phase, add(phase, 1, 2)))
-    b.on(walk.phase[-1], (rank, add(rank, 1, codes)))
-    b.on(start, (busy, 1), (phase, 0), (rank, 0))
+    walk = _walk(b, codes, (start, busy, mask))
     wrong, value = _checked(b, machine, walk, payload, (code_bits, zone, mask))
     b.comment("The table as units use it.")
     made = {name: b.wire(f"made_{name}", w) for name, w in table_widths(machine).items()}
     _work(b, machine, walk, (made, start), value)
-    made["entries"].assign(_joined([bits(payload, PAYLOAD_BITS * k, ENTRY_BITS) for k in range(ranks)]))
-    made["order"].assign(_joined([bits(payload, PAYLOAD_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
+    made["entries"].assign(_joined([bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(ranks)]))
+    made["order"].assign(_joined([bits(payload, CODE_PART_BITS * k + RANK_BIT, codes) for k in range(ranks)]))
     made["mask"].assign(mask)
-    over = b.wire("over", 1, all_of(walk.phase[-1], any_of(nonzero(wrong), walk.last)))
+    over = b.wire("over", 1, all_of(walk.phase["OUTCOME"], any_of(nonzero(wrong), walk.last)))
     b.on(None, (done, over), (fault, wrong))
     b.on(over, (busy, 0))
     good = b.reg("good")  # what the last value adds stands a cycle later
     b.on(None, (good, all_of(over, eq(wrong, 0))))
     loaded.assign(_joined([_kept(b, k, (start, good, number), made) for k in range(1, machine.tables + 1)]))
     return b
+
+
+def _walk(b: Block, codes: int, when: tuple[Signal, Signal, Signal]) -> _TableWalk:
+    """Goes through the ranks up to the last one while a table is loaded, and through the phases of each."""
+    start, busy, mask = when
+    w = bits_for(len(PHASES) - 1)
+    rank, phase = b.reg("rank", codes, init=None), b.reg("phase", w, init=None)
+    phases = {}
+    for number, name in enumerate(PHASES):
+        here = eq(phase, b.localparam(f"PHASE_{name}", number, w))
+        phases[name] = b.wire(f"in_{name.lower()}", 1, all_of(busy, here))
+    b.on(busy, (phase, add(phase, 1, w)))  # wraps: there are as many phases as numbers
+    b.on(phases["OUTCOME"], (rank, add(rank, 1, codes)))
+    b.on(start, (busy, 1), (phase, 0), (rank, 0))
+    return _TableWalk(phases, rank, eq(rank, mask))
 
 
 def _kept(b: Block, k: int, when: tuple[Signal, Signal, Signal], made: dict[str, Signal]) -> Signal:
@@ -172,20 +183,20 @@ def _checked(
     """In the last phase: wire, the rule that is broken, 0 for none; and the value of the rank."""
     form, codes = machine.form, machine.code_bits
     code_bits, zone, mask = shape
-    code = b.reg("code", 3, init=None)
-    ranked = [bits(payload, PAYLOAD_BITS * k + RANK_BIT, 3) for k in range(1 << codes)]
-    b.on(walk.phase[0], (code, select(b, "code_found", walk.rank, ranked)))
+    code = b.reg("code", CODE_BITS, init=None)
+    ranked = [bits(payload, CODE_PART_BITS * k + RANK_BIT, CODE_BITS) for k in range(1 << codes)]
+    b.on(walk.phase["CODE"], (code, select(b, "code_found", walk.rank, ranked)))
     entry = b.reg("entry", ENTRY_BITS, init=None)
-    entries = [bits(payload, PAYLOAD_BITS * k, ENTRY_BITS) for k in range(1 << codes)]
-    b.on(walk.phase[1], (entry, select(b, "entry_found", bits(code, 0, codes), entries)))
+    entries = [bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(1 << codes)]
+    b.on(walk.phase["ENTRY"], (entry, select(b, "entry_found", bits(code, 0, codes), entries)))
     value, below = b.reg("value", form.bits, init=None), b.reg("below", form.bits, init=None)  # two's complement
-    b.on(walk.phase[2], (value, twos(constant(b, machine, "value", entry), form.bits)))
-    b.on(walk.phase[-1], (below, value))
+    b.on(walk.phase["VALUE"], (value, twos(constant(b, machine, "value", entry), form.bits)))
+    b.on(walk.phase["OUTCOME"], (below, value))
     places = bits(entry, 0, PLACES_BITS)
     first = eq(walk.rank, 0)
-    bad_bits = any_of(eq(code_bits, 0), code_bits > const(codes, 3))
+    bad_bits = any_of(eq(code_bits, 0), code_bits > const(codes, facts.KIND_BITS))
     bad_zone = all_of(~eq(zone, 1), ~eq(zone, 2))
-    far = code > _wide(mask, 3)
+    far = code > _wide(mask, CODE_BITS)
     falls = all_of(~first, signed_at_least(below, value))
     small = places > b.localparam("MOST_PLACES", form.fraction + 1, PLACES_BITS)
     outside = all_of(eq(places, 0), eq(zone, 1))
@@ -210,7 +221,7 @@ def _work(
     never = b.localparam("NEVER", (1 << (w - 1)) - 1, w)
     rows: dict[str, list[Signal]] = {"near": [], "chance": [], "ranked": []}
     for k in range(1 << codes):
-        here = b.wire(f"at_rank_{k}", 1, all_of(walk.phase[-1], eq(walk.rank, k)))
+        here = b.wire(f"at_rank_{k}", 1, all_of(walk.phase["OUTCOME"], eq(walk.rank, k)))
         ranked = b.reg(f"ranked_entry_{k}", ENTRY_BITS, init=None)
         b.on(here, (ranked, entry))
         rows["ranked"].append(ranked)

@@ -6,7 +6,7 @@
 """
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.design.training import FAULT_BITS, STREAM_BITS, TOP
 from bitloom.hls_gen.rtl.primitives.block import Block, all_of, any_of, choose, nonzero
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -33,13 +33,13 @@ def top(machine: MachineParameters, digest: str) -> Block:
     Block
         Ports: AXI4-Stream slave ``s_axis`` and master ``m_axis``, 32 bits; AXI4-Lite slave ``s_axi``; ``irq``.
     """
-    library = Library(32)
+    library = Library(STREAM_BITS)
     header = Header(__doc__ or "", rate="a stream word a cycle each way", latency="that of the program: see CYCLES",
                     parameters={"slaves": machine.slaves, "word_bits": machine.form.bits})  # fmt: skip
     b = Block(TOP, header)
-    stream = {"s_axis_tdata": b.input("s_axis_tdata", 32), "s_axis_tvalid": b.input("s_axis_tvalid"),
+    stream = {"s_axis_tdata": b.input("s_axis_tdata", STREAM_BITS), "s_axis_tvalid": b.input("s_axis_tvalid"),
               "s_axis_tready": b.output("s_axis_tready"), "s_axis_tlast": b.input("s_axis_tlast")}  # fmt: skip
-    m_data, m_valid = b.output("m_axis_tdata", 32), b.output("m_axis_tvalid")
+    m_data, m_valid = b.output("m_axis_tdata", STREAM_BITS), b.output("m_axis_tvalid")
     m_ready, m_last = b.input("m_axis_tready"), b.output("m_axis_tlast")
     axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
     irq = b.output("irq")
@@ -61,7 +61,7 @@ def top(machine: MachineParameters, digest: str) -> Block:
     told["no_data"].assign(all_of(load["dry"], made["wanted"]))
     load["stopped"].assign(nonzero(told["fault"]))
     # after a packet's fault the program may still come to one of its own, which follows from it; never the other way
-    fault = b.wire("fault_code", 4, choose(nonzero(load["fault"]), load["fault"], told["fault"], 4))
+    fault = b.wire("fault_code", FAULT_BITS, choose(nonzero(load["fault"]), load["fault"], told["fault"], FAULT_BITS))
     given = b.wire("word_given", 1, all_of(m_valid, m_ready))
     b.instance(library.get(registers, library, machine, digest), "registers", rst=b.rst, **axi, irq=irq,
                soft_reset=soft_reset, running=load["running"], finished=load["finished"], idle=load["idle"],

@@ -37,11 +37,11 @@ from .converter import ConversionPorts, converter
 from .product import product_unit
 from .word import magnitude_of, sign_of
 
-FUNCTION_BITS = 5
-COPY = 16
-"""Number of MOVE COPY here, beside the functions of COMPUTE."""
+COPY = 1 << isa.FIELDS["function"][1]
+"""Number of MOVE COPY here: the one behind the functions of COMPUTE."""
+FUNCTION_BITS = bits_for(COPY)
 GIVEN = {
-    "operation": (FUNCTION_BITS, "function of COMPUTE, 16 for COPY"),
+    "operation": (FUNCTION_BITS, f"function of COMPUTE, {COPY} for COPY"),
     "address_a": (ADDRESS_BITS, "address of operand a"),
     "address_b": (ADDRESS_BITS, "address of operand b"),
     "address_d": (ADDRESS_BITS, "address of the results"),
@@ -83,9 +83,10 @@ def vector(library: Library, machine: MachineParameters) -> Block:
     held = {name: b.reg(f"held_{name}", GIVEN[name][0], init=None) for name in ("operation", "draws")}
     b.on(start, *[(register, given[name]) for name, register in held.items()])
     names = ("ADD", "SUBTRACT", "MULTIPLY", "MOMENTUM", "DESCEND", "RELU", "RELU_SLOPE", "CLIP", "GATE", "CONVERT")
-    at = {name: b.wire(f"at_{name.lower()}", 1, eq(held["operation"], b.localparam(name, getattr(isa, name), 5)))
-          for name in names}  # fmt: skip
-    at["COPY"] = b.wire("at_copy", 1, eq(held["operation"], b.localparam("COPY", COPY, FUNCTION_BITS)))
+    at = {}
+    for name, function in (*((name, getattr(isa, name)) for name in names), ("COPY", COPY)):
+        own = b.localparam(name, function, FUNCTION_BITS)
+        at[name] = b.wire(f"at_{name.lower()}", 1, eq(held["operation"], own))
     room, step = b.wire("room"), b.wire("step")
     _elements(b, machine, held, (start, room, step))
     result = _results(b, library, machine, at, (rate, *mu))

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 
 from bitloom.golden.discrete.machine.faults import FaultRule
+from bitloom.hls_gen.design.training import FAULT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, const
-
-FAULT_BITS = 4
-"""Bits of a fault's code, 0 for none."""
 
 
 def first_broken(b: Block, rules: Sequence[tuple[Signal, FaultRule]]) -> Signal:

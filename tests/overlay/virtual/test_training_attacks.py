@@ -14,8 +14,7 @@ from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
 from bitloom.golden.discrete.machine.instruction import Instruction, encode
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.design.headers import HEADER_WORDS, MAGIC
-from bitloom.hls_gen.design.training import PROGRAM, RUN
+from bitloom.hls_gen.design.headers import HEADER_WORDS, MAGIC, PROGRAM, RUN
 from bitloom.hls_gen.design.training_packets import program_packet, run_packet
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 

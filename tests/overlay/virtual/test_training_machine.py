@@ -11,8 +11,7 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.words import first_words, sample_words
 from bitloom.golden.discrete.word import WordFormat
-from bitloom.hls_gen.design.headers import PacketHeader
-from bitloom.hls_gen.design.training import PROGRAM, RUN
+from bitloom.hls_gen.design.headers import PROGRAM, RUN, PacketHeader
 from bitloom.hls_gen.design.training_registers import IDENT
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules

@@ -15,6 +15,8 @@ earliest. A layer's last row is written at the end of the cycle in which it is c
 later at the earliest.
 """
 
+from bitloom.hls_gen.design.headers import MOST_AHEAD
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, nonzero, resize, sub
 
 from .header import HeaderWords
@@ -22,8 +24,8 @@ from .judge import Judgement
 from .load import AddressedMemory, LoadedWord, RowCursor
 from .state import LoaderContext
 
-COUNT_BITS_OF_LAYERS = 9
-"""Width of the counts: ``ahead`` has 8 bits, so that at most 256 layers are unfinished."""
+COUNT_BITS_OF_LAYERS = bits_for(MOST_AHEAD + 1)
+"""Width of the counts: those that a packet's ``ahead`` allows to be unfinished, and the layer that is written."""
 
 
 def last_row_of_layer(header: HeaderWords, target: AddressedMemory, cursor: RowCursor, word: LoadedWord) -> Signal:

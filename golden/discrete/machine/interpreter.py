@@ -60,7 +60,7 @@ class Interpreter:
     Attributes
     ----------
     master : Master
-        Caches and settings, to be looked at.
+        Caches and configuration, to be looked at.
     work : list of Work
         What the last run did, in order of issue.
     cycles : int
@@ -125,7 +125,7 @@ class _Run:
         place = 0
         while True:
             i = self.program[place] if place < len(self.program) else Instruction(operation=0)
-            fault = broken_rule(i, self.machine, self.master.settings.tables)
+            fault = broken_rule(i, self.machine, self.master.configuration.tables)
             if place >= self.machine.instructions:
                 fault = BAD_ADDRESS
             if fault:
@@ -177,9 +177,9 @@ class _Run:
 
     def _configure(self, place: int, i: Instruction) -> None:
         """CONFIG: nothing else is at work."""
-        settings = self.master.settings
+        configuration = self.master.configuration
         if i.function == isa.RATE:
-            settings.rate_places, settings.mu_places = i.a, i.b if i.kind_b else None
+            configuration.rate_places, configuration.mu_places = i.a, i.b if i.kind_b else None
         elif i.function == isa.SEED:
             self.master.generator = Lfsr(i.a | i.b << 16)
         else:
@@ -187,7 +187,7 @@ class _Run:
             if isinstance(table, FaultRule):
                 raise MachineFault(table, place, str(i))
             assert isinstance(table, CodeTable)
-            settings.tables[i.kind_a] = table
+            configuration.tables[i.kind_a] = table
 
     def _end(self, place: int, i: Instruction) -> None:
         """END: all words were taken; those given after the last transfer are one of their own."""

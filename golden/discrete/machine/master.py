@@ -10,10 +10,10 @@ from bitloom.golden.discrete.operand import Operand
 from bitloom.golden.encoding import Array
 
 from . import instruction as isa
+from .configuration import Configuration
 from .draws import matrix_draws
 from .instruction import Instruction
 from .parameters import MachineParameters
-from .settings import Settings
 from .slave import Slave
 from .tree import tree_sum
 
@@ -27,7 +27,7 @@ class Master:
 
     Attributes
     ----------
-    settings : Settings
+    configuration : Configuration
     generator : Lfsr
         Its state is 1 until CONFIG SEED.
     neurons : (neuron_words,) int64
@@ -36,9 +36,9 @@ class Master:
     """
 
     def __init__(self, machine: MachineParameters) -> None:
-        self.machine, self.settings, self.generator = machine, Settings(machine.form), Lfsr(1)
+        self.machine, self.configuration, self.generator = machine, Configuration(machine.form), Lfsr(1)
         self.neurons = np.zeros(machine.neuron_words, np.int64)
-        self.slaves = [Slave(machine, number, self.settings) for number in range(machine.slaves)]
+        self.slaves = [Slave(machine, number, self.configuration) for number in range(machine.slaves)]
 
     def move(self, i: Instruction) -> None:
         """MOVE: neurons to neurons, or to the slaves."""
@@ -58,7 +58,7 @@ class Master:
 
     def _x(self, i: Instruction) -> Operand:
         """Operand a."""
-        return self.settings.operand(i.kind_a, self.neurons[i.a : i.a + i.rows])
+        return self.configuration.operand(i.kind_a, self.neurons[i.a : i.a + i.rows])
 
     def _forward(self, i: Instruction) -> None:
         """Each slave gives the sums of its columns in turn; the others give 0 meanwhile."""
@@ -83,7 +83,7 @@ class Master:
 
     def _by_element(self, i: Instruction) -> Array:
         """Cells of the results of the other functions, (rows,)."""
-        s, form, x = self.settings, self.machine.form, self._x(i)
+        s, form, x = self.configuration, self.machine.form, self._x(i)
         a = word_of(form, x)
         if i.function == isa.CONVERT:
             return s.convert(i.kind_d, a, self.generator if i.chance_d else None).codes

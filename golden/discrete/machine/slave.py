@@ -10,10 +10,10 @@ from bitloom.golden.discrete.arithmetic import word_of
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.encoding import Array
 
+from .configuration import Configuration, columns
 from .draws import GivenDraws
 from .instruction import Instruction
 from .parameters import MachineParameters
-from .settings import Settings, columns
 
 
 class Slave:
@@ -24,7 +24,7 @@ class Slave:
     machine : MachineParameters
     number : int
         0 to slaves - 1.
-    settings : Settings
+    configuration : Configuration
         Those of the machine, which may change.
 
     Attributes
@@ -37,8 +37,8 @@ class Slave:
         Neuron cache: the input gradients of its columns, as cells of the master's cache.
     """
 
-    def __init__(self, machine: MachineParameters, number: int, settings: Settings) -> None:
-        self._machine, self._number, self._settings = machine, number, settings
+    def __init__(self, machine: MachineParameters, number: int, configuration: Configuration) -> None:
+        self._machine, self._number, self._configuration = machine, number, configuration
         self.weights = np.zeros(machine.weight_words, np.int64)
         self.gradients = np.zeros(machine.weight_words, np.int64)
         self.codes = np.zeros(machine.weight_words, np.int64)
@@ -60,12 +60,12 @@ class Slave:
 
     def forward(self, i: Instruction, x: Operand) -> Array:
         """Exact sums of weights times inputs, (own columns,)."""
-        sums: Array = self._settings.product(columns(x), self._weights(i)).sum(axis=0)
+        sums: Array = self._configuration.product(columns(x), self._weights(i)).sum(axis=0)
         return sums
 
     def backward(self, i: Instruction) -> Array:
         """Partial vector: exact sums over its columns of the input gradient times the column, (rows,)."""
-        sums: Array = self._settings.product(self._gradients(i), self._weights(i)).sum(axis=1)
+        sums: Array = self._configuration.product(self._gradients(i), self._weights(i)).sum(axis=1)
         return sums
 
     def update(self, i: Instruction, x: Operand, drawn_d: Array | None, drawn_w: Array | None) -> None:
@@ -80,7 +80,7 @@ class Slave:
         drawn_d, drawn_w : (columns, rows) integers or None
             Numbers for the conversion of dw and of the weights of all slaves; None where it is to the nearest.
         """
-        s, own = self._settings, self.own(i.columns)
+        s, own = self._configuration, self.own(i.columns)
         dw = s.product(columns(x), self._gradients(i))
         if i.kind_d:
             dw = word_of(s.form, self._converted(i.kind_d, dw, drawn_d, own))
@@ -98,15 +98,15 @@ class Slave:
     def _weights(self, i: Instruction) -> Operand:
         """Weights (rows, own columns) as the instruction reads them."""
         if i.kind_w:
-            return self._settings.discrete(i.kind_w, self.block(self.codes, i))
+            return self._configuration.discrete(i.kind_w, self.block(self.codes, i))
         return Continuous(self.block(self.weights, i))
 
     def _gradients(self, i: Instruction) -> Operand:
         """Input gradients of its columns, (own columns,)."""
-        return self._settings.operand(i.kind_b, self.neurons[: len(self.own(i.columns))])
+        return self._configuration.operand(i.kind_b, self.neurons[: len(self.own(i.columns))])
 
     def _converted(self, kind: int, words: Array, drawn: Array | None, own: Array) -> Discrete:
         """Codes of words (rows, own columns)."""
         draws = None if drawn is None else GivenDraws(drawn[own])
-        made = self._settings.convert(kind, words.T, draws)
+        made = self._configuration.convert(kind, words.T, draws)
         return Discrete(made.codes.T, made.table)

@@ -1,4 +1,4 @@
-"""Product of two operands, each a word or a code.  Golden twin: Settings.product (golden/discrete/machine).
+"""Product of two operands, each a word or a code.  Golden twin: Configuration.product (golden/discrete/machine).
 
 
     left  --> value --+--> partial products --> their sum --+--> saturate --> product

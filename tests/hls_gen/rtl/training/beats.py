@@ -114,7 +114,7 @@ def groups_of(
 def settings_of(machine: MachineParameters, master: Master, i: Instruction) -> dict[str, int]:
     """Settings of the slaves while they work on an instruction."""
     backward, update = (beat_kind(i) == kind for kind in (facts.BACKWARD, facts.UPDATE))
-    s = master.settings
+    s = master.configuration
     made = coded_as(machine, s, "left", i.kind_b if backward else i.kind_a)
     made |= coded_as(machine, s, "right", i.kind_b if update else i.kind_w)
     for name, kind, chance in (("w", i.kind_w, i.chance_w), ("d", i.kind_d, i.chance_d)):
@@ -193,8 +193,9 @@ def steps(
 ) -> tuple[Master, list[Step]]:
     """Random weights, forward, backward, update and all caches at the end, for layers of ``shapes``."""
     rng, master = random.Random(seed), Master(machine)
-    master.settings.tables.update({k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits})
-    master.settings.rate_places, master.settings.mu_places = 2, 1
+    usable = {k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits}
+    master.configuration.tables.update(usable)
+    master.configuration.rate_places, master.configuration.mu_places = 2, 1
     numbers = np.random.default_rng(seed)
     words = numbers.integers(-2 * machine.form.one, 2 * machine.form.one, machine.neuron_words)
     master.neurons[:] = machine.form.pack(words * (numbers.random(len(words)) < 0.9))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from bitloom.golden.discrete.machine.configuration import Configuration
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.settings import Settings
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.hls_gen.design.training import ENTRY_BITS
 
@@ -19,11 +19,11 @@ def entries(table: CodeTable, codes=None) -> int:
     return together([int(table.places[c]) + 1 | int(table.signs[c] < 0) << 5 for c in codes], ENTRY_BITS)
 
 
-def coded_as(machine: MachineParameters, settings: Settings, name: str, kind: int) -> dict[str, int]:
+def coded_as(machine: MachineParameters, configuration: Configuration, name: str, kind: int) -> dict[str, int]:
     """Inputs of an operand of that kind."""
     if not kind:
         return {f"{name}_coded": 0, f"{name}_entries": 0, f"{name}_mask": 0}
-    table = settings.tables[kind]
+    table = configuration.tables[kind]
     return {f"{name}_coded": 1, f"{name}_entries": entries(table), f"{name}_mask": len(table.values) - 1}
 
 

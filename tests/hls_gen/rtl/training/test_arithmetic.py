@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bitloom.golden.discrete.converter import Converter
+from bitloom.golden.discrete.machine.configuration import Configuration
 from bitloom.golden.discrete.machine.draws import GivenDraws
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.settings import Settings
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training import CONVERTER_LATENCY, OPERAND_LATENCY, PRODUCT_LATENCY
@@ -41,17 +41,18 @@ def machine(request):
 
 def test_product(machine):
     form, count = machine.form, 300
-    settings = Settings(form, {k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits})
-    kinds = [(left, right) for left in (0, *settings.tables) for right in (0, *settings.tables)]
+    tables = {k: table for k, (table, _) in TABLES.items() if table.bits <= machine.code_bits}
+    configuration = Configuration(form, tables)
+    kinds = [(left, right) for left in (0, *configuration.tables) for right in (0, *configuration.tables)]
     with Bench(product_unit(Library(32), machine)) as bench:
         for left, right in kinds:
             if not (machine.multiplier or left or right):
                 continue
             cells = [form.pack(words(form, count, seed)) for seed in (left, 10 + right)]
-            x, y = (settings.operand(kind, cell) for kind, cell in zip((left, right), cells))
-            expected = form.pack(settings.product(x, y)).tolist()
+            x, y = (configuration.operand(kind, cell) for kind, cell in zip((left, right), cells))
+            expected = form.pack(configuration.product(x, y)).tolist()
             for name, kind in (("left", left), ("right", right)):
-                bench.set(**coded_as(machine, settings, name, kind))
+                bench.set(**coded_as(machine, configuration, name, kind))
             got, values = [], []
             for k in range(count + PRODUCT_LATENCY):
                 if k >= PRODUCT_LATENCY:
@@ -62,7 +63,7 @@ def test_product(machine):
                 bench.tick()
             assert got == expected, (left, right)
             if left:
-                shown = settings.tables[left].real[x.codes] * form.one
+                shown = configuration.tables[left].real[x.codes] * form.one
                 assert values[:count] == form.pack(shown.astype(np.int64)).tolist()
 
 

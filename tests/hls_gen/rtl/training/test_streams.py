@@ -127,8 +127,8 @@ FUNCTIONS = {name: k for name, k in isa.FUNCTIONS[isa.COMPUTE].items() if k not 
 def test_elements_with_pauses_of_the_cache(unit, name, stall):
     """As the interpreter's master, with numbers of the generator in order."""
     golden = Master(MACHINE)
-    golden.settings.tables.update({k: table for k, (table, _) in TABLES.items()})
-    golden.settings.rate_places, golden.settings.mu_places = 3, 1
+    golden.configuration.tables.update({k: table for k, (table, _) in TABLES.items()})
+    golden.configuration.rate_places, golden.configuration.mu_places = 3, 1
     rng = np.random.default_rng(3)
     golden.neurons[:] = FORM.pack(rng.integers(-3 * FORM.one, 3 * FORM.one, 1024) * (rng.random(1024) < 0.9))
     cells, number = golden.neurons.copy(), Lfsr(1)
@@ -139,8 +139,8 @@ def test_elements_with_pauses_of_the_cache(unit, name, stall):
     i = Instruction(operation=isa.COMPUTE, function=FUNCTIONS.get(name, 0), **fields)
     golden.move(Instruction(operation=isa.MOVE, a=10, d=400, rows=70)) if name == "COPY" else golden.compute(i)
     unit.reset()
-    unit.set(rate=3, mu=1, mu_on=1, **coded_as(MACHINE, golden.settings, "a", 0))
-    unit.set(**coded_as(MACHINE, golden.settings, "b", i.kind_b), **conversion(MACHINE, TABLES[3][0], True, "d_"))
+    unit.set(rate=3, mu=1, mu_on=1, **coded_as(MACHINE, golden.configuration, "a", 0))
+    unit.set(**coded_as(MACHINE, golden.configuration, "b", i.kind_b), **conversion(MACHINE, TABLES[3][0], True, "d_"))
     begin(unit, operation=operation, address_a=10, address_b=200, address_d=400, rows=70, draws=i.chance_d)
     cache = Cache(unit, cells, {"a_row": "a_data", "b_row": "b_data"}, "write", stall)
 

@@ -14,7 +14,7 @@ from bitloom.golden.encoding import Array
 
 
 @dataclass
-class Settings:
+class Configuration:
     """Tables and constants of a machine.
 
     Attributes

@@ -7,6 +7,8 @@ import grpc
 import pytest
 from pynq.remote import buffer_pb2, mmio_pb2, remote_device_pb2
 
+DEVICE, DMA = 0xA001_0000, 0xA000_0000
+"""Addresses of the core and of its DMA on a ZynqMP board."""
 FIRMWARE, FLAGS = "/sys/class/fpga_manager/fpga0/firmware", "/sys/class/fpga_manager/fpga0/flags"
 
 

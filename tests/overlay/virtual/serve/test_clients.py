@@ -28,6 +28,7 @@ from tests.overlay.virtual.remote import remote_device
 from tests.overlay.virtual.transfer import transfer
 
 from .calls import (
+    DEVICE,
     address,
     allocate,
     exists,
@@ -45,8 +46,6 @@ from .calls import (
     write,
 )
 from .conftest import Client, until
-
-DEVICE, DMA = 0xA001_0000, 0xA000_0000
 
 
 def works(server, bit):
@@ -96,7 +95,7 @@ VANISHES = textwrap.dedent("""
 
     client = Client(SimpleNamespace(host="127.0.0.1", port=int(sys.argv[1])))
     target, source = allocate(client, 4096), allocate(client, 4096)
-    dma = mapping(client, 0xA000_0000, 0x10000)
+    dma = mapping(client, DMA, 0x10000)
     for base, key in ((0x30, target), (0x00, source)):
         put(client, dma, base, 1)
         put(client, dma, base + 0x18, address(client, key))

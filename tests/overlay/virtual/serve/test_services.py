@@ -18,6 +18,8 @@ from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
 from .calls import (
+    DEVICE,
+    DMA,
     FIRMWARE,
     FLAGS,
     address,
@@ -38,8 +40,6 @@ from .calls import (
     write_file,
 )
 from .conftest import until
-
-DEVICE, DMA = 0xA001_0000, 0xA000_0000
 
 
 @pytest.fixture

@@ -116,15 +116,15 @@ def convolver(library: Library, npu: Npu) -> Block:
 
     # # #
 
+    b.comment("Kernel memory: a row a beat, with the weights of all PEs.")
     part = library.loadable(b, memory, bus, row, read=beat, style=npu.kernel_ram)
+    b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
     first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
     window = {"valid": valid_line[-1], "first": first_line[-1]}
-    slots = {}
-    if several:
-        slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain}
-    else:
+    slots = {"slot": delayed(b, slot, "slot", at_total, npu.slot_bits)[-1], "drain_slot": drain} if several else {}
+    if not several:
         window["last"] = last_line[at_total]
     if result_offset is not None:
         late_offset = delayed(b, offset, "offset", at_total, npu.acc_bits)[-1]
@@ -139,6 +139,7 @@ def convolver(library: Library, npu: Npu) -> Block:
 
 def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:
     """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
+    b.comment("Processing elements: the same word, each with its own weights.")
     outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
     w = npu.kfp * npu.weight_bits
     for k, out in enumerate(outputs):

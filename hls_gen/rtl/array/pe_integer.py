@@ -49,6 +49,7 @@ def pe_integer(library: Library, npu: Npu) -> Block:
 
     # # #
 
+    b.comment("Operands and products, each in a register, as a DSP block has them.")
     terms: list[Signal] = []
     for k in range(npu.kfp):
         feature = b.reg(f"feature_{k}", npu.feature_bits, init=None)
@@ -61,6 +62,7 @@ def pe_integer(library: Library, npu: Npu) -> Block:
         term = b.reg(f"product_{k}", npu.feature_bits + npu.weight_bits, init=None)
         b.on(None, (term, product(feature, weight)))
         terms.append(term)
+    b.comment("Sums, a register a stage.")
     for stage in range(timing.sum_stages(npu)):
         sums = []
         for i in range(0, len(terms), timing.SUM_TERMS):

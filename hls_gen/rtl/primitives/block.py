@@ -11,7 +11,7 @@ from veriloggen import Cat, Instance, Int, Module, Mux, Repeat, Seq
 from veriloggen.core import vtypes as vt
 
 from .port_names import meaning_of
-from .text import Header, broken_lines, header_lines
+from .text import Header, broken_lines, header_lines, section_comment
 from .writer import module_text
 
 Signal = Any  # a Veriloggen expression
@@ -250,8 +250,8 @@ class Block:
         return self._localparams[name]
 
     def comment(self, text: str) -> None:
-        """A line of comment at this place of the module."""
-        self.m.EmbeddedCode(f"\n// {text}")
+        """A comment at this place of the module, on as many lines as it needs."""
+        self.m.EmbeddedCode(section_comment(text))
 
     def on(self, condition: Signal | None, *targets: tuple[Signal, Signal | int]) -> None:
         """At the clock edge, if ``condition`` (None: always): register <= value, each. Later calls win."""

@@ -80,6 +80,7 @@ def collector(in_width: int, out_width: int, count: int, side: int = 0) -> Block
     source.ready.assign(any_of(~out.valid, out.ready))
     take = b.wire("take", 1, source.taken)
     b.on(out.ready, (out.valid, 0))
+    b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
     place_bits = bits_for(count - 1)
     if count > 1:
         place = b.reg("place", place_bits)  # where the next word goes

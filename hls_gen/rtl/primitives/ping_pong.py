@@ -84,6 +84,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
 
     # # #
 
+    b.comment("Filling: a buffer is full with its chunk's or its map's last word; then the other one is filled.")
     place = bits_for(npu.buffer_words - 1)
     full = [b.reg(f"full_{k}") for k in (0, 1)]
     last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
@@ -93,6 +94,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     source.ready.assign(all_of(loaded, ~choose(writer.buffer, full[1], full[0], 1)))
     writer.ends.assign(put & any_of(source.last, eq(writer.word, chunk_last_word)))
 
+    b.comment("Emptying: the full buffer, up to its last word; then the other one.")
     reads_buffer = b.wire("reads_full")
     get = b.wire("get", 1, reads_buffer & any_of(~out.valid, out.ready))
     reader = _Side.of(b, "read", place, get)

@@ -96,6 +96,11 @@ def contract_lines(docstring: str) -> list[str]:
     return lines[1:]
 
 
+def section_comment(text: str) -> str:
+    """``text`` as comment lines behind an empty line, short enough to stand indented in a module."""
+    return "".join(f"\n// {line}" for line in textwrap.wrap(text, LINE - len("  // ")))
+
+
 def broken_lines(text: str) -> str:
     """``text`` with every line of more than LINE characters broken, at spaces only.
 

@@ -16,6 +16,7 @@ class DirectTaps:
     """The tap source of direct layers (interface: source.TapSource)."""
 
     def __init__(self, b: Block, now: LayerRow):
+        b.comment("Taps of direct layers: every tuple that comes is one.")
         self._b = b
         self._count = b.reg("tap_count", width(now.window_taps_minus_1))  # taps of the window before this one
         self.serves = now.direct

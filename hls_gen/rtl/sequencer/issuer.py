@@ -132,6 +132,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
+    b.comment("A beat needs its word, and where it ends what has a result, room for that.")
     counts, work = Counts.registers(b, spec), TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claim))
     if work.inner is not None:
@@ -204,6 +205,7 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     A word is claimed with its beat. A skip claims its whole tuple in its one cycle: ``left`` is then one less than its
     words. A tap gives words back as it is taken, and the layer's last one what is left of the layer as it is done.
     """
+    b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free)
     skips = all_of(work.busy, work.skip, work.claim)
     skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
@@ -217,6 +219,7 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the pool unit is told with a beat."""
+    b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first_tap, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
     for name in ("target", "average"):
         value = getattr(tap, name)
@@ -238,6 +241,7 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
 
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
+    b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
     taken, inner, word_first = events.taken, work.inner, work.word_first
     b.on(events.used, (word_first, 0))
     b.on(taken, (word_first, 1))
@@ -274,6 +278,7 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
 def _waits(b: Block, tap: Tap, work: TapAtWork, conditions: tuple[Signal, Signal], waits: WaitPulses) -> None:
     """Where cycles without a beat go; ``conditions`` of a beat: is the word there, is there room."""
     there, clear = conditions
+    b.comment("Why there is no beat: for the counters.")
     waiting = b.wire("with_beats", 1, work.busy & ~work.skip)
     waits.assign(wait_input=waiting & ~there, wait_room=all_of(waiting, there, ~clear))
     if tap.weights_missing is None:

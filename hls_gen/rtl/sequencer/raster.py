@@ -90,6 +90,7 @@ class CounterTaps:
 
     def __init__(self, b: Block, layers: Layers, tuple_words: Signal):
         row = self._row = layers.now.raster
+        b.comment("Taps by counters: where the window lies in x and y, and which of its tuples are new.")
         self._b, self._start, self._upcoming = b, layers.start, layers.upcoming.raster
         self._tuple_words, self._bits = tuple_words, width(tuple_words)
         self.serves, self.skip, self.placed = row.by_counters, NEVER, ALWAYS

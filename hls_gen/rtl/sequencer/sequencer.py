@@ -91,6 +91,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
+    b.comment("Words come by the writer; taps by the tap source, which the issuer turns into beats.")
     written, tap = Written.wires(b, spec), Tap.wires(b, spec)
     read_row = b.wire("read_row", spec.address_bits)
     block = library.get(writer, library, spec)
@@ -116,6 +117,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
 def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Signal, word: Signal) -> None:
     """The ring of words: written as they come, read with each beat."""
     spec = context.spec
+    context.b.comment("The ring of words.")
     context.b.instance(
         context.library.get(ram, spec.word_bits, spec.ring_words, latency=1),
         "tuple_memory",

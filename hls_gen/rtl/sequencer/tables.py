@@ -30,6 +30,8 @@ class TableTaps:
 
     def __init__(self, context: Context, layers: Layers):
         b, self._start, now = context.b, layers.start, layers.now
+        jumps = "" if now.kernel is None else ", of jumps for each jump of the kernel row"
+        b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
         self._flag = Pointer(b, "flag_pointer", width(self._start.flags_base))
         self._old = Pointer(b, "old_pointer", width(self._start.old_base))
         flags = context.memory("flags", self._flag.upcoming, read=layers.move)

@@ -48,6 +48,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
+    b.comment("The layer at hand; its row is copied as it begins, and the next one is read ahead.")
     taken = b.wire("tap_taken", 1, tap.valid & tap.ready)
     layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
@@ -56,10 +57,12 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tables = TableTaps(context, layers)
     counters = CounterTaps(b, layers, tuple_words) if spec.npu.raster else None
     sources: list[TapSource] = [tables, DirectTaps(b, now), *([] if counters is None else [counters])]
+    b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
     progress, first_pass = _progress(b, layers, taken, chosen.last)
     for source in sources:
         source.advance(progress)
+    b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
     if counters is None:
         gap_words, given = None, given_by_tuples(b, layers, progress, claim)
@@ -69,11 +72,13 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         gap_words = b.wire("gap_claimed", w, choose(gap, now.raster.gap_words, 0, w))
         given = given_by_words(b, layers, progress, claim, gap_words)
     address = _address(b, layers, progress, chosen, tuple_words)
+    b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
     tap.assign(target=now.target, average=now.average)
     held = None
     if now.kernel is not None:
+        b.comment("Kernel row that the tap meets; each pass begins anew at its kernel group.")
         rows = KernelRows(b, layers)
         rows.advance(progress, chosen.skip, tables, counters)
         tap.assign(row=rows.row, offset=now.kernel.tap_offset, streamed=now.kernel.kernel_stream)
@@ -103,6 +108,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
 
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
     """
+    b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass, window_end, rewind = None, last, None
     if layers.now.kernel is not None:
         limit = layers.now.kernel.groups_minus_1
@@ -135,6 +141,7 @@ def _address(b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple
     next new tuple lies at ``new_word``. With counters that is looked at at the layer's end alone, where the last tap
     reads the map's last tuple: the next layer begins behind that.
     """
+    b.comment("Place of the tap's tuple in the ring: a new one lies behind the one before, an old one where it is.")
     ring = width(tuple_words)
     address = b.wire("address", ring)
     new_word = Pointer(b, "new_word", ring)

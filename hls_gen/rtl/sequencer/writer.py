@@ -67,6 +67,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
 
     # # #
 
+    b.comment("The map that comes: its inlet and its words; the next one follows without a gap.")
     left = b.reg("words_left", memory.widths["words"])  # of the map that comes, the next word included
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
     final = b.wire("write_final", 1, out.write & eq(left, 1))
@@ -78,6 +79,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     write_row = b.reg("next_row", spec.address_bits)  # places are filled one after another, layer after layer
     b.on(out.write, (write_row, add(write_row, 1, spec.address_bits)))
     out.write_row.assign(write_row)
+    b.comment("Words are taken from the map's inlet alone, while the ring has room.")
     can = b.wire("can_write", 1, loaded & out.has_free)
     if row.source is None:
         (inlet,) = inlets.values()

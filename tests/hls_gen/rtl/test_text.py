@@ -72,6 +72,22 @@ def test_lines_fit(modules):
         assert not re.search(r"\t| $", text, re.M), name
 
 
+def test_long_modules_are_in_sections(modules):
+    """A comment divides what is longer than a screen or two; popcounts are nothing but compressors."""
+    for name, text in modules.items():
+        body = text.partition(");\n")[2]
+        own = re.findall(r"^  // (?!Control registers|Data registers)", body, re.M)
+        assert own or body.count("\n") <= 100 or name.startswith("popcount"), name
+
+
+def test_long_comments_have_several_lines():
+    b = Block("m")
+    b.output("o", value=b.input("i"))
+    b.comment("word " * 40)
+    lines = [line for line in b.modules()["m"].splitlines() if "word" in line]
+    assert lines == ["  //" + 23 * " word", "  //" + 17 * " word"]
+
+
 def test_says_nothing_of_the_machine(modules):
     """No paths, no dates."""
     assert not re.search(r"(^|\s)/\w|[A-Z]:\\|\b20\d\d\b", "\n".join(map(header_of, modules.values())))

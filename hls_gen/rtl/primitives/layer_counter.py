@@ -5,10 +5,9 @@
 Stages work on different layers at the same time, so a number that all of them share would not do.
 """
 
-from .block import Block, Signal, add, choose, eq
+from bitloom.hls_gen.design.widths import LAYER_BITS
 
-LAYER_BITS = 8
-"""Width of a layer's number."""
+from .block import Block, Signal, add, choose, eq
 
 
 def layer_counter(b: Block, name: str, last_layer: Signal, advance: Signal) -> Signal:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from veriloggen import Cat
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 
 from .block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
 from .fifo import registered_read
-from .layer_counter import LAYER_BITS, layer_counter
+from .layer_counter import layer_counter
 from .memory import Library, LoadBus
 from .stream import Stream
 from .text import Header

@@ -15,7 +15,7 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -31,7 +31,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS, layer_counter
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 

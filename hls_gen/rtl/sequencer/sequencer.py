@@ -17,8 +17,8 @@ Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a modu
 """
 
 from bitloom.hls_gen.design.folding import INLET_BITS
+from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
-from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header

@@ -10,8 +10,8 @@ the first pass and read again in the others.
 """
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, eq, width
-from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 

@@ -14,9 +14,9 @@ from typing import Annotated
 
 from bitloom.hls_gen.design.folding import INLET_BITS, INLET_PLACES, INLETS
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
-from bitloom.hls_gen.rtl.primitives.layer_counter import LAYER_BITS, layer_counter
+from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header

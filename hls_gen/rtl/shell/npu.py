@@ -17,6 +17,7 @@ Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
 from bitloom.hls_gen.design.folding import INLETS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits, state_fields
+from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -67,7 +68,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     loop = Stream.wires(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
     words = inlets(c, loop)
     made = engine(c, words)
-    maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, 8))
+    maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop)
     conv = made.ports
     b.comment("What the registers show and count.")

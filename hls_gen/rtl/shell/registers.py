@@ -32,6 +32,7 @@ from bitloom.hls_gen.design.registers import (
     state_bits,
 )
 from bitloom.hls_gen.design.signature import BITS as SIGNATURE_BITS
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, nonzero, resize
 from bitloom.hls_gen.rtl.primitives.counters import counters
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -248,15 +249,20 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
     read of another address would wait for its turn for ever."""
     address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
     of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
-    n = bits(address, 6, 6)  # NPU_STRIDE is 64 bytes
-    first, end = c.b.localparam("FIRST_NPU", least, 6, base=16), c.b.localparam("NPUS_END", least + count, 6, base=16)
+    stride = bits_for(NPU_STRIDE - 1)  # bits of an address within an NPU's registers
+    n = bits(address, stride, ADDRESS_BITS - stride)
+    first, end = (
+        c.b.localparam(name, number, ADDRESS_BITS - stride, base=16)
+        for name, number in (("FIRST_NPU", least), ("NPUS_END", least + count))
+    )
     exists = (n >= first) & (n < end)
-    place = eq(bits(address, 4, 2), c.b.localparam("NPU_COUNTERS", of_npu >> 4, 2, base=16))
+    place = eq(bits(address, 4, stride - 4), c.b.localparam("NPU_COUNTERS", of_npu >> 4, stride - 4, base=16))
     if design.npus[0].stream_weights:
         waits = (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2
-        place = place | eq(bits(address, 2, 4), c.b.localparam("NPU_WAIT_WEIGHTS", waits, 4, base=16))
-    counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, 8, base=16)
-    mine = eq(bits(address, 4, 8), counters_of_design) | (exists & place)
+        own = c.b.localparam("NPU_WAIT_WEIGHTS", waits, stride - 2, base=16)
+        place = place | eq(bits(address, 2, stride - 2), own)
+    counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, ADDRESS_BITS - 4, base=16)
+    mine = eq(bits(address, 4, ADDRESS_BITS - 4), counters_of_design) | (exists & place)
     return _decoded(c.b, "reads_counter", c.bus.read_aligned & mine)
 
 

@@ -16,6 +16,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .axi_lite import DATA_BITS, RESPONSE_BITS
 from .context import RingWords, place
 from .loader import loader
 from .npu import npu
@@ -27,18 +28,18 @@ AXI = (
     ("awaddr", "in", ADDRESS_BITS),
     ("awvalid", "in", 1),
     ("awready", "out", 1),
-    ("wdata", "in", 32),
-    ("wstrb", "in", 4),
+    ("wdata", "in", DATA_BITS),
+    ("wstrb", "in", DATA_BITS // 8),
     ("wvalid", "in", 1),
     ("wready", "out", 1),
-    ("bresp", "out", 2),
+    ("bresp", "out", RESPONSE_BITS),
     ("bvalid", "out", 1),
     ("bready", "in", 1),
     ("araddr", "in", ADDRESS_BITS),
     ("arvalid", "in", 1),
     ("arready", "out", 1),
-    ("rdata", "out", 32),
-    ("rresp", "out", 2),
+    ("rdata", "out", DATA_BITS),
+    ("rresp", "out", RESPONSE_BITS),
     ("rvalid", "out", 1),
     ("rready", "in", 1),
 )

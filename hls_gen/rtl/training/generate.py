@@ -7,7 +7,7 @@ import veriloggen
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check import check
-from bitloom.hls_gen.design.training import TOP
+from bitloom.hls_gen.design.training import STREAM_BITS, TOP
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -36,7 +36,7 @@ def training_verilog(machine: MachineParameters, *, checked: bool = True) -> dic
         Module name -> text, the top module first. Its DIGEST registers show the SHA-256 of the text in which they
         are 0.
     """
-    made = {**_blank(machine), **registers(Library(32), machine, _digest(machine)).modules()}
+    made = {**_blank(machine), **registers(Library(STREAM_BITS), machine, _digest(machine)).modules()}
     if checked:
         check("\n".join(made.values()), TOP)
     return made

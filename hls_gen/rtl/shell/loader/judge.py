@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design import headers
 from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.design.widths import LAYER_BITS, ROW_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    all_of,
+    any_of,
+    choose,
+    const,
+    eq,
+    nonzero,
+    resize,
+    width,
+)
 
 from .header import HeaderWords, kind_number
 from .load import AddressedMemory
@@ -107,7 +118,7 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
         None,
         (is_load, eq(header.kind, kind_number(b, "LOAD", headers.LOAD))),
         (is_frame, eq(header.kind, kind_number(b, "FRAME", headers.FRAME))),
-        (other_npu, header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, 8)),
+        (other_npu, header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, width(header.npu))),
         (no_memory, eq(target.depth, 0)),
     )
     weights = [] if target.is_weights is None else [target.is_weights]

@@ -123,7 +123,7 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
 def _fit(
     stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding, *, half_even: bool
 ) -> Fitted:
-    """`fit` with one way to round halves."""
+    """The factors with one way to round halves."""
     best: Fitted | None = None
     searches: list[list[_Search]] = [[] for _ in stairs]  # of each channel, with narrow multipliers first
     for bits in WIDTHS:

@@ -20,7 +20,8 @@ from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
-from bitloom.overlay.platform.boards import Board, board
+from bitloom.overlay.platform.board_file import find_board
+from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.study import design_figures as benches
 
@@ -70,7 +71,7 @@ def build_command(
     a machine with Vivado.
     """
     subject = _subject(networks, design_name, foldings)
-    target = board(board_name) if board_name else None
+    target = find_board(board_name) if board_name else None
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})

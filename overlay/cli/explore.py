@@ -18,7 +18,8 @@ from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, e
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
-from bitloom.overlay.platform.boards import Board, board
+from bitloom.overlay.platform.board_file import find_board
+from bitloom.overlay.platform.boards import Board
 
 from .old_names import Command
 from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
@@ -81,7 +82,7 @@ def explore_command(
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
     """
     limit = _budget(**budget)
-    on = board(budget["board_name"]) if budget["board_name"] else None
+    on = find_board(budget["board_name"]) if budget["board_name"] else None
     if picture is not None:
         check_plot(picture)
     model = networks.find(network)
@@ -126,7 +127,7 @@ def _budget(
     if limits["lut"] is not None:
         limits["lut"] /= 1 + (margin or 0) / 100
     share = error()["worst"] if margin is None else margin / 100
-    return Budget.of_board(board(board_name), share, **limits) if board_name else Budget(**limits)
+    return Budget.of_board(find_board(board_name), share, **limits) if board_name else Budget(**limits)
 
 
 def _save(found: Explored, limit: Budget, name: str, path: Path) -> None:

@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.area.synthesis import Area, area_of
 from bitloom.overlay.build.training import build_training_machine
-from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.target import BoardTarget
 
 from .area import show_area
@@ -57,7 +57,7 @@ def machine_command(
     bitloom.driver.training_machine drives either.
     """
     machine = MachineParameters(form=WordFormat(word_bits, fraction), multiplier=multiplier, **sizes)
-    target = BoardTarget(board=board(board_name) if board_name else None, clock_mhz=clock_mhz)
+    target = BoardTarget(board=find_board(board_name) if board_name else None, clock_mhz=clock_mhz)
     with working("generating Verilog"):
         made = build_training_machine(out, name, machine, target)
     found: Area | None = None

@@ -11,6 +11,7 @@ import click
 from bitloom.hls_gen.compiler.dataflow import DATAFLOWS
 from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
+from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -43,6 +44,23 @@ class NumberRange(click.FloatRange):
         if isnan(number):
             self.fail(f"must be a number, got {value}", param, ctx)
         return number
+
+
+class _BoardName(click.Choice):
+    """A name of a board of ours, or the path of a board's file, which is read where the board is made of it."""
+
+    name = "board"
+
+    def __init__(self) -> None:
+        super().__init__(list(BOARDS), case_sensitive=False)
+
+    def get_metavar(self, param: click.Parameter, *context: Any, **options: Any) -> str:
+        """What help shows in the place of the value."""
+        return f"[{'|'.join(BOARDS)}|FILE.toml]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name as we write it, or the path; fails for a name that no board has."""
+        return value if is_board_file(value) else str(super().convert(value, param, ctx))
 
 
 POSITIVE = _Positive()
@@ -160,5 +178,5 @@ stall_options = together(
 
 
 def board_option(help: str) -> Decorator:
-    """``--board``, as parameter ``board_name``."""
-    return click.option("--board", "board_name", type=click.Choice(list(BOARDS), False), help=help)
+    """``--board``, as parameter ``board_name``, which `find_board` takes."""
+    return click.option("--board", "board_name", type=_BoardName(), help=f"{help} Or a TOML file of your own board.")

@@ -42,6 +42,7 @@ from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.board_file import load_board
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show import vcd
 from bitloom.overlay.show.report.measure import Measured
@@ -62,6 +63,10 @@ WAVE = (
     "$version bitloom $end\n$scope module TOP $end\n$scope module top $end\n$var wire 1 ! clk $end\n"
     '$var wire 8 " word [7:0] $end\n$upscope $end\n$upscope $end\n$enddefinitions $end\n'
     '#0\n0!\nb00000011 "\n#1\n1!\n#2\n0!\nb101 "\n'
+)
+BOARD = (
+    'name = "mine"\npart = "xc7z020clg400-1"\nboard_part = "example.com:mine:part0"\n'
+    "[budget]\nlut = 53_200\nff = 106_400\nbram36 = 140\ndsp = 220\n"
 )
 
 
@@ -268,6 +273,7 @@ _ALL = (
     FileKind("overlay", "design.bit", _write_overlay, read_simulation_overlay),
     FileKind("overlay manifest", "design.manifest.json", _write_overlay, _read_signed),
     FileKind("hwh", "design.hwh", _write_overlay, hwh_arch),
+    FileKind("board", "board.toml", lambda folder: write_scratch(folder / "board.toml", BOARD), load_board),
     FileKind("waveform", "wave.vcd", lambda folder: write_scratch(folder / "wave.vcd", WAVE),
              lambda path: vcd.read(path, ["top.clk", "top.word"])),
 )  # fmt: skip

@@ -177,9 +177,7 @@ class BlockDesign:
     @property
     def part(self) -> tuple[str, str, str]:
         """Device, package and speed grade."""
-        found = re.fullmatch(r"(xc\w+?)-?([a-z]{3,4}\d+)(-.*)", self.board.part if self.board else self.processor.part)
-        assert found is not None
-        return found[1], found[2], found[3]
+        return self.board.device if self.board else self.processor.part
 
     @property
     def address_map(self) -> dict[str, tuple[int, int]]:

@@ -4,10 +4,21 @@ LUTs of UltraScale+ are the same six-input kind, and its block RAM comes in the 
 counted.
 """
 
+import re
 from dataclasses import dataclass, replace
 
-from bitloom.golden.names import check_name
+from bitloom.golden.names import check_name, shown
 from bitloom.overlay.area.netlist import Resources
+
+FAMILIES = {"xc7z": "zynq", "xczu": "zynqmp", "xck": "zynqmp"}
+"""Family of processors by how a device's name begins: Zynq-7000, Zynq UltraScale+, and Kria's modules of the latter."""
+
+
+_PART = re.compile(
+    rf"(({'|'.join(FAMILIES)})[0-9]\w{{0,8}}?)-?([a-z]{{3,4}}[0-9]{{2,4}})(-\w{{1,4}}(?:-[a-z])?)", re.ASCII
+)
+_BOARD_PART = re.compile(r"[\w.-]{1,64}:[\w.-]{1,64}:part[0-9]", re.ASCII)
+_SOURCE = re.compile(r"[ -~]{1,200}")
 
 
 @dataclass(frozen=True)
@@ -19,9 +30,7 @@ class Board:
     name
         As PYNQ writes it.
     part
-        Its device, with package and speed grade.
-    arch
-        Its family of processors: "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+).
+        Its device, with package and speed grade, as Vivado writes it.
     lut, ff, bram36, dsp
         What the device has; block RAM in units of 36 Kbit.
     board_part
@@ -32,12 +41,11 @@ class Board:
     Raises
     ------
     ValueError
-        If the name is none that ``bitloom.golden.names`` allows.
+        If the name is none that ``bitloom.golden.names`` allows, the part no Zynq, or ``board_part`` has a version.
     """
 
     name: str
     part: str
-    arch: str
     lut: int
     ff: int
     bram36: float
@@ -47,6 +55,30 @@ class Board:
 
     def __post_init__(self) -> None:
         check_name("board", self.name)
+        where = f"board {self.name}"
+        if not _PART.fullmatch(self.part):
+            rule = "part must be a Zynq with package and speed grade, such as xc7z020clg400-1"
+            raise ValueError(f"{where}: {rule}, got {shown(self.part)}")
+        if not _BOARD_PART.fullmatch(self.board_part):
+            rule = "board_part must be vendor:board:part0, without a version"
+            raise ValueError(f"{where}: {rule}, got {shown(self.board_part)}")
+        if not _SOURCE.fullmatch(self.board_files):
+            rule = "board_files must be 1..200 printable ASCII characters"
+            raise ValueError(f"{where}: {rule}, got {shown(self.board_files)}")
+
+    @property
+    def device(self) -> tuple[str, str, str]:
+        """Device, package and speed grade."""
+        found = _PART.fullmatch(self.part)
+        assert found is not None
+        return found[1], found[3], found[4]
+
+    @property
+    def arch(self) -> str:
+        """Its family of processors: "zynq" (Zynq-7000) or "zynqmp" (Zynq UltraScale+)."""
+        found = _PART.fullmatch(self.part)
+        assert found is not None
+        return FAMILIES[found[2]]
 
     def holds(self, area: Resources) -> bool:
         """Whether a design of that area fits, LUT RAM counted as LUTs."""
@@ -60,18 +92,20 @@ class Board:
 
 STORE = "https://github.com/Xilinx/XilinxBoardStore"
 """Where Vivado's own collection of board files lies."""
-PYNQ_Z2 = Board("Pynq-Z2", "xc7z020clg400-1", "zynq", 53_200, 106_400, 140, 220,
+PYNQ_Z2 = Board("Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220,
                 board_part="tul.com.tw:pynq-z2:part0", board_files=STORE)  # fmt: skip
 
 _ALL = (
     replace(PYNQ_Z2, name="Pynq-Z1", board_part="www.digilentinc.com:pynq-z1:part0",
             board_files="https://github.com/cathalmccabe/pynq-z1_board_files"),
     PYNQ_Z2,
-    Board("Ultra96", "xczu3eg-sbva484-1-i", "zynqmp", 70_560, 141_120, 216, 360,  # version 2 of the board
+    Board("AUP-ZU3", "xczu3eg-sfvc784-2-e", 70_560, 141_120, 216, 360,  # with 8 GB of memory
+          board_part="realdigital.org:aup-zu3-8gb:part0", board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp"),
+    Board("Ultra96", "xczu3eg-sbva484-1-i", 70_560, 141_120, 216, 360,  # version 2 of the board
           board_part="avnet.com:ultra96v2:part0", board_files="https://github.com/Avnet/bdf"),
-    Board("KV260", "xck26-sfvc784-2LV-c", "zynqmp", 117_120, 234_240, 144, 1_248,
+    Board("KV260", "xck26-sfvc784-2LV-c", 117_120, 234_240, 144, 1_248,
           board_part="xilinx.com:kv260_som:part0", board_files=STORE),
-    Board("ZCU104", "xczu7ev-ffvc1156-2-e", "zynqmp", 230_400, 460_800, 312, 1_728,
+    Board("ZCU104", "xczu7ev-ffvc1156-2-e", 230_400, 460_800, 312, 1_728,
           board_part="xilinx.com:zcu104:part0", board_files=STORE),
 )  # fmt: skip
 BOARDS = {board.name: board for board in _ALL}

@@ -22,7 +22,7 @@ class Processor:
     clock_range_mhz: tuple[float, float]
     automation: Mapping[str, str]  # options of Vivado's block automation, which applies the board's preset
     address_bits: int  # of what the DMA reaches
-    part: str  # of a typical board
+    part: tuple[str, str, str]  # device, package and speed grade of a typical board
     machine: str  # what `uname -m` says on it
     bases: Mapping[str, int]  # addresses of the device, the DMA and the interrupt controller
 
@@ -55,7 +55,7 @@ ZYNQ = Processor(
         "Slave": "Disable",
     },
     address_bits=32,
-    part="xc7z020clg400-1",
+    part=("xc7z020", "clg400", "-1"),
     machine="armv7l",
     bases={"device": 0x43C0_0000, "dma": 0x4040_0000, "interrupts": 0x4180_0000},
 )
@@ -82,7 +82,7 @@ ZYNQMP = Processor(
     clock_range_mhz=(1, 400),
     automation={"apply_board_preset": "1"},
     address_bits=40,
-    part="xczu7ev-ffvc1156-2-e",
+    part=("xczu7ev", "ffvc1156", "-2-e"),
     machine="aarch64",
     bases={"device": 0xA001_0000, "dma": 0xA000_0000, "interrupts": 0xA002_0000},
 )

@@ -1,7 +1,7 @@
 """Trained low-bit neural networks become FPGA accelerators for PYNQ boards, proved on a laptop.
 
 `Network` and `Model` say what is computed and need numpy alone; `Accelerator` and `BitloomOverlay` drive the hardware
-and need pynq, which is imported when one of them is first asked for.
+and need pynq, which is imported when one of them is first asked for. `__version__` is that of the installed package.
 """
 
 from typing import TYPE_CHECKING
@@ -12,11 +12,17 @@ if TYPE_CHECKING:
     from bitloom.driver.accelerator import Accelerator
     from bitloom.driver.overlay import BitloomOverlay
 
+    __version__: str
+
 __all__ = ["Accelerator", "BitloomOverlay", "Model", "Network"]
 
 
 def __getattr__(name: str) -> object:
-    """The names that need pynq."""
+    """The names that need pynq, and the version, which only pyproject.toml says."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bitloom")
     if name == "Accelerator":
         from bitloom.driver.accelerator import Accelerator
 

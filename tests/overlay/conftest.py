@@ -63,6 +63,21 @@ def wheel(tmp_path_factory):
         return {*rubbish(parent, names), *(path.name for path in unpacked if path.parent == Path(parent))}
 
     shutil.copytree(ROOT, folder / "source", symlinks=True, ignore=skipped)
+    return wheel_of(folder / "source", folder)
+
+
+def wheel_of(source, folder):
+    """The wheel that pip makes of a folder of sources, written to ``folder``."""
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    subprocess.run([*command, str(folder / "source")], check=True)
+    subprocess.run([*command, str(source)], check=True)
     return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def sdist(wheel, tmp_path_factory):
+    """A source distribution of this tree, as build front ends ask setuptools for it."""
+    folder = tmp_path_factory.mktemp("sdist")
+    code = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(folder)]
+    subprocess.run(command, cwd=wheel.parent / "source", check=True, capture_output=True)
+    return next(folder.glob("*.tar.gz"))

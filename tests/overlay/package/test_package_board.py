@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,10 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.reference_designs import DIGITS
 from tests.overlay.conftest import ROOT
 
+from .environments import CLEAN, Environment
+
 pytestmark = pytest.mark.slow
 
-CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-"""What the board's Python runs with: it finds what is installed, and no checkout."""
 PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
 TESTS = (
@@ -35,43 +34,14 @@ TESTS = (
 )  # fmt: skip
 
 
-def python_of_the_board() -> str:
-    """A Python 3.10 that can make environments; skips the test where there is none."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    candidates = [sys.executable, shutil.which("python3.10"), *map(str, pyenv.glob("versions/3.10.*/bin/python"))]
-    code = "import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 10))"
-    for candidate in filter(None, candidates):
-        if subprocess.run([candidate, "-c", code], capture_output=True, check=False).returncode == 0:
-            return candidate
-    pytest.skip("no Python 3.10 with venv, neither as python3.10 nor below ~/.pyenv/versions")
-
-
 @pytest.fixture(scope="module")
 def board(wheel, tmp_path_factory):
     """Python of a new environment with PINS and our wheel, no extras."""
-    folder = tmp_path_factory.mktemp("board")
-    subprocess.run([python_of_the_board(), "-m", "venv", str(folder / "venv")], check=True)
-    constraints = [
-        line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith(("numpy=", "pynq="))
-    ]
-    (folder / "constraints.txt").write_text("\n".join([*constraints, *PINS]))
-    python = str(folder / "venv" / "bin" / "python")
-    install = [
-        python,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "-q",
-        "install",
-        "-c",
-        str(folder / "constraints.txt"),
-    ]
-    for what in (TOOLS, ("--no-build-isolation", *PINS)):
-        done = subprocess.run([*install, *what], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"{' '.join(PINS)} can't be installed: {done.stderr.strip().splitlines()[-1]}")
-    subprocess.run([*install, str(wheel)], check=True)
-    return python
+    made = Environment(tmp_path_factory.mktemp("board"), "3.10", PINS)
+    made.install_or_skip(*TOOLS)
+    made.install_or_skip("--no-build-isolation", *PINS)
+    made.install(str(wheel))
+    return made.python
 
 
 def test_versions(board, tmp_path):

@@ -87,4 +87,4 @@ def test_without_a_board_there_are_none(built):
 def test_only_boards_that_there_are(tmp_path):
     result = call("--out", str(tmp_path), "--board", "zed")
     assert result.exit_code == 2
-    assert "'zed' is not one of 'pynq-z1', 'pynq-z2', 'ultra96', 'kv260', 'zcu104'" in result.output.lower()
+    assert "'zed' is not one of 'pynq-z1', 'pynq-z2', 'aup-zu3', 'ultra96', 'kv260', 'zcu104'" in result.output.lower()

@@ -24,6 +24,7 @@ BOARD_PARTS = (
     "avnet.com:ultra96v2:part0:1.2",
     "xilinx.com:kv260_som:part0:1.3",
     "xilinx.com:kv260_som:part0:1.4",
+    "realdigital.org:aup-zu3-8gb:part0:1.0",
     "xilinx.com:zcu104:part0:1.1",
 )
 RUN = {"progress": read_only, "status": read_only}

@@ -1,0 +1,60 @@
+"""The driver and the virtual board with each pynq that boards have, every one in an environment of its own.
+
+What differs between them, and where it is met: Overlay fails on a Zynq-7000 whose hwh has no UltraScale+ clock (4.0.0,
+overlay/platform/hwh.py); PYNQ's remote protocol is there from 4.0 on (overlay/cli/serve.py).
+"""
+
+import shutil
+
+import pytest
+
+from tests.paths import ROOT
+
+from .environments import Environment
+
+pytestmark = pytest.mark.slow
+
+VERSIONS = {"3.0.1": "3.10", "3.1.2": "3.10", "4.0.0": "3.12"}
+"""pynq, and the Python with which it is tried."""
+TESTS = ("driver", "overlay/virtual/test_board.py", "overlay/virtual/test_simulation_overlay.py",
+         "overlay/package/test_package.py::test_pynq_finds_the_driver_by_itself",
+         "overlay/package/test_package.py::test_pynq_delivers_the_notebooks")  # fmt: skip
+"""Below tests/: with a fake device, and with generated hardware in Verilator behind pynq's own Overlay, DMA and interrupts."""
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def installed(request, wheel, tmp_path_factory):
+    """An environment with that pynq, and our wheel with what the virtual board needs."""
+    made = Environment(tmp_path_factory.mktemp("pynq"), VERSIONS[request.param], (f"pynq=={request.param}",))
+    made.install_or_skip("setuptools", "wheel")
+    made.install_or_skip("--no-build-isolation", "--use-pep517", f"pynq=={request.param}", "pycparser")
+    made.install("--no-build-isolation", "--use-pep517", f"bitloom[hls,sim,cli] @ {wheel.as_uri()}", "pytest", "hypothesis")
+    made.pynq = request.param
+    return made
+
+
+def test_our_tests_of_driver_and_virtual_board(installed, tmp_path):
+    shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("__pycache__", "build"))
+    version = installed.run("python", "-W", "ignore", "-c", "import pynq; print(pynq.__version__)", cwd=tmp_path)
+    assert version.stdout == f"{installed.pynq}\n"
+    files = [f"tests/{name}" for name in TESTS]
+    options = ("-q", "-p", "no:cacheprovider", "-W", "ignore", "-o", "pythonpath=")
+    done = installed.run("pytest", *options, f"--rootdir={tmp_path}", *files, cwd=tmp_path)
+    assert " passed" in done.stdout
+    assert "error" not in done.stdout
+
+
+def test_the_demo(installed, tmp_path):
+    said = installed.run("bitloom", "demo", "--frames", "8", cwd=tmp_path).stdout
+    assert "bit-exact" in said
+
+
+def test_serve_needs_pynq_4(installed, tmp_path):
+    installed.run("bitloom", "build", "digits-cnn", "--out", "made", cwd=tmp_path)
+    if installed.pynq.startswith("4"):
+        code = "import pynq.remote, bitloom.overlay.virtual.serve.server"
+        installed.run("python", "-W", "ignore", "-c", code, cwd=tmp_path)
+    else:
+        said = installed.run("bitloom", "serve", "made", "--port", "0", cwd=tmp_path, status=1).stderr
+        assert said.startswith("bitloom: serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: ")

@@ -1,0 +1,126 @@
+"""A board from a TOML file: what is read, what is refused, and that the commands take it."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.overlay.cli.explore import _budget
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.platform.board_file import MOST_BYTES, find_board, load_board
+from bitloom.overlay.platform.boards import BOARDS, Board, board
+from tests.errors import value_error
+
+TEXT = """\
+# The small one.
+name = "AUP-ZU3-4GB"
+part = "xczu3eg-sfvc784-2-e"
+board_part = "realdigital.org:aup-zu3-4gb:part0"
+board_files = "https://www.realdigital.org"
+
+[budget]
+lut = 60_000
+ff = 141_120
+bram36 = 216
+dsp = 360
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_board_of_ones_own(path: Path) -> None:
+    mine = find_board(str(path))
+    assert mine == Board("AUP-ZU3-4GB", "xczu3eg-sfvc784-2-e", 60_000, 141_120, 216, 360,
+                         "realdigital.org:aup-zu3-4gb:part0", "https://www.realdigital.org")  # fmt: skip
+    assert (mine.arch, mine.device) == ("zynqmp", ("xczu3eg", "sfvc784", "-2-e"))
+    path.write_text(TEXT.replace('board_files = "https://www.realdigital.org"\n', ""))
+    assert load_board(path).board_files == "the board's maker"
+
+
+def test_names_are_boards_of_ours() -> None:
+    assert find_board("aup-zu3") is board("AUP-ZU3") is BOARDS["AUP-ZU3"]
+    with value_error(f"board: name must be one of {', '.join(BOARDS)}, got 'zed'"):
+        find_board("zed")
+
+
+@pytest.mark.parametrize(
+    ("name", "arch", "device"),
+    [("Pynq-Z1", "zynq", ("xc7z020", "clg400", "-1")), ("KV260", "zynqmp", ("xck26", "sfvc784", "-2LV-c")),
+     ("ZCU104", "zynqmp", ("xczu7ev", "ffvc1156", "-2-e")), ("Ultra96", "zynqmp", ("xczu3eg", "sbva484", "-1-i"))],
+)  # fmt: skip
+def test_parts(name: str, arch: str, device: tuple[str, str, str]) -> None:
+    assert (BOARDS[name].arch, BOARDS[name].device) == (arch, device)
+
+
+CASES = {
+    "part": ('"xczu3eg-sfvc784-2-e"', '"xc7a100t"',
+             "board AUP-ZU3-4GB: part must be a Zynq with package and speed grade, such as xc7z020clg400-1, "
+             "got 'xc7a100t'"),
+    "name": ('"AUP-ZU3-4GB"', '"a/b"',
+             "board: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., got 'a/b'"),
+    "version": ("4gb:part0", "4gb:part0:1.0",
+                "board AUP-ZU3-4GB: board_part must be vendor:board:part0, without a version, "
+                "got 'realdigital.org:aup-zu3-4gb:part0:1.0'"),
+    "source": ("https://www.realdigital.org", "\\u0007",
+               "board AUP-ZU3-4GB: board_files must be 1..200 printable ASCII characters, got '\\x07'"),
+    "key": ("dsp = 360", "dsp = 360\nuram = 4", "board: budget: keys must be lut, ff, bram36, dsp, got 'uram'"),
+    "table": ("[budget]", "[resources]", "board: keys must be name, part, board_part, board_files, budget, "
+              "got 'resources'"),
+    "no table": ("[budget]\nlut = 60_000\nff = 141_120\nbram36 = 216\ndsp = 360", "",
+                 "board: budget must be a table, got None"),
+    "missing": ("lut = 60_000\n", "", "board: budget: lut must be an integer 1..10000000, got None"),
+    "float": ("60_000", "6e4", "board: budget: lut must be an integer 1..10000000, got 60000.0"),
+    "true": ("216", "true", "board: budget: bram36 must be an integer 1..100000, got True"),
+    "zero": ("360", "0", "board: budget: dsp must be an integer 1..100000, got 0"),
+    "text": ('name = "AUP-ZU3-4GB"', "name = 3", "board: name must be a non-empty string, got 3"),
+    "deep": ("lut = 60_000", f"lut = {'[' * 40}{']' * 40}", "a board must have <= 32 brackets, got 41"),
+}  # fmt: skip
+"""What is written instead of what, and the message."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_refused(path: Path, case: str) -> None:
+    old, new, message = CASES[case]
+    assert old in TEXT
+    path.write_text(TEXT.replace(old, new))
+    with value_error(f"{path}: {message}"):
+        load_board(path)
+
+
+def test_what_is_no_toml(path: Path) -> None:
+    path.write_text("name = ")
+    with value_error(f"{path}: a board must be TOML, got: Invalid value (at end of document)"):
+        load_board(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=f"^{path}: a board must be TOML, got: 'utf-8' codec can't decode byte 0xff"):
+        load_board(path)
+    path.write_text("#" * (MOST_BYTES + 1))
+    with value_error(f"{path}: a board must be <= 16,384 bytes, got 16,385"):
+        load_board(path)
+
+
+def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
+    """Budget of explore, sources of machine; build does the same as machine."""
+    limit = _budget(str(path), 0.0, None, 100.0, lut=None, bram36=100.0, dsp=None, lanes=None, cycles=None)
+    assert limit == Budget(lut=60_000, ff=141_120, bram36=100, dsp=360)
+    out = tmp_path / "made"
+    made = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])
+    assert made.exit_code == 0, made.output
+    told = (out / "vivado" / "design.tcl").read_text()
+    assert "\nset board AUP-ZU3-4GB\nset board_part realdigital.org:aup-zu3-4gb:part0\n" in told
+    assert "\nset part xczu3eg-sfvc784-2-e\n" in told
+
+
+def test_commands_say_what_is_wrong(tmp_path: Path) -> None:
+    missing = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", str(tmp_path / "no.toml")])
+    assert missing.exit_code == 1
+    assert missing.output == f"bitloom: {tmp_path / 'no.toml'}: must exist, got no such file or folder\n"
+    unknown = CliRunner().invoke(bitloom, ["explore", "digits-cnn", "--board", "zed"])
+    assert unknown.exit_code == 2
+    assert "'zed' is not one of 'pynq-z1'" in unknown.output.lower()

@@ -2,6 +2,14 @@ import re
 
 import pytest
 
+try:
+    from grpc import RpcError
+except ModuleNotFoundError:  # before version 4, pynq has no remote protocol, and doesn't bring grpc
+    REMOTE_ERRORS: tuple[type[Exception], ...] = ()
+else:
+    REMOTE_ERRORS = (RpcError,)
+"""What a client of PYNQ's remote protocol raises."""
+
 
 def value_error(message: str):
     """Context in which a ValueError with exactly this message must be raised."""

@@ -8,7 +8,6 @@ import dataclasses
 import re
 from contextlib import ExitStack
 
-import grpc
 import numpy as np
 import pytest
 
@@ -24,6 +23,7 @@ from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 from tests.cases import random_images
+from tests.errors import REMOTE_ERRORS
 
 from . import design
 
@@ -257,7 +257,7 @@ def test_a_device_that_never_answers(bench, accelerator):
     """On a board the driver's time-out ends this; here the simulation may see first that nothing moves."""
     accelerator.registers.set("CONTROL", START=0)
     bench.system.timeout_cycles = 20_000
-    with pytest.raises((Timeout, SimulationTimeout, grpc.RpcError), match="no progress for"):
+    with pytest.raises((Timeout, SimulationTimeout, *REMOTE_ERRORS), match="no progress for"):
         accelerator.predict(bench.images)
     bench.system.timeout_cycles = 2_000_000
     right(bench, accelerator)

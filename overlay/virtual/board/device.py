@@ -16,6 +16,7 @@ from pynqmetadata.frontends import Metadata
 from pynqmetadata.views.runtime import RuntimeMetadataParser
 
 from bitloom.golden.reading.file import reason
+from bitloom.overlay.platform.processors import PROCESSORS
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
 
 from .board import NAME, VirtualBoard, hwh_arch
@@ -144,6 +145,8 @@ class VirtualDevice(VirtualBoard, Device):
         pynq's clock object belongs to one processor, so it must go with the old one.
         """
         super().become(arch)
+        if not hasattr(pynq.ps.Clocks, "device"):  # before 4.0 pynq asks this computer what the device's processor is
+            pynq.ps.CPU_ARCH = PROCESSORS[arch].machine
         reset_clocks()
 
     def download(self, bitstream: Any, parser: Any = None) -> None:

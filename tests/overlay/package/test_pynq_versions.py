@@ -19,7 +19,7 @@ VERSIONS = {"3.0.1": "3.10", "3.1.2": "3.10", "4.0.0": "3.12"}
 TESTS = ("driver", "overlay/virtual/test_board.py", "overlay/virtual/test_simulation_overlay.py",
          "overlay/package/test_package.py::test_pynq_finds_the_driver_by_itself",
          "overlay/package/test_package.py::test_pynq_delivers_the_notebooks")  # fmt: skip
-"""Below tests/: with a fake device, and with generated hardware in Verilator behind pynq's own Overlay, DMA and interrupts."""
+"""Below tests/: with a fake device, and with generated hardware in Verilator behind pynq's Overlay and DMA."""
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -28,7 +28,8 @@ def installed(request, wheel, tmp_path_factory):
     made = Environment(tmp_path_factory.mktemp("pynq"), VERSIONS[request.param], (f"pynq=={request.param}",))
     made.install_or_skip("setuptools", "wheel")
     made.install_or_skip("--no-build-isolation", "--use-pep517", f"pynq=={request.param}", "pycparser")
-    made.install("--no-build-isolation", "--use-pep517", f"bitloom[hls,sim,cli] @ {wheel.as_uri()}", "pytest", "hypothesis")
+    ours = f"bitloom[hls,sim,cli] @ {wheel.as_uri()}"
+    made.install("--no-build-isolation", "--use-pep517", ours, "pytest", "hypothesis")
     made.pynq = request.param
     return made
 

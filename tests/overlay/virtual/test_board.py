@@ -464,7 +464,7 @@ def test_one_device_takes_overlays_of_both_processors(bit, board):
 
 @pytest.mark.skipif(not hasattr(pynq.ps.Clocks, "device"), reason="before pynq 4 all clocks are the active device's")
 def test_two_devices(bit):
-    devices = [VirtualDevice("a"), VirtualDevice("b")]
+    devices = [activate("a"), VirtualDevice("b")]
     overlays = [pynq.Overlay(str(bit()), device=device) for device in devices]
     overlays[0].bitloom_0.write(ADDEND, 4)
     assert [overlay.bitloom_0.read(ADDEND) for overlay in overlays] == [4, 1]

@@ -1,4 +1,4 @@
-"""Max and average pooling over the valid taps of a window (spec B14).
+"""Max, min and average pooling over the valid taps of a window (spec A11, B14).
 
 The average rounds half away from zero and divides by the number of values really summed.
 """
@@ -84,6 +84,18 @@ class MaxPool(Pool):
         values, _ = self.gather(x, source, np.iinfo(x.dtype).min)
         largest: Array = values.max(axis=2)
         return largest.reshape(len(x), *self.output(source).shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinPool(Pool):
+    """The minimum of a window's valid taps, channel by channel; of bipolar bits that is AND."""
+
+    kind: ClassVar[str] = "min_pool"
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        values, _ = self.gather(x, source, np.iinfo(x.dtype).max)
+        smallest: Array = values.min(axis=2)
+        return smallest.reshape(len(x), *self.output(source).shape)
 
 
 @dataclass(frozen=True, kw_only=True)

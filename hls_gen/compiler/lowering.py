@@ -16,6 +16,7 @@ from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -25,6 +26,7 @@ from . import lowering_binary, lowering_integer
 from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
+from .pools import canonical
 
 __all__ = ["Engine", "Lowered", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients"]
 
@@ -135,7 +137,7 @@ def lower(
     network = model.network
     entry = network.next_layer(INPUT) if binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
-    cut = parts(network, entry)
+    cut = [canonical(part) for part in parts(network, entry)]
     engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
     bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].name == "binary")
     complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
@@ -148,6 +150,11 @@ def lower(
         layers.append(made)
     if complement[layers[-1].name].any():
         last = network.layers[-1].name
+        if any(isinstance(t, MinPool) for t in cut[-1].tail):
+            raise ValueError(
+                f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in "
+                "the last layer"
+            )
         raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
     return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
 

@@ -14,19 +14,24 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
   value is a signed one of b + 1 bits.
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
   complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted.
+* *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
+  After a min pool x <= T is the OR of the bits x <= T.
 """
 
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding
-from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
 from .lowered_layers import BinaryLayer
 from .parts import Part
 
-TAILS = ((), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
+TAILS = (
+    (), ("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"), ("threshold", "min_pool"),
+    ("min_pool", "threshold"),
+)  # fmt: skip
 """Kinds of layers that may follow a weighted one and are lowered with it."""
 
 OR_TAILS = ((), ("max_pool",))
@@ -92,8 +97,8 @@ def check(part: Part) -> None:
         return
     if kinds not in TAILS:
         raise ValueError(
-            f"{layer.name}: what follows must be nothing, threshold, threshold and max_pool, or max_pool and "
-            f"threshold, got {', '.join(kinds)}"
+            f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
+            f"either order, got {', '.join(kinds)}"
         )
     if not kinds and part.reader:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
@@ -153,7 +158,7 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         double=double,
         tap_offset=offset,
         threshold=threshold,
-        pool=next((t.window for t in part.tail if isinstance(t, MaxPool)), None),
+        pool=next((t.window for t in part.tail if isinstance(t, Pool)), None),
         value_range=(low, high),
         any_match=any_match,
     )
@@ -171,14 +176,15 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     if act is None:
         return weight, None, np.zeros(0, bool)
     threshold, down = arrays[act.name]["threshold"].astype(np.int64), arrays[act.name]["direction"] < 0
-    pooled = isinstance(part.tail[0], MaxPool)
-    if pooled:
-        threshold = threshold + down[:, None]
-    else:
-        weight = np.where(down[:, None, None], -weight, weight)
-        threshold = np.where(down[:, None], -threshold, threshold)
+    pool_first = down & isinstance(part.tail[0], Pool)  # then the largest x makes the smallest bit
+    complement = pool_first ^ isinstance(next((t for t in part.tail if isinstance(t, Pool)), None), MinPool)
+    falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
+    weight = np.where(falls[:, None, None], -weight, weight)
+    least = threshold + (complement & down)[:, None]
+    most = threshold - (complement & ~down)[:, None]
     low, high = layer.accumulator_range(source)
-    return weight, np.clip(threshold, low, high + 1), np.repeat(down & pooled, act.levels)
+    limit = np.clip(np.where(falls[:, None], -most, least), low, high + 1)
+    return weight, limit, np.repeat(complement, act.levels)
 
 
 def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import OneInput
-from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
@@ -53,6 +53,9 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
     layer, source, kinds = part.layer, part.source, part.tail_kinds
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
+    for t in part.tail:
+        if isinstance(t, MinPool):
+            raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
     if to_bits and kinds not in BIT_TAILS:
         raise ValueError(
             f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "

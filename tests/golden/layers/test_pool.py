@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
-from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, rounded_quotient
 from bitloom.golden.packing import to_bits
 from tests.cases import case_map, random_values
 from tests.errors import value_error
@@ -35,6 +35,16 @@ def padded(torch, x: np.ndarray, padding: tuple[int, ...], value: float):
 def test_maximum_equals_pytorch(seed, torch):
     layer, source, x = random_pool(MaxPool, seed)
     y = torch.nn.functional.max_pool2d(padded(torch, x, layer.padding, -np.inf), layer.kernel, layer.stride)
+    ours = layer.forward(x, {}, source)
+    assert ours.shape[1:] == layer.output(source).shape
+    np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_minimum_equals_pytorch(seed, torch):
+    """The smallest value is the negative of the largest of the negatives."""
+    layer, source, x = random_pool(MinPool, seed)
+    y = -torch.nn.functional.max_pool2d(padded(torch, -x, layer.padding, -np.inf), layer.kernel, layer.stride)
     ours = layer.forward(x, {}, source)
     assert ours.shape[1:] == layer.output(source).shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
@@ -125,7 +135,7 @@ def test_windows_are_cut_at_the_border(size, encoding):
     source = case_map(*size, 2, encoding)
     x = random_values((1, *source.shape), encoding, np.random.default_rng(1))
     cut = {"kernel": (3, 3), "stride": (2, 2), "padding": (0, 0, 1, 1)}
-    for kind, of in ((MaxPool, max), (AvgPool, exact_mean)):
+    for kind, of in ((MaxPool, max), (MinPool, min), (AvgPool, exact_mean)):
         layer = kind(name="pool_1", **cut)
         y = layer.forward(x, {}, source)
         assert y.shape == (1, size[0] // 2, size[1] // 2, 2)
@@ -139,7 +149,7 @@ def pool(kind: type, **more: object):
     return kind(**{"name": "pool_1", "kernel": (3, 2), "stride": (1, 1), **more})
 
 
-@pytest.mark.parametrize("kind", [MaxPool, AvgPool])
+@pytest.mark.parametrize("kind", [MaxPool, MinPool, AvgPool])
 def test_what_does_not_fit_is_refused(kind):
     with value_error("pool_1: the window must fit the padded map, got kernel (3, 2) on 2 x 9"):
         pool(kind).output(case_map(2, 9, 1, signed(8)))

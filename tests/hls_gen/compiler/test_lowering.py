@@ -296,21 +296,21 @@ def test_values_at_both_ends_of_the_range():
             BIPOLAR,
             [conv(), Threshold(name="a"), POOL, Threshold(name="b")],
             None,
-            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
             "got threshold, max_pool, threshold",
         ),
         (
             BIPOLAR,
             [conv(), AvgPool(name="mean", kernel=(1, 1), stride=(1, 1))],
             None,
-            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
             "got avg_pool",
         ),
         (
             BIPOLAR,
             [conv(), POOL],
             None,
-            "conv_1: what follows must be nothing, threshold, threshold and max_pool, or max_pool and threshold, "
+            "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
             "got max_pool",
         ),
         (

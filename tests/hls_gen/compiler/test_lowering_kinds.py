@@ -239,9 +239,10 @@ def requantise(number: int) -> Requantise:
     ([conv(1), act(1), conv(2), act(2)], ["binary", "integer"],
      "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
      "requantise and a pool, got threshold"),
-    ([conv(1), pool(1), act(1), conv(2, INT8), pool(2), requantise(2)], ["binary", "integer"],
+    ([conv(1), pool(1), act(1), conv(2, INT8), AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2)],
+     ["binary", "integer"],
      "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
-     "requantise and a pool, got max_pool, requantise"),
+     "requantise and a pool, got avg_pool, requantise"),
 ])  # fmt: skip
 def test_what_an_engine_cannot_do(layers, kinds, message):
     encoding = BIPOLAR if kinds[0] == "binary" else INT8

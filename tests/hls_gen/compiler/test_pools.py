@@ -1,0 +1,182 @@
+"""Pools that a network writes in other ways than the engines have them: rewritten exactly, or refused in one line."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.lowering import lower, lower_integer
+from bitloom.hls_gen.compiler.pools import together
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import run
+from bitloom.overlay.build.small_npu import INTEGER
+from tests import networks as drawn
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+INT8 = signed(8)
+
+
+def conv(weight: Encoding = BIPOLAR, number: int = 1) -> Conv:
+    return Conv(name=f"conv_{number}", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weight)
+
+
+def pool(kind: type[Pool], number: int = 1, stride: int = 2) -> Pool:
+    return kind(name=f"pool_{number}", kernel=(2, 3), stride=(stride, 1), padding=(1, 0, 0, 2))
+
+
+def network(source: Encoding, *layers: Layer) -> Network:
+    return Network(name="net", input=case_map(7, 8, 3, source), layers=layers)
+
+
+def agree(model: Model, lowered) -> None:
+    images = random_images(model, 40, np.random.default_rng(4))
+    wanted = model.forward(images)
+    assert len(np.unique(wanted)) > 1
+    result = lowered.forward(images)
+    np.testing.assert_array_equal(2 * result.astype(int) - 1 if result.dtype == np.uint8 else result, wanted)
+
+
+@pytest.mark.parametrize("weight", [BIPOLAR, TERNARY], ids=str)
+@pytest.mark.parametrize("source", [BIPOLAR, signed(5)], ids=str)
+@pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.parametrize("pool_first", [False, True], ids=["threshold_pool", "pool_threshold"])
+@pytest.mark.parametrize("kind", [MaxPool, MinPool])
+def test_max_and_min_pools_around_a_threshold(kind, pool_first, levels, source, weight):
+    """In both directions, thresholds in reach and far out of it."""
+    tail = [Threshold(name="act_1", levels=levels), pool(kind)]
+    made = network(source, conv(weight), *(tail[::-1] if pool_first else tail), Dense(name="dense", out_channels=4))
+    arrays = dict(random_model(made, np.random.default_rng(levels)).arrays)
+    low, high = made.layers[0].accumulator_range(made.input)
+    threshold = np.random.default_rng(1).integers(low // 8, high // 8, (6, levels))
+    threshold[:4, 0] = [low - 1, high + 1, -(2**31), 2**31 - 1]
+    arrays["act_1"] = {"threshold": threshold, "direction": np.array([1, -1, 1, -1, 1, -1])}
+    agree(Model(made, arrays), lower(Model(made, arrays)))
+
+
+@pytest.mark.parametrize("kind", [MaxPool, MinPool])
+def test_pools_in_a_row_become_one(kind):
+    layers = [conv(), Threshold(name="act_1"), pool(kind), pool(kind, 2, 1), Dense(name="dense", out_channels=4)]
+    model = random_model(network(BIPOLAR, *layers), np.random.default_rng(2))
+    lowered = lower(model)
+    assert lowered.layers[0].pool == Window(kernel=(4, 5), stride=(2, 1), padding=(3, 0, 0, 4))
+    agree(model, lowered)
+
+
+@pytest.mark.parametrize("rounding", ["once", "even"])
+@pytest.mark.parametrize("pools", [1, 2])
+def test_a_max_pool_in_front_of_a_requantisation(pools, rounding):
+    """The largest of the sums makes the largest of the results, whatever the rounding."""
+    tail = [pool(MaxPool), pool(MaxPool, 2, 1)][:pools]
+    for first in range(pools + 1):
+        act = Requantise(name="act_1", encoding=signed(6), rounding=rounding)
+        layers = [conv(INT8), *tail[:first], act, *tail[first:], Dense(name="dense", out_channels=4, weight=INT8)]
+        rng, made = np.random.default_rng(first), network(INT8, *layers)
+        weights = {
+            layer.name: {"weight": rng.integers(-128, 128, layer.array_shapes(source)["weight"])}
+            for layer, source in made.chain("this test") if isinstance(layer, Conv | Dense)
+        }  # fmt: skip
+        scales = {"bias": rng.integers(-500, 500, 6), "multiplier": rng.integers(1 << 30, 1 << 31, 6),
+                  "shift": rng.integers(40, 44, 6)}  # fmt: skip
+        model = Model(made, {**weights, "act_1": scales})
+        agree(model, lower_integer(model, 8, 8))
+
+
+def test_windows_together_read_what_both_read():
+    """For all small windows and lengths: the same rows and columns, or none."""
+    found = none = 0
+    shapes = [(k, s, p, q) for k in (1, 2, 3) for s in (1, 2) for p in (0, 1) for q in (0, 1) if max(p, q) < k]
+    windows = [Window(kernel=(k, 1), stride=(s, 1), padding=(p, 0, q, 0)) for k, s, p, q in shapes]
+    for length in (4, 5):
+        x = np.random.default_rng(length).permutation(length).reshape(1, length, 1, 1)
+        for first in windows:
+            for second in windows:
+                rows = first.output_size(length, 1)[0]
+                if rows < 1 or second.output_size(rows, 1)[0] < 1:
+                    continue
+                made = together(first, second, (length, 1))
+                none += made is None
+                if made is None:
+                    continue
+                found += 1
+                assert np.array_equal(largest(made, x), largest(second, largest(first, x)))
+    assert (found, none) == (564, 52)  # of all that fit
+
+
+def largest(window: Window, x: np.ndarray) -> np.ndarray:
+    layer = MaxPool(name="pool", kernel=window.kernel, stride=window.stride, padding=window.padding)
+    return layer.forward(x, {}, case_map(*x.shape[1:], INT8))
+
+
+LEFT_OUT = [MaxPool(name="pool_1", kernel=(1, 1), stride=(2, 2)), MaxPool(name="pool_2", kernel=(2, 2), stride=(1, 1))]
+"""The second reads every other row of the first one's map: no window does."""
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ([conv(), Threshold(name="act_1"), pool(MinPool)],
+         "pool_1: a min pool gives complements, which only the weights of a next layer take back, got one in the last "
+         "layer"),
+        ([conv(), Threshold(name="act_1"), *LEFT_OUT],
+         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
+         "got threshold, max_pool, max_pool"),
+        ([conv(), Threshold(name="act_1"), pool(MaxPool), pool(MinPool, 2)],
+         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
+         "got threshold, max_pool, min_pool"),
+        ([pool(MinPool), conv()],
+         "pool_1: what an engine computes must begin with a conv or dense layer, got min_pool"),
+    ],
+)  # fmt: skip
+def test_what_is_not_exact_is_refused(layers, message):
+    with value_error(message):
+        lower(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
+
+
+@pytest.mark.parametrize(
+    ("tail", "message"),
+    [
+        ([Requantise(name="act_1", encoding=INT8), pool(MinPool)],
+         "pool_1: a min pool needs the binary engine, got the integer one"),
+        ([pool(AvgPool), Requantise(name="act_1", encoding=INT8)],
+         "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a "
+         "pool, got avg_pool, requantise"),
+        ([Requantise(name="act_1", encoding=INT8), pool(AvgPool), pool(AvgPool, 2)],
+         "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a "
+         "pool, got requantise, avg_pool, avg_pool"),
+    ],
+)  # fmt: skip
+def test_what_the_integer_engine_has_not_is_refused(tail, message):
+    with value_error(message):
+        lower_integer(drawn.random_integer_model(network(INT8, conv(INT8), *tail), 1, 32), 8, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["binary", "integer"])
+def test_bit_exact_in_hardware(engine: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    if engine == "binary":
+        first = [conv(), Threshold(name="act_1"), pool(MinPool), pool(MinPool, 2, 1)]
+        second = [conv(number=2), pool(MinPool, 3, 1), Threshold(name="act_2")]
+        layers = [*first, *second, Dense(name="dense", out_channels=4)]
+        model, npu = random_model(network(BIPOLAR, *layers), rng), Npu(kfp=4, kgp=3, pfp=2, shift_bits=0)
+    else:
+        act = Requantise(name="act_1", encoding=signed(6))
+        layers = [conv(INT8), pool(MaxPool), pool(MaxPool, 2, 1), act, Dense(name="dense", out_channels=4, weight=INT8)]
+        model = drawn.random_integer_model(network(INT8, *layers), 3, 32)
+        npu = replace(INTEGER, kfp=4, kgp=3, pfp=2)
+    made = builds.build(tmp_path, size_memories("net", [model], npu), [model])
+    images = random_images(model, 5, rng)
+    assert run(made, model, images).bit_exact_frames == 5

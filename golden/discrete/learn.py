@@ -33,7 +33,7 @@ CURVE = "curve"
 
 @dataclass(frozen=True, kw_only=True)
 class LearnPlan:
-    """What is the same for all settings.
+    """How perceptrons are trained, whatever the setting.
 
     Attributes
     ----------

@@ -34,7 +34,7 @@ INTEGER_BITS = range(2, 9)
 """Activations beside integer weights: unsigned, of so many bits."""
 ACTIVATIONS = tuple(dict.fromkeys([*LEVELS, *map(str, INTEGER_BITS)]))
 MOST = 1 << 16
-"""Of any number in a word; more would not fit a design."""
+"""Largest number in a word of an architecture, such as conv16; more would not fit a design."""
 MOST_WORDS = 64
 FRACTION = 4
 """Bits behind the point of a bias: of few-bit weights an accumulator's step may be several steps of the result."""

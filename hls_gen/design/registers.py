@@ -141,7 +141,7 @@ COMMON = (
 COUNTER_BITS = 32
 """Width of a counter, which wraps: a register's."""
 DESIGN_COUNTERS = ("CYCLES", "FRAMES", "WORDS_IN", "WORDS_OUT")
-"""Those of COMMON that count."""
+"""Registers of COMMON that count."""
 
 STATE = (
     Field("CONV_LAYER", 0, LAYER_BITS, "layer after the one being sequenced"),

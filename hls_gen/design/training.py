@@ -24,15 +24,15 @@ CACHES = {"weights": isa.LOAD_WEIGHTS, "codes": isa.LOAD_CODES, "gradients": isa
 ENTRY_BITS = 6
 """Bits of a table's entry in a unit: five for the places, one for the sign."""
 OPERAND_LATENCY = 2
-"""Of an operand's value: the code's entry in its table, the value."""
+"""Cycles of an operand's value: the code's entry in its table, the value."""
 PRODUCT_LATENCY = 5
-"""Of a product: entry, operand, coarse shift or partial products, fine shift or their sum, saturation."""
+"""Cycles of a product: entry, operand, coarse shift or partial products, fine shift or their sum, saturation."""
 SHIFT_LATENCY = 2
-"""Of a shift to the right: coarse, fine."""
+"""Cycles of a shift to the right: coarse, fine."""
 SUM_LATENCY = 3
-"""Of a sum of two words: two's complement, sum, saturation."""
+"""Cycles of a sum of two words: two's complement, sum, saturation."""
 CONVERTER_LATENCY = 7
-"""Of a conversion of a word into a code."""
+"""Cycles of a conversion of a word into a code."""
 LIMB_BITS = 17
 """Bits of a magnitude that one DSP block multiplies without sign."""
 

@@ -62,7 +62,7 @@ REGISTERS = (
 )  # fmt: skip
 """All registers, by offset."""
 COUNTERS = ("CYCLES", "RUNS", "WORDS_IN", "WORDS_OUT", "ARRAY_BEATS", "VECTOR_BEATS")
-"""Those that count, and wrap at 2^32."""
+"""Registers that count, and wrap at 2^32."""
 
 
 def training_register(name: str) -> Register:

@@ -3,38 +3,38 @@
 from bitloom.golden.layers import requantise
 
 PLACE_BITS = 5
-"""Of a place in the kernel, in hardware's counters."""
+"""Bits of a place in the kernel, in hardware's counters."""
 SIDE_BITS = 11
-"""Of a row or a column of the map, in hardware's counters."""
+"""Bits of a row or a column of the map, in hardware's counters."""
 FRAME_BITS = 24
-"""Of a count of words, of the stream or of KFP features, in a frame."""
+"""Bits of a count of words, of the stream or of KFP features, in a frame."""
 ROW_BITS = 24
-"""Of a row's number, and of a count of rows, in a packet's header."""
+"""Bits of a row's number, and of a count of rows, in a packet's header."""
 MOST_ROWS = 1 << ROW_BITS - 1
 """Rows of a memory at most, so that numbers and counts have room in a header. No FPGA has as many."""
 MEMORY_BITS = 8
-"""Of a memory's id."""
+"""Bits of a memory's id."""
 LAYER_BITS = 8
-"""Of a layer's number."""
+"""Bits of a layer's number."""
 TAIL_BITS = 6
-"""Of a count of input words in the last stream word of a frame."""
+"""Bits of a count of input words in the last stream word of a frame."""
 MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
-"""Of a requantisation's multiplier at most."""
+"""Bits of a requantisation's multiplier at most."""
 FRACTION_BITS = requantise.MAX_FRACTION
-"""Of a requantisation's bias behind the point at most."""
+"""Bits of a requantisation's bias behind the point at most."""
 SHIFT_BITS = 6
-"""Of a requantisation's shift at least (`Npu.scale_shift_bits`)."""
+"""Bits of a requantisation's shift at least (`Npu.scale_shift_bits`)."""
 FEATURE_BITS = 9
-"""Of a feature of the integer engine at most: it holds unsigned integers of 8 bits, and those less a zero point."""
+"""Bits of a feature of the integer engine at most: enough for unsigned integers of 8 bits, also less a zero point."""
 WEIGHT_BITS = 8
-"""Of a weight of the integer engine at most."""
+"""Bits of a weight of the integer engine at most."""
 PLANES = 9
 """Bit planes of an integer input of the binary engine at most."""
 COUNT_BITS = 7
-"""Of a count of the valid taps that an average divides by."""
+"""Bits of a count of the valid taps that an average divides by."""
 RECIPROCAL_BITS = 23
-"""Of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py), where features have 8 bits
-at most; features of 9 bits need one bit more (`Folding.reciprocal_bits`)."""
+"""Bits of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py), where features have 8
+bits at most; features of 9 bits need one bit more (`Folding.reciprocal_bits`)."""
 
 
 def bits_for(top: int) -> int:

@@ -17,7 +17,8 @@ from bitloom.hls_gen.design.widths import bits_for
 from .memory import mapped
 
 USUAL_MULTIPLIER_BITS = 16
-"""Of a requantisation: what is wider, or has bits behind the point, counts as ``beyond``."""
+"""Bits of a requantisation's multiplier as most networks need it; what is wider, or has bits behind the point, counts
+as ``beyond``."""
 LEAST_PRODUCT_BITS = 9
 """Bits of the narrowest product that Yosys gives a DSP block."""
 Features = dict[str, float]

@@ -159,7 +159,7 @@ def _train(path: Path) -> object:
 
 
 PLAN = LearnPlan(hidden=(4,), epochs=1)
-"""Of the perceptrons below, which have learned already where their file is there and whole."""
+"""How the perceptrons below are trained; where a checkpoint's file is there and whole, they have learned already."""
 MACHINE_PLAN = MachinePlan(hidden=(4,), epochs=1, slaves=2)
 
 

@@ -41,7 +41,7 @@ Links = tuple[tuple[str, Array, Array], ...]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Host:
-    """Both ends of an imported network.
+    """What the host does for an imported network: images become integers, and the network's integers become scores.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from .source import MOST_AXES, MOST_NODES
 MARK = b"TFL3"
 """Bytes 4 to 7 of a TFLite file."""
 NAME_BYTES = 200
-"""Of a tensor's name at most."""
+"""Bytes of a tensor's name at most."""
 MOST_INPUTS = 16
 """Tensors that an operator reads at most."""
 

@@ -34,7 +34,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class StageResult:
-    """One row.
+    """A stage of the network, and how many of its values each implementation has otherwise than golden.
 
     Attributes
     ----------

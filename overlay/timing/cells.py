@@ -14,13 +14,13 @@ Cell = Mapping[str, Any]
 LUT = 0.124
 MUX = {"MUXF7": 0.193, "MUXF8": 0.104}
 CARRY_FROM_CI = {"O": (0.219, 0.323, 0.239, 0.315), "CO": (0.254, 0.157, 0.229, 0.117)}
-"""From CI to each output of a CARRY4."""
+"""Delay from CI to each output of a CARRY4."""
 CARRY_FROM_CYINIT = {"O": (0.510, 0.630, 0.602, 0.662), "CO": (0.561, 0.511, 0.608, 0.595)}
 CARRY_FROM_S = {
     "O": ((0.228, 0.403, 0.520, 0.584), (0.210, 0.558, 0.623), (0.228, 0.330), (0.233,)),
     "CO": ((0.340, 0.434, 0.514, 0.508), (0.472, 0.554, 0.513), (0.296, 0.358), (0.354,)),
 }
-"""From S[i] to the outputs i, i + 1, ... 3. From DI it is taken to be the same."""
+"""Delay from S[i] to the outputs i, i + 1, ... 3. From DI it is taken to be the same."""
 
 FF_OUT = 0.340
 FF_SETUP = {"D": 0.0, "CE": 0.109, "R": 0.552, "S": 0.552}
@@ -31,14 +31,14 @@ SHIFT_REGISTER_OUT = 1.47
 SHIFT_REGISTER_SETUP = {"CE": 0.654, "D": 0.173}
 BLOCK_RAM_OUT, BLOCK_RAM_OUT_REGISTERED = 2.454, 0.882
 BLOCK_RAM_SETUP = 0.570
-"""Of the address; taken for the other inputs too."""
+"""Setup of the address; taken for the other inputs too."""
 
 DSP_THROUGH = {"A": 3.841, "B": 3.656, "C": 1.840, "PCIN": 1.518}
-"""From an input to P without a register on the way. From A it is that of B, and 0.185 that A's setups have more."""
+"""Delay from an input to P without a register on the way. From A: that of B, and 0.185 that A's setups have more."""
 DSP_OUT = {"A": 4.009, "M": 2.305, "P": 0.434}
-"""From the clock to P, by the last register on the way: at the inputs, behind the multiplier, at the output."""
+"""Delay from the clock to P, by the last register on the way: at the inputs, behind the multiplier, at the output."""
 DSP_SETUP = {"A": 0.362, "M": 1.928, "P": 3.721, "PCIN": 1.400}
-"""Of an input, by the first register on the way; PCIN is for the register at the output."""
+"""Setup of an input, by the first register on the way; PCIN is for the register at the output."""
 
 
 def is_combinational(cell: Cell) -> bool:

@@ -32,7 +32,7 @@ from bitloom.overlay.platform.target import BoardTarget
 SIMULATION_ONLY = "SIMULATION ONLY"
 """By these words in its header a .bit is known as none for an FPGA."""
 SUFFIXES = (".v", ".manifest.json", ".hwh")
-"""Of the files beside a .bit."""
+"""Endings of the files beside a .bit."""
 MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
 """First bytes of every .bit file."""
 

@@ -157,7 +157,8 @@ def weight_encoding(values: Array) -> Encoding:
     return signed(max(2, signed_bits(low, high)))
 
 
-def _padded(section: Section) -> bool:
+def padded(section: Section) -> bool:
+    """Whether a section's window reaches beyond its map."""
     return section.window is not None and any(section.window.padding)
 
 
@@ -177,17 +178,17 @@ def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_in
         return _integer_refusal(section, source)  # an integer input is read as bit planes
     if source.levels > MOST_THERMOMETER:
         return f"{printable(section.name)}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
-    if _padded(section) and any(worth(section.lead, source, thermometer(source)).add):
+    if padded(section) and any(worth(section.lead, source, thermometer(source)).add):
         return f"{printable(section.name)}: a padded tap is worth 0, which is not in the middle of its map's values"
     return ""
 
 
 def _integer_refusal(section: Section, source: Quantised) -> str:
     """Why no engine that reads integers can compute a section; empty if one can."""
-    if source.levels >= 1 << FEATURE_BITS - 1 and not (source.levels < 1 << FEATURE_BITS and not _padded(section)):
+    if source.levels >= 1 << FEATURE_BITS - 1 and not (source.levels < 1 << FEATURE_BITS and not padded(section)):
         most = 1 << FEATURE_BITS - 1
         return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
-    if (_padded(section) or source.averaged) and natural_zero(section, source) is None:
+    if (padded(section) or source.averaged) and natural_zero(section, source) is None:
         return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
     return ""
 
@@ -215,7 +216,7 @@ def integers(source: Quantised, reader: Section | None) -> Held:
     low = natural_zero(reader, source) if reader is not None else 0
     if source.averaged:
         low = int(source.base / source.step)
-    needed, fixed = source.levels.bit_length(), source.averaged or (reader is not None and _padded(reader))
+    needed, fixed = source.levels.bit_length(), source.averaged or (reader is not None and padded(reader))
     if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
         low = -(1 << needed - 1) if needed > 1 else 0
     high = low + source.levels

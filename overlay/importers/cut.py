@@ -3,6 +3,7 @@
     input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from .errors import ImportRefused, node_line
 from .operation_graph import OperationGraph
 from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import is_padded
-from .sections import Cut, Quantised, Size, golden_order
+from .sections import Cut, Quantised, Section, Size, golden_order
 from .source import MOST_CHANNELS
 from .walk import RULES
 from .walk_state import Walk
@@ -66,6 +67,47 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
     return _finished(walk, begun)
 
 
+def cut_on(name: str, operations: Sequence[Operation], taken: int, head: Section, index: Array) -> Cut:
+    """Cut a chain that begins with a sum of two maps.
+
+    Parameters
+    ----------
+    name : str
+        Of the network.
+    operations : sequence of Operation
+    taken : int
+        How many of them are the sum and its quantiser.
+    head : Section
+        What these make; it becomes the first section, with the pools that follow.
+    index : int64 array
+        The place of each of the sum's values in golden's map.
+
+    Returns
+    -------
+    Cut
+
+    Raises
+    ------
+    ImportRefused
+        With a line for the operation that can't be put into a section.
+    """
+    assert head.made is not None
+    walk = Walk(source=head.made, index=index, size=head.size, chain=operations, done=[head])
+    begun = Cut(
+        name=name, front=(), source=head.made, size=head.size, order=index, sections=(), final=(),
+        chain=tuple(operations), output_order=index, closing=(),
+    )  # fmt: skip
+    for place in range(taken, len(operations)):
+        _take(walk, place)
+    made = _finished(walk, begun)
+    rows, columns = head.size[:2]
+    for window in made.sections[0].pools:
+        rows, columns = window.output_size(rows, columns)
+    source = made.sections[0].made
+    assert source is not None
+    return replace(made, source=source, size=(rows, columns, head.size[2]))
+
+
 def _take(walk: Walk, place: int) -> None:
     """One operation further; ImportRefused with a line for an operation that can't be taken."""
     operation, walk.place = walk.chain[place], place
@@ -97,6 +139,7 @@ def _finished(walk: Walk, begun: Cut) -> Cut:
         begun,
         sections=tuple(sections),
         final=final,
+        final_size=walk.size,
         output_order=walk.index.ravel(),
         closing=tuple(walk.closing),
     )

@@ -23,9 +23,10 @@ from .choose import EngineChoice, Held, Weights, weight_encoding, worth
 from .errors import ImportRefused, Unsupported, node_line
 from .requantise_fit import arrays, fit, mismatch
 from .sections import Cut, Quantised, Section
+from .twice import twice_rounded, undivided
 
 
-def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
+def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1, twice: bool = False) -> Emitted:
     """Build the model.
 
     Parameters
@@ -34,6 +35,10 @@ def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
     choice : EngineChoice
     name : str
         Of the network.
+    first : int
+        Number of the first section's layers.
+    twice : bool
+        Whether a requantisation may round twice, where it has no other way to be right for every sum.
 
     Returns
     -------
@@ -44,7 +49,7 @@ def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
     ImportRefused
         With a line for each section that golden has no layers for.
     """
-    maker = _Maker(cut, choice)
+    maker = _Maker(cut, choice, first, twice)
     lines = []
     for number, section in enumerate(cut.sections):
         try:
@@ -61,7 +66,7 @@ def emit(cut: Cut, choice: EngineChoice, name: str) -> Emitted:
 class _Maker:
     """Layers as they are added, section by section."""
 
-    def __init__(self, cut: Cut, choice: EngineChoice) -> None:
+    def __init__(self, cut: Cut, choice: EngineChoice, first: int, twice: bool) -> None:
         rows, columns, channels = cut.size
         self.input = Map(height=rows, width=columns, channels=channels, encoding=choice.held[0].encoding)
         self.layers: list[Layer] = []
@@ -69,7 +74,7 @@ class _Maker:
         self.built: list[Built] = []
         self.scores: list[Line | Ends] = []
         self._map = self.input
-        self._cut, self._choice = cut, choice
+        self._cut, self._choice, self._first, self._twice = cut, choice, first, twice
         self._source: Quantised = cut.source
 
     def add(self, number: int, section: Section) -> None:
@@ -83,7 +88,8 @@ class _Maker:
         elif section.inner:
             turned = _turns(chain[: 1 + section.inner_at])
         weights, chain = _turned(weights, chain, turned)
-        layer = self._weighted(number + 1, section, weights)
+        place = self._first + number
+        layer = self._weighted(place, section, weights)
         low, high = layer.accumulator_range(self._map)
         begun = len(self.layers)
         if section.made is None:
@@ -92,9 +98,10 @@ class _Maker:
             summary = (0, 0, (0, 0))
         elif as_bits:
             self._append(layer, {"weight": weights.values})
-            summary = self._thresholds(number + 1, section, chain, (low, high))
+            summary = self._thresholds(place, section, chain, (low, high))
         else:
-            summary = self._requantised(number + 1, section, layer, weights, chain)
+            held = self._choice.held[number + 1]
+            summary = self._requantised(place, section, held, layer, weights, chain)
         made = self._map.encoding
         self.built.append(
             Built(
@@ -166,15 +173,26 @@ class _Maker:
         return made.levels, sum(not stair.rising for stair in stairs), (0, 0)
 
     def _requantised(
-        self, number: int, section: Section, layer: Weighted, weights: Weights, chain: Sequence[Line | Ends]
+        self,
+        number: int,
+        section: Section,
+        held: Held,
+        layer: Weighted,
+        weights: Weights,
+        chain: Sequence[Line | Ends],
     ) -> tuple[int, int, tuple[int, int]]:
-        """Add the weights, a requantisation and max pools."""
-        made, held = section.made, self._choice.held[number]
+        """Add the weights, a requantisation and max pools; ``held`` is how their map is held."""
+        made = section.made
         assert made is not None
         assert made.boundaries is not None
         assert made.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
+        # Where values have both signs, halves are rounded up below and down above: no one line has all these steps.
+        twice = self._twice and made.rule is not None and made.rule.low < 0
+        if twice:
+            weights, chain = undivided(weights, chain)
+            layer = replace(layer, weight=weights.encoding)
         stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
         reach = _reaches(weights.values, self._map.encoding)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
@@ -185,13 +203,14 @@ class _Maker:
             layer = replace(layer, weight=weights.encoding)
         self._append(layer, {"weight": weights.values})
         slopes = _slopes(chain, made, len(weights.values))
-        found = fit(inside, slopes, held.zero, self._map.encoding)
+        exact = twice_rounded(made.rule, chain, inside, held.zero) if twice and made.rule is not None else None
+        found = exact or fit(inside, slopes, held.zero, self._map.encoding)
         act = Requantise(
             name=f"requantise_{number}",
             encoding=held.encoding,
             clip=self._clip(stairs, held),
             fraction=found.fraction,
-            rounding="even" if found.half_even else "once",
+            rounding="twice" if exact else "even" if found.half_even else "once",
         )
         self._append(act, arrays(found.factors))
         pools = (*section.inner, *section.pools)

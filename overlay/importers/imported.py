@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -18,12 +18,14 @@ from .choose import EngineChoice, choose
 from .cut import cut
 from .emit import Emitted, emit
 from .host import Host, links
+from .joined import join
 from .onnx_file import read_onnx
 from .operation_graph import OperationGraph
 from .rationals import floats
 from .sections import Cut, Quantised
 from .source import SourceGraph
 from .tflite_file import ENDING, is_tflite, read_tflite
+from .ways import is_chain
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,6 +40,8 @@ class Imported:
     choice : EngineChoice
     emitted : Emitted
     host : Host
+    chains : tuple of Imported
+        Of a graph its chains of layers with weights, each as a network of its own; of a chain nothing.
     """
 
     source: SourceGraph
@@ -46,6 +50,7 @@ class Imported:
     choice: EngineChoice
     emitted: Emitted
     host: Host
+    chains: tuple["Imported", ...] = ()
 
     @property
     def model(self) -> Model:
@@ -166,17 +171,23 @@ def _is_tflite(path: str | os.PathLike[str]) -> bool:
 def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: str = "auto", name: str) -> Imported:
     """Import a source graph: see `import_file`."""
     operations = canonical(source)
+    if not is_chain(operations):
+        graph = join(operations, _source(source, spec), engine, name)
+        whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
+        return replace(
+            whole, chains=tuple(_imported(source, one.graph, one.cut, one.choice, one.emitted) for one in graph.chains)
+        )
     made = cut(operations, _source(source, spec))
     choice = choose(made, engine)
-    emitted = emit(made, choice, name)
-    return Imported(
-        source=source,
-        operations=operations,
-        cut=made,
-        choice=choice,
-        emitted=emitted,
-        host=_host(made, choice, emitted, source),
-    )
+    return _imported(source, operations, made, choice, emit(made, choice, name))
+
+
+def _imported(
+    source: SourceGraph, operations: OperationGraph, made: Cut, choice: EngineChoice, emitted: Emitted
+) -> Imported:
+    """All that was found, with both ends for the host."""
+    host = _host(made, choice, emitted, source)
+    return Imported(source=source, operations=operations, cut=made, choice=choice, emitted=emitted, host=host)
 
 
 def _source(source: SourceGraph, spec: InputSpec | None) -> Quantised | None:

@@ -10,6 +10,7 @@ from bitloom.golden.encoding import Array
 
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
+from .joins import Sum, SumTable
 from .operations import Affine, Clip, Layout, Levels, Operation
 from .quantisers import Grid, Rule
 from .rationals import fractions
@@ -64,7 +65,7 @@ class NodeView:
         if len(maps) != 1:
             raise Unsupported(
                 f"one input must be a map and the others constants, got {len(maps)} maps",
-                "what joins maps has no hardware yet",
+                "of what joins maps only the sum of two is imported",
             )
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
@@ -121,6 +122,16 @@ class NodeView:
         operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
         self._shapes[makes] = operation.shape(self._shapes[reads])
         self.operations.append(operation)
+        self._here = makes
+
+    def add_maps(self, table: SumTable | None = None) -> None:
+        """Append the sum of the two tensors that the node reads, as a table has it or as it is."""
+        first, second = self.maps
+        makes = f"{self.node.outputs[0]}/{len(self.operations)}"
+        self._constants.spend(math.prod(self._shapes[first]))
+        made = Sum(name=self.node.name, op=self.node.op, reads=first, also=second, makes=makes, table=table)
+        self._shapes[makes] = made.shape_of(self._shapes[first], self._shapes[second])
+        self.operations.append(made)
         self._here = makes
 
     def affine(self, multiply: Any = 1, add: Any = 0) -> None:

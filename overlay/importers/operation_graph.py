@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from .joins import Sum
 from .operations import Operation
 from .source import Shape
 
@@ -33,7 +34,8 @@ class OperationGraph:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""
         made = {self.source}
         for operation in self.operations:
-            if operation.reads not in made or operation.makes in made:
+            reads = {operation.reads, operation.also} if isinstance(operation, Sum) else {operation.reads}
+            if not made.issuperset(reads) or operation.makes in made:
                 raise ValueError(f"{operation.name}: operations must read what was made, and make what was not")
             if operation.shape(self.shapes[operation.reads]) != self.shapes[operation.makes]:
                 raise ValueError(

@@ -10,6 +10,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .operations import Operation
+from .tflite_rules import TwiceRounded
 
 Size = tuple[int, int, int]
 """Rows, columns, channels."""
@@ -31,6 +32,8 @@ class Quantised:
         The highest level.
     averaged : bool
         Whether means of the map are taken, rounded to its own values, halves away from 0.
+    rule : TwiceRounded or None
+        See `operations.Levels`.
     """
 
     name: str
@@ -40,6 +43,7 @@ class Quantised:
     reached: Array | None
     levels: int
     averaged: bool = False
+    rule: TwiceRounded | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,6 +125,8 @@ class Cut:
         The place in the last map of each value of the output.
     closing : tuple of str
         Operators that the host computes at the end.
+    final_size : (int, int, int)
+        Rows, columns and channels of the last map.
     """
 
     name: str
@@ -133,6 +139,7 @@ class Cut:
     chain: tuple[Operation, ...]
     output_order: Array
     closing: tuple[str, ...]
+    final_size: Size = (1, 1, 1)
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

@@ -149,6 +149,18 @@ def _both(found: Multiplier) -> tuple[Array, Array]:
     return np.array(found.multiplier, np.int64), np.array(found.shift, np.int64)
 
 
+def _add(node: SourceNode, inputs: Inputs) -> Array:
+    """Both maps with 20 bits more, in halves of the larger scale; their sum in the result's."""
+    scales = [found.one("an input") for found in node.attributes["scales"]]
+    largest = max(scale for scale, _ in scales)
+    total: Array = np.int64(0)  # type: ignore[assignment]
+    for x, (scale, zero) in zip(inputs, scales):
+        values = (np.asarray(x).astype(np.int64) - zero) * 2**20
+        total = total + rounded_twice(values, *_both(multiplier_of(scale / (2 * largest))))
+    result, _ = node.attributes["made"].one("the result")
+    return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
+
+
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
     return np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["made"].one("it")[1])
 
@@ -177,6 +189,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "MAX_POOL_2D": _max_pool,
     "AVERAGE_POOL_2D": _average_pool,
     "MEAN": _mean,
+    "ADD": _add,
     "PAD": _pad,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,

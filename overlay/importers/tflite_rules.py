@@ -12,6 +12,7 @@ from math import floor, frexp
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.requantise import rounded_twice
 
 from .errors import Unsupported
 
@@ -99,6 +100,22 @@ class Multiplier:
         return [_ceil(product * ONE - ONE // 2, self.multiplier << left) for product in rounded]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TwiceRounded:
+    """How the kernel of a convolution makes values of sums: what `Requantise` does with rounding "twice".
+
+    Attributes
+    ----------
+    multipliers : tuple of Multiplier
+        One a channel.
+    low : int
+        The smallest value, before the zero point is added.
+    """
+
+    multipliers: tuple[Multiplier, ...]
+    low: int
+
+
 def _ceil(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)
 
@@ -129,6 +146,44 @@ def multiplier_of(scale: float) -> Multiplier:
     if shift > SHIFTS[-1]:
         raise Unsupported(f"scales must be below 2^{SHIFTS[-1]}, got {scale:g}")
     return Multiplier(multiplier=multiplier, shift=shift)
+
+
+SUM_SHIFT = 20
+"""Bits by which an addition shifts its integers to the left."""
+
+
+def sums_of_pairs(first: tuple[float, int], second: tuple[float, int], made: tuple[float, int]) -> Array:
+    """What an addition makes of all pairs of int8 values, before it clips.
+
+    Each value less its zero point is shifted to the left and scaled by half of its scale's share of the larger one; the
+    sum is scaled to the result. All three scalings round twice.
+
+    Parameters
+    ----------
+    first, second, made : (float, int)
+        Scale and zero point of both maps and of the result.
+
+    Returns
+    -------
+    (256, 256) int64
+
+    Raises
+    ------
+    Unsupported
+        If the result's scale is so small that the sum would have to be shifted to the left.
+    """
+    twice = 2 * max(first[0], second[0])
+    parts = [_scaled(np.arange(LOW, HIGH + 1) - zero << SUM_SHIFT, scale / twice) for scale, zero in (first, second)]
+    total = parts[0][:, None] + parts[1][None, :]
+    return _scaled(total, twice / ((1 << SUM_SHIFT) * made[0])) + made[1]
+
+
+def _scaled(values: Array, scale: float) -> Array:
+    """Integers below 2^30 times a scale, rounded twice."""
+    found = multiplier_of(scale)
+    if found.shift > 0:
+        raise Unsupported(f"the scale of an addition's result must not be so small, got a factor of {scale:g}")
+    return rounded_twice(values * found.multiplier, np.array(31 - found.shift))
 
 
 def mean_multiplier(scale: float, count: int) -> Multiplier:

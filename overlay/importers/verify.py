@@ -3,7 +3,8 @@
 1. *Operators*: every node that became operations is run by ONNX's own reference (QONNX's quantisers by their
    definition) on the tensors of random and extreme images; its operations must make the same of the same inputs.
 2. *Model*: the operations between two quantisers are run in float64 on the integers that golden has there; golden's
-   next integers must be the levels that come out.
+   next integers must be the levels that come out. Of a graph that is each chain with weights. An addition is proved for
+   every pair of values when it is made (sum_fit.py).
 
 A value that lies on a boundary to within the rounding of floating point may fall to either side; such values are
 counted as ties. The model itself is exact (`bitloom.overlay.importers.boundaries`); the count says how often floating
@@ -22,6 +23,7 @@ from bitloom.golden.graph import INPUT
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
+from .joins import Sum
 from .operations import CLOSINGS, Levels, Operation
 from .rationals import floats
 from .references import reference
@@ -83,7 +85,9 @@ def verify(
     nodes = {one.name for one in imported.operations.operations if one.op not in CLOSINGS}
     total = len(nodes) + len(imported.cut.sections)
     out: list[Checked] = []
-    for checked in chain(_operators(imported, few), _maps(imported, inputs)):
+    chains = imported.chains or (imported,)
+    maps = (_maps(one, sample_inputs(one, images, seed)) for one in chains)
+    for checked in chain(_operators(imported, few), *maps):
         out.append(checked)
         progress(len(out), total)
     return out
@@ -153,7 +157,7 @@ def _reference(node: SourceNode, values: dict[str, Array], constants: Constants,
 def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:
     count = ties = 0
     for values in tensors:
-        x = values[operations[0].reads].astype(np.float64)
+        x = _read(operations[0], values)
         got, low, high = _run(operations, x, 0.0 if node.domain == TFLITE else NEAR)  # integers are on no boundary
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.shape)
         room = 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0))) if not _quantises(operations) else 1e-5
@@ -162,6 +166,13 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
         _require(not (wrong & ~tied).any(), node.name, "the operator's own definition", got, wanted, wrong & ~tied)
         count, ties = count + got.size, ties + int(tied.sum())
     return Checked(name=node.name, against=f"{node.op} as it is defined", values=count, ties=ties)
+
+
+def _read(operation: Operation, values: dict[str, Array]) -> Array:
+    """What an operation reads, in float64; of a sum both tensors, one behind the other."""
+    if isinstance(operation, Sum):
+        return np.stack([values[name].astype(np.float64) for name in (operation.reads, operation.also)])
+    return values[operation.reads].astype(np.float64)
 
 
 def _quantises(operations: list[Operation]) -> bool:

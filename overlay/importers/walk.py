@@ -31,6 +31,7 @@ def _quantised(levels: Levels) -> Quantised:
         boundaries=levels.boundaries,
         reached=levels.reached,
         levels=levels.levels,
+        rule=levels.rule,
     )
 
 
@@ -137,6 +138,9 @@ def _quantise(walk: Walk, operation: Levels) -> None:
     if len(boundaries) > 1:
         order = _channel_values(walk, np.arange(len(boundaries)).reshape(_spread(walk, operation.axis)), "thresholds")
         boundaries = boundaries[order.astype(np.int64)]
+        if operation.rule is not None:
+            multipliers = tuple(operation.rule.multipliers[place] for place in order)
+            operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
     if walk.average is not None and is_rounded_mean(walk, operation):
         walk.source, section = replace(walk.input, averaged=True), walk.done[-1]
         walk.done[-1] = replace(
@@ -182,6 +186,8 @@ def _merge(walk: Walk, operation: Levels) -> None:
         walk.source = replace(_quantised(operation), boundaries=operation.boundaries)
         return
     first = walk.input
+    if first.boundaries is None:
+        raise Unsupported("what was added must be quantised once, got a second time")
     assert first.boundaries is not None
     assert first.reached is not None
     if len(operation.boundaries) > 1 or any(
@@ -208,6 +214,7 @@ def _merge(walk: Walk, operation: Levels) -> None:
         boundaries=first.boundaries[:, kept],
         reached=first.reached[kept],
         levels=len(kept),
+        rule=None,
     )
     section = walk.done[-1]
     walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))

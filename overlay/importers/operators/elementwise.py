@@ -23,8 +23,11 @@ def identity(node: NodeView) -> None:
 
 @operator("Add", "Sum")
 def add(node: NodeView) -> None:
-    """x + c, or c + x."""
-    node.affine(add=_other(node))
+    """x + c, c + x, or the sum of two maps."""
+    if len(node.maps) == 2 == len(node.node.inputs):
+        node.add_maps()
+    else:
+        node.affine(add=_other(node))
 
 
 @operator("Sub")

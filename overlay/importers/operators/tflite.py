@@ -14,6 +14,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.joins import SumTable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Linear, Pooling
 from bitloom.overlay.importers.padding import Padding
@@ -24,9 +25,11 @@ from bitloom.overlay.importers.tflite_rules import (
     LOW,
     Multiplier,
     TensorScale,
+    TwiceRounded,
     activation_ends,
     mean_multiplier,
     multiplier_of,
+    sums_of_pairs,
 )
 
 from .linear import convolve, sliding
@@ -112,7 +115,8 @@ def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: 
         sums = multiplier.first_sums(values, roundings)
         boundaries[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
     reached = np.ones(len(values), bool)
-    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached)
+    rule = TwiceRounded(multipliers=tuple(multipliers), low=low - zero) if roundings == 2 and count == 1 else None
+    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached, rule=rule)
 
 
 @operator("AVERAGE_POOL_2D", domains=TENSORFLOW)
@@ -217,10 +221,18 @@ def dequantize(node: NodeView) -> None:
 
 @operator("ADD", domains=TENSORFLOW)
 def add(node: NodeView) -> None:
-    """The sum of two maps, which are aligned by shifts and rounded twice: no hardware has it."""
-    if len(node.maps) > 1:
-        raise Unsupported("addition of two maps needs hardware that does not exist yet")
-    raise Unsupported("addition of a constant is not imported", "it belongs into the bias of the layer before")
+    """The sum of two maps, each with a scale of its own."""
+    if len(node.maps) != 2:
+        raise Unsupported("addition of a constant is not imported", "it belongs into the bias of the layer before")
+    first, second, made = _scale(node, 0).one("input 0"), _scale(node, 1).one("input 1"), _made(node).one("the result")
+    low, high = activation_ends(str(node.attribute("activation", "NONE")), *made)
+    values = sums_of_pairs(first, second, made)
+    slopes = Fraction(first[0]) / Fraction(made[0]), Fraction(second[0]) / Fraction(made[0])
+    offset = made[1] - slopes[0] * first[1] - slopes[1] * second[1]
+    table = SumTable(
+        values=np.clip(values, low, high), first=LOW, slopes=slopes, offset=offset, low=low, high=high
+    )
+    node.add_maps(table)
 
 
 def _weights(node: NodeView, rank: int) -> Array:

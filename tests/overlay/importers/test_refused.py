@@ -32,9 +32,16 @@ def two_maps(chain, op, **attributes):
     return chain
 
 
-MAPS = "one input must be a map and the others constants, got 2 maps; what joins maps has no hardware yet"
+MAPS = (
+    "one input must be a map and the others constants, got 2 maps; "
+    "of what joins maps only the sum of two is imported"
+)
 ONE = {
-    "Add of maps": (lambda: two_maps(begun().node("Relu"), "Add"), f"Add_1 (Add): {MAPS}"),
+    "Mul of maps": (lambda: two_maps(begun().node("Relu"), "Mul"), f"Mul_1 (Mul): {MAPS}"),
+    "Add of sums": (
+        lambda: two_maps(begun().node("Relu"), "Add"),
+        "Relu_2 (Relu): a map that several operators read, or that is added, must be quantised",
+    ),
     "Concat of maps": (
         lambda: two_maps(begun().node("Relu"), "Concat", axis=1),
         "Concat_1 (Concat): this operator is not imported; what joins maps has no hardware yet",

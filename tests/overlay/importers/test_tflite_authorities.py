@@ -7,7 +7,6 @@ from bitloom.golden.kernels import packed
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.build.run import run
-from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
@@ -60,12 +59,29 @@ def test_every_value(name, recording, nodes, values):
     assert np.array_equal(output.reshape(recorded["logits"].shape), recorded["logits"])
 
 
-def test_additions_are_refused():
-    with pytest.raises(ImportRefused) as error:
-        import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
-    assert error.value.lines == tuple(
-        f"ADD_{k} (ADD): addition of two maps needs hardware that does not exist yet" for k in (3, 7, 11)
-    )
+@pytest.mark.slow  # works out 13 layers' rules, and classifies 761 images
+def test_residual_network():
+    """ResNet-8: every value of two frames, the scores of all that were recorded, and how many classes are right."""
+    made = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
+    recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    x = made.host.to_input(images["x"].astype(np.int64) - 128, made.model.network.input.shape)
+    trace = dict(zip((layer.name for layer in made.model.network.layers), packed.trace(made.model, x[:2])))
+    nodes = [f"{number:02d}_{kind}" for number, kind in enumerate(
+        ["CONV_2D"] * 3 + ["ADD"] + ["CONV_2D"] * 3 + ["ADD"] + ["CONV_2D"] * 3 + ["ADD", "AVERAGE_POOL_2D"]
+    )] + ["14_FULLY_CONNECTED"]  # fmt: skip
+    sums = ("conv", "dense")
+    compared = 0
+    for (name, got), node in zip(((k, v) for k, v in trace.items() if not k.startswith(sums)), nodes, strict=True):
+        for frame in (0, 1):
+            wanted = recorded[f"frame{frame}_{node}"].astype(np.int64)
+            away = wanted.ravel() - got[frame].ravel()  # the zero point, where the map holds values less that
+            assert (away == away[0]).all(), (name, frame)
+            compared += wanted.size
+    assert compared == 2 * 114_762
+    output = packed.forward(made.model, x).reshape(len(x), -1)
+    assert np.array_equal(output[: len(recorded["logits"])], recorded["logits"])
+    assert (output.argmax(axis=1) == images["y"]).sum() == 672
 
 
 def on_hardware(made, images, folder, **folding):

@@ -124,9 +124,10 @@ class Chain:
     def softmax(self):
         return self.operator("SOFTMAX", self.now.shape, (1 / 256, -128), (), "SoftmaxOptions", Beta=1.0)
 
-    def add(self, other, made):
+    def add(self, other, made, activation="NONE"):
         """The sum of what is here and tensor ``other``."""
-        return self.operator("ADD", self.now.shape, made, (other,))
+        fused = getattr(tflite.ActivationFunctionType, activation)
+        return self.operator("ADD", self.now.shape, made, (other,), "AddOptions", FusedActivationFunction=fused)
 
     def bytes(self):
         """The file."""

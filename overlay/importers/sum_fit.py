@@ -1,0 +1,165 @@
+"""Factors of an addition of two maps that has the right result for every pair of values.
+
+An `Add` layer makes of x and y the integer ``round((x * m_1 + y * m_2 + bias) / 2^shift)``. Given the factors and the
+shift, each pair allows the bias an interval, and all of them together leave one, or none: then the shift grows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layers.add import FACTOR_BITS, OFFSET_BITS
+from bitloom.golden.layers.requantise import rounded_shift
+
+from .errors import Unsupported
+
+SHIFTS = range(6, 33)
+"""Shifts that are tried."""
+AROUND = 3
+"""How far from the nearest factors others are tried, to both sides."""
+FEW = (200, 4000)
+"""How many pairs are looked at first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The results of all pairs of two maps' values.
+
+    Attributes
+    ----------
+    x, y : (m,), (n,) int64
+        Values of the maps.
+    wanted : (m, n) int64
+        Results.
+    slopes : (Fraction, Fraction)
+    offset : Fraction
+        Rounding and clips aside, a result is slopes[0] * x + slopes[1] * y + offset.
+    low, high : int
+        What results are clipped to.
+    """
+
+    x: Array
+    y: Array
+    wanted: Array
+    slopes: tuple[Fraction, Fraction]
+    offset: Fraction
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class SumFactors:
+    """What an `Add` layer multiplies by, adds and shifts.
+
+    Attributes
+    ----------
+    multipliers : (int, int)
+    bias, shift : int
+    wrong : (int, int)
+        Pairs that get another result, and by how much at most.
+    """
+
+    multipliers: tuple[int, int]
+    bias: int
+    shift: int
+    wrong: tuple[int, int] = (0, 0)
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The arrays of the layer."""
+        made = {"multiplier": self.multipliers, "bias": (self.bias,), "shift": (self.shift,)}
+        return {key: np.array(values, np.int64) for key, values in made.items()}
+
+    def results(self, pairs: Pairs) -> Array:
+        """What the layer makes of all pairs: (m, n) int64."""
+        total = pairs.x[:, None] * self.multipliers[0] + pairs.y[None, :] * self.multipliers[1] + self.bias
+        return np.clip(rounded_shift(total, np.array(self.shift)), pairs.low, pairs.high)
+
+
+def fit_sum(pairs: Pairs) -> SumFactors:
+    """Find factors, the smallest shift with which all pairs are right first.
+
+    Parameters
+    ----------
+    pairs : Pairs
+
+    Returns
+    -------
+    SumFactors
+        Where no factors have the right result for all pairs, those with the fewest wrong ones.
+
+    Raises
+    ------
+    Unsupported
+        If a result is more than one step off, or no factors fit their width.
+    """
+    screens = _screens(pairs)
+    best: SumFactors | None = None
+    for factors, shift in _candidates(pairs):
+        low, high = 0, 0
+        for screen in screens:
+            low, high = screen.bias(pairs, factors, shift)
+            if low > high:
+                break
+        bias = min(max(0, low), high)
+        if low <= high and abs(bias) < 1 << OFFSET_BITS - 1:
+            return SumFactors(factors, bias, shift)
+    for factors, shift in _candidates(pairs, around=0):
+        found = SumFactors(factors, round(pairs.offset * (1 << shift)), shift)
+        off = np.abs(found.results(pairs) - pairs.wanted)
+        found = SumFactors(found.multipliers, found.bias, shift, (int((off > 0).sum()), int(off.max())))
+        if best is None or found.wrong < best.wrong:
+            best = found
+    if best is None or best.wrong[1] > 1:
+        raise Unsupported("the sum's factors must fit 25 bits", "choose scales that are nearer to each other")
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Screen:
+    """Some pairs and their results, each (count,) int64."""
+
+    x: Array
+    y: Array
+    wanted: Array
+
+    def bias(self, pairs: Pairs, factors: tuple[int, int], shift: int) -> tuple[int, int]:
+        """The smallest and the largest bias with which these pairs have their results.
+
+        A result is at least k from t = (2 k - 1) * 2^(shift - 1) on for k > 0; below, where halves are rounded down,
+        from the next t on.
+        """
+        total, wanted = self.x * factors[0] + self.y * factors[1], self.wanted
+        begin = ((2 * wanted - 1) << shift - 1) + (wanted <= 0)
+        end = ((2 * wanted + 1) << shift - 1) + (wanted + 1 <= 0)
+        above, below = (begin - total)[wanted > pairs.low], (end - 1 - total)[wanted < pairs.high]
+        most = 1 << OFFSET_BITS
+        return int(above.max(initial=-most)), int(below.min(initial=most))
+
+
+def _screens(pairs: Pairs) -> list[_Screen]:
+    """The pairs nearest to a half, a few and more, and at last all: most candidates fail at the first."""
+    first, second = (float(slope) for slope in pairs.slopes)
+    real = pairs.x[:, None] * first + pairs.y[None, :] * second + float(pairs.offset)
+    apart = 0.5 - np.abs(real - np.rint(real))
+    apart[(real < pairs.low - 1) | (real > pairs.high + 1)] = 1
+    nearest = np.argsort(apart, axis=None)
+    out = []
+    for count in (*FEW, nearest.size):
+        places = np.unravel_index(nearest[:count], apart.shape)
+        out.append(_Screen(pairs.x[places[0]], pairs.y[places[1]], pairs.wanted[places]))
+    return out
+
+
+def _candidates(pairs: Pairs, around: int = AROUND) -> Iterator[tuple[tuple[int, int], int]]:
+    """Factors and shifts to try, those nearest to the slopes first."""
+    steps = sorted(range(-around, around + 1), key=abs)
+    moves = sorted(((a, b) for a in steps for b in steps), key=lambda move: max(map(abs, move)))
+    for shift in SHIFTS:
+        first, second = (round(slope * (1 << shift)) for slope in pairs.slopes)
+        if max(abs(first), abs(second)) + around >= 1 << FACTOR_BITS - 1:
+            return
+        yield from (((first + a, second + b), shift) for a, b in moves)

@@ -1,0 +1,127 @@
+"""Residual networks are imported: maps with several readers, and sums of two maps, equal to the file's own rules."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden.layers.add import Add
+from bitloom.overlay.cli.importing import import_command
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.tflite_file import to_tflite_graph
+from bitloom.overlay.importers.verify import verify
+
+from . import onnx_files
+from .test_tflite import by_kernels, scores
+from .tflite_files import Chain
+
+
+def residual(add_activation="RELU"):
+    """A residual block with its identity, one with a convolution of 1 x 1 in steps of two, and the mean of the last."""
+    rng = np.random.default_rng(8)
+    chain = Chain((6, 7, 3), 0.02, 7).conv(rng, 4, (3, 3), (0.0331, -128), activation="RELU")
+    fork = chain.here
+    chain.conv(rng, 4, (3, 3), (0.0517, 9)).add(fork, (0.0613, -128), add_activation)
+    fork = chain.here
+    chain.conv(rng, 6, (3, 3), (0.05, -128), (2, 2), activation="RELU").conv(rng, 6, (3, 3), (0.0719, -3))
+    deep, chain.here = chain.here, fork
+    chain.conv(rng, 6, (1, 1), (0.0407, 11), (2, 2)).add(deep, (0.0523, -128))
+    return chain.pool("AVERAGE", (3, 4)).reshape(1, 6).dense(rng, 5, (0.03, 4))
+
+
+def test_a_residual_network_of_tflite():
+    made = import_graph(to_tflite_graph(residual().bytes()), name="residual")
+    verify(made, 2)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    network = made.model.network
+    assert [layer.name for layer in network.layers if isinstance(layer, Add)] == ["add_3", "add_7"]
+    assert network.reads["add_3"] == ("requantise_2", "requantise_1")
+    assert network.readers["add_3"] == ("conv_4", "conv_6")
+    rounded = [layer.name for layer in network.layers if getattr(layer, "rounding", "once") == "twice"]
+    assert rounded == ["requantise_2", "requantise_5", "requantise_6"]  # those without activation
+    images = np.random.default_rng(2).integers(-128, 128, (6, 6, 7, 3)).astype(np.int8)
+    wanted = by_kernels(made.source, images)
+    assert len(np.unique(wanted)) > 12
+    assert np.abs(wanted - scores(made, images)).max() < 1e-5
+
+
+def test_the_command(tmp_path):
+    (tmp_path / "residual.tflite").write_bytes(residual("NONE").bytes())
+    out = tmp_path / "made.npz"
+    arguments = [str(tmp_path / "residual.tflite"), "--out", str(out), "--check", "1", "--explain", "--json"]
+    result = CliRunner().invoke(import_command, arguments)
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["why"] == "the integer engine computes all: maps are added"
+    (added,) = [layer for layer in facts["layers"] if layer["layers"] == ["add_3"]]
+    assert added["wrong"] == [0, 0]
+    assert added["weights"].startswith("factors of ")
+    text = out.with_suffix(".import.md").read_text(encoding="utf-8")
+    assert "| ADD_2 | ADD | add_3 | 255 levels a channel, exact: unsigned 8 bit (0..255) |" in text
+
+
+def qdq(chain, scale, zero):
+    """Quantised to uint8, and back to real numbers."""
+    ends = chain.constant(np.float32(scale)), None
+    chain.constants.append(onnx_files.numpy_helper.from_array(np.array(zero, np.uint8), f"z{len(chain.nodes)}"))
+    point = chain.constants[-1].name
+    return chain.node("QuantizeLinear", ends[0], point).node("DequantizeLinear", ends[0], point)
+
+
+def onnx_residual():
+    rng = np.random.default_rng(3)
+    chain, around = onnx_files.Chain((2, 5, 6), opset=19), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+    def conv(outputs, inputs):
+        chain.node("Conv", rng.integers(-3, 4, (outputs, inputs, 3, 3)).astype(np.float32), **around)
+
+    qdq(chain, 0.03125, 128)
+    conv(4, 2)
+    qdq(chain.node("Relu"), 0.06131, 0)
+    fork = chain.here
+    conv(4, 4)
+    qdq(chain, 0.40171, 120)
+    chain.node("Add", fork).node("Relu")
+    qdq(chain, 0.23117, 0)
+    return chain.node("Flatten").node("Gemm", rng.integers(-7, 8, (120, 3)).astype(np.float32))
+
+
+def test_a_residual_network_of_onnx():
+    """Both maps are real numbers here, added, cut at 0 and quantised; ONNX's own reference computes the nodes."""
+    from onnx.reference import ReferenceEvaluator
+
+    chain = onnx_residual()
+    made = import_graph(to_graph(chain.bytes()), name="residual")
+    verify(made, 2)
+    (added,) = [built for built in made.emitted.built if built.layers[0].startswith("add")]
+    assert (added.levels, added.wrong) == (255, (0, 0))
+    images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
+    wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
+    got = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
+
+
+def refused(chain):
+    with pytest.raises(ImportRefused) as error:
+        import_graph(to_tflite_graph(chain.bytes()), name="refused")
+    return error.value.lines
+
+
+def test_what_is_refused():
+    rng = np.random.default_rng(1)
+
+    def begun():
+        return Chain((4, 4, 3), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -128), activation="RELU")
+
+    assert refused(begun().add(0, (0.04, -9))) == ("x: one operator must read the input, a convolution, got several",)
+    chain = begun()
+    wide = chain.here
+    assert refused(chain.conv(rng, 3, (3, 3), (0.04, 1), (2, 2)).add(wide, (0.05, -9))) == (
+        "ADD_2 (ADD): two maps that are added must have one shape, got (1, 2, 2, 3) and (1, 4, 4, 3)",
+    )
+    with pytest.raises(ImportRefused) as error:
+        import_graph(to_tflite_graph(residual().bytes()), engine="binary", name="refused")
+    assert error.value.lines == ("maps that are added need the integer engine, got --engine binary",)

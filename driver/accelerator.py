@@ -110,6 +110,7 @@ class Accelerator:
         ValueError
             The file is no program, or a packet is longer than the DMA can send; else as ``predict``.
         """
+        self._link.turn.check()
         program = program if isinstance(program, Program) else Program.load(program)
         parts, self.program = self._transfers(program), None
         self._send(program, parts)
@@ -151,8 +152,8 @@ class Accelerator:
     async def predict_async(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
         """As ``predict``, but other coroutines run while the device computes (``has_interrupt``: until when).
 
-        Use one event loop per overlay (pynq's events belong to the loop that first waits for them), and one call at a
-        time.
+        Use one event loop per overlay (pynq's events belong to the loop that first waits for them). One call at a time
+        uses the device: DeviceError from another one that begins meanwhile; ``close`` ends the one under way.
         """
         outputs = self._outputs(images)
         batches = self._batches(images, batch, progress, outputs)

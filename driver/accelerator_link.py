@@ -42,6 +42,7 @@ class AcceleratorLink(Link):
 
     def restart(self) -> None:
         """Abort everything; the core then waits for LOADs, with START set."""
+        self.turn.check()
         self.owner.forget()
         super().restart()
 

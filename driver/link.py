@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import reduce
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,13 +22,14 @@ from numpy.typing import NDArray
 from pynq.lib.dma import DMA
 
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
-from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
 from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
+from .cores import check_identity, driver_of, find_core
 from .dma import StreamDma
-from .errors import DesignMismatch, DeviceError, DigestMismatch, Timeout, TransferError
+from .errors import DesignMismatch, DeviceError, Timeout, TransferError
 from .registers import Counters, Registers
+from .turn import Turn
 from .watch import LOOKS, Watch
 
 Array = NDArray[Any]
@@ -59,6 +59,8 @@ class Link:
     ----------
     clean
         False while a transfer runs and after one failed: ``restart`` before the next.
+    turn
+        Which call may use the device.
     """
 
     vlnv = ""
@@ -74,20 +76,23 @@ class Link:
         timeout: float,
     ) -> None:
         self.overlay, self.name, self.timeout = overlay, name, timeout
+        if not overlay.is_loaded():
+            raise DeviceError(f"{name}: the overlay must be loaded, got another one: call download()")
         if manifest.vlnv != self.vlnv:
             raise DesignMismatch(f"{name}: the manifest's vlnv must be {self.vlnv}, got {manifest.vlnv}")
-        core = self._find(core, manifest.vlnv, f"core {manifest.vlnv}")
-        dma = self._find(dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
-        self.core = self._driver(core)
+        core = find_core(overlay, name, core, manifest.vlnv, f"core {manifest.vlnv}")
+        dma = find_core(overlay, name, dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
+        self.core = driver_of(overlay, core)
         self.registers = Registers(self.core, manifest)
-        self._check_identity(manifest)
-        driver = self._driver(dma)
+        check_identity(self.registers, manifest, name)
+        driver = driver_of(overlay, dma)
         if not isinstance(driver, DMA):
             raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
         self.dma = StreamDma(driver, dma, overlay.ip_dict[dma]["parameters"], manifest.stream_bits)
         self._buffers: dict[str, Any] = {}
         self._parts: deque[tuple[Any, int, int]] = deque()
         self.clean = False
+        self.turn = Turn(name)
         self.counters = Counters(self.registers)
 
     # What differs between cores
@@ -106,38 +111,6 @@ class Link:
     def begin(self) -> None:
         """What the core needs after a reset."""
 
-    # Finding
-
-    def _find(self, wanted: str | None, vlnv: str, what: str, preferred: str = "") -> str:
-        cores = {key: str(entry.get("type")) for key, entry in self.overlay.ip_dict.items()}
-        found = [key for key, kind in cores.items() if f"{kind}:".startswith(f"{vlnv}:") and wanted in (None, key)]
-        if preferred in found:
-            return preferred
-        if len(found) != 1:
-            listing = ", ".join(f"{key} ({kind})" for key, kind in cores.items())
-            rule = "exactly one" if wanted is None else f"one named {wanted}:"
-            raise DesignMismatch(f"{self.name}: the overlay must have {rule} {what}, got {listing or 'no cores'}")
-        return str(found[0])
-
-    def _driver(self, name: str) -> Any:
-        return reduce(getattr, name.split("/"), self.overlay)
-
-    def _check_identity(self, manifest: Manifest | TrainingManifest) -> None:
-        """Raise DesignMismatch unless the core that answers is the manifest's."""
-        ident = self.registers.read("IDENT")
-        if ident != manifest.ident:
-            raise DesignMismatch(f"{self.name}: IDENT must be 0x{manifest.ident:08X}, got 0x{ident:08X}")
-        wanted, version = manifest.vlnv.split(":")[3], self.registers.read("VERSION")
-        found = [str(VERSION_REGISTER.field(name).of(version)) for name in VERSION]
-        if found[: wanted.count(".") + 1] != wanted.split("."):
-            raise DesignMismatch(f"{self.name}: VERSION must be that of the manifest, {wanted}, got {'.'.join(found)}")
-        digest = self.registers.digest()
-        if digest != manifest.digest[:32]:
-            raise DigestMismatch(
-                f"{self.name}: the hardware must have the manifest's digest {manifest.digest[:32]}, got {digest}",
-                manifest.digest[:32], digest,
-            )  # fmt: skip
-
     # Buffers
 
     def buffer(self, key: str, words: int) -> Array:
@@ -154,7 +127,14 @@ class Link:
         return np.asarray(self._buffers[key])
 
     def close(self) -> None:
-        """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault."""
+        """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault.
+
+        A call that is under way ends with an error, its transfers before.
+        """
+        if self.turn.under_way:
+            self.turn.end()
+            with suppress(Exception):  # a device that doesn't answer has no transfer of ours
+                self._halt(self.taken())
         buffers, self._buffers = self._buffers, {}
         for buffer in buffers.values():
             buffer.freebuffer()
@@ -168,18 +148,25 @@ class Link:
         The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. Where somebody else
         has taken the device this is what is told, and a DMA that is idle is left alone.
         """
-        self.clean = False
-        try:
-            yield
-        except BaseException as e:
-            taken = self.taken()
-            with suppress(TransferError):  # the first error is the one to be told
-                if taken is None or self.dma.busy:
-                    self.dma.reset()
-            if taken is not None and isinstance(e, Exception):
-                raise taken from e
-            raise
-        self.clean = True
+        with self.turn.of_one():
+            self.clean = False
+            try:
+                yield
+            except BaseException as e:
+                if self.turn.ended:  # all is halted, and the device may be in use again
+                    raise
+                taken = self.taken()
+                self._halt(taken)
+                if taken is not None and isinstance(e, Exception):
+                    raise taken from e
+                raise
+            self.clean = True
+
+    def _halt(self, taken: DeviceError | None) -> None:
+        """Halt the DMA; where somebody else has taken the device, only with a transfer of ours."""
+        with suppress(TransferError):  # the first error is the one to be told
+            if taken is None or self.dma.busy:
+                self.dma.reset()
 
     def send(self, key: str, words: int, what: str) -> None:
         """Send ``words`` words of a buffer and wait until the DMA has handed them over. Not counted."""
@@ -222,11 +209,13 @@ class Link:
     async def _interrupt(self, what: str) -> None:
         """Wait for the interrupt at the end of the receive, and close the receive."""
         task, watch = asyncio.ensure_future(self.dma.wait_receive()), Watch(self, what, count=True)
+        self.turn.waits = task
         try:
             while not task.done() and not self.dma.received():
                 await asyncio.wait({task}, timeout=LOOK_AGAIN if self._parts else self.timeout / LOOKS)
                 self._ended()
                 watch.look()
+            self.turn.check_ended()
             if task.done():
                 task.result()
             self.dma.finish_receive()  # also where it was over before anybody waited, or the interrupt got lost
@@ -258,6 +247,7 @@ class Link:
 
     def _ended(self) -> bool:
         """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
+        self.turn.check_ended()
         received, sent = self.dma.received(), self.dma.sent()
         if sent and self._parts:
             self._send_part()

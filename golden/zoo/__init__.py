@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent
 MADE: dict[str, Callable[[], Model]] = {
     "cifar-quick-int8": reference.cifar_quick_int8,
     "bnn-int8-ends": int8_ends.seeded,
+    "cnv-w2a2": lambda: bnn_pynq.seeded(bnn_pynq.cnv_w2a2()),
 }
 """Networks with random weights, the same on every machine."""
 READ: dict[str, tuple[Callable[[], Network], str]] = {
@@ -34,6 +35,7 @@ TRANSFORMS = {
     "digits-or": Transform("none"),
     "cifar-quick-int8": Transform("minus:128"),
     "cnv-w1a1": bnn_pynq.CNV_TRANSFORM,
+    "cnv-w2a2": bnn_pynq.CNV_TRANSFORM,
     "lfc-w1a1": bnn_pynq.LFC_TRANSFORM,
 }
 """How the pixels that a network was made for become its input: grey values of 0 .. 16 of digits-cnn and digits-or,

@@ -1,4 +1,5 @@
-"""CNV W1A1 (CIFAR-10) and LFC W1A1 (MNIST) of Xilinx/BNN-PYNQ: from a file of trained weights, or with seeded ones.
+"""CNV W1A1 (CIFAR-10) and LFC W1A1 (MNIST) of Xilinx/BNN-PYNQ: from a file of trained weights, or with seeded ones; and
+CNV W2A2, with seeded ones alone.
 
 The files hold, for each weighted layer l, ``W{l}_shape`` = (outputs, inputs), ``W{l}_bits`` = packbits of that matrix
 along its rows, little-endian, bit 1 = +1, columns (ky, kx, channel) with channel fastest, and ``T{l}``: (outputs, 1)
@@ -9,9 +10,10 @@ Here the networks are without the files' padding (`PADDED`): outputs that are no
 are always 0 go into the thresholds, exactly: such an input matches where its weight is 0.
 
 Seeded weights are the same on every machine: the highest bit of each of `golden.training.reproducible.random_words`, 1
-= +1. Thresholds come from calibration images, all values of the input equally likely: for each channel the upper median
-of its sums, taken after the max pool where one follows (it commutes with a threshold from below). So each map that a
-layer reads has about half of its bits set, and one before a 2 x 2 max pool about a sixth.
+= +1; ternary ones are their highest byte modulo 3, less 1. Thresholds come from calibration images, all values of the
+input equally likely: for each channel the upper median of its sums, taken after the max pool where one follows (it
+commutes with a threshold from below). So each map that a layer reads has about half of its bits set, and one before a
+2 x 2 max pool about a sixth. Two thresholds are the upper ends of the lowest third and of the lowest two.
 """
 
 import os
@@ -20,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array, signed
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
@@ -41,26 +43,42 @@ PADDED = {("cnv-w1a1", 8): (64, 512), ("lfc-w1a1", 0): (1024, 832), ("lfc-w1a1",
 CNV_TRANSFORM, LFC_TRANSFORM = Transform("fixed:8"), Transform("threshold:128")
 """How a pixel of 0 .. 255 becomes a value of the networks' input."""
 
-KEYS = {"cnv-w1a1": 3, "lfc-w1a1": 4}
+KEYS = {"cnv-w1a1": 3, "lfc-w1a1": 4, "cnv-w2a2": 5}
 """First part of the keys of random streams; then IMAGES, or WEIGHTS and the number of the weighted layer."""
 IMAGES, WEIGHTS = 1, 2
-CALIBRATION_IMAGES = {"cnv-w1a1": 64, "lfc-w1a1": 256}
+CALIBRATION_IMAGES = {"cnv-w1a1": 64, "lfc-w1a1": 256, "cnv-w2a2": 64}
 
 Arrays = dict[str, dict[str, Array]]
 
 
 def cnv() -> Network:
     """The network CNV: it reads signed 8 bit (`cnv_images`) and gives 10 signed sums; the largest one is the class."""
+    return _cnv("cnv-w1a1", BIPOLAR, 1)
+
+
+def cnv_w2a2() -> Network:
+    """CNV with ternary weights and activations of 2 bits (-2, 0, 2); input and output are those of `cnv`."""
+    return _cnv("cnv-w2a2", TERNARY, 2)
+
+
+def _cnv(name: str, weight: Encoding, levels: int) -> Network:
+    """The layers of CNV, with these weights and so many thresholds a channel."""
     layers: list[Layer] = []
     for i, channels in enumerate((64, 64, 128, 128, 256, 256)):
-        layers += [Conv(name=f"conv_{i}", out_channels=channels, kernel=(3, 3)), Threshold(name=f"threshold_{i}")]
+        layers += [
+            Conv(name=f"conv_{i}", out_channels=channels, kernel=(3, 3), weight=weight),
+            Threshold(name=f"threshold_{i}", levels=levels),
+        ]
         if i in (1, 3):
             layers.append(MaxPool(name=f"pool_{i}", kernel=(2, 2), stride=(2, 2)))
     for i in (6, 7):
-        layers += [Dense(name=f"dense_{i}", out_channels=512), Threshold(name=f"threshold_{i}")]
-    layers.append(Dense(name="dense_8", out_channels=10))
+        layers += [
+            Dense(name=f"dense_{i}", out_channels=512, weight=weight),
+            Threshold(name=f"threshold_{i}", levels=levels),
+        ]
+    layers.append(Dense(name="dense_8", out_channels=10, weight=weight))
     source = Map(height=32, width=32, channels=3, encoding=signed(8))
-    return Network(name="cnv-w1a1", input=source, layers=tuple(layers), classes=CIFAR)
+    return Network(name=name, input=source, layers=tuple(layers), classes=CIFAR)
 
 
 def lfc() -> Network:
@@ -136,12 +154,14 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
 
 
 def seeded(network: Network) -> Model:
-    """Give the network, which `cnv` or `lfc` makes, its seeded weights; takes about a second."""
-    key = KEYS[network.name]
-    weights = {
-        layer.name: _signs(_random(layer.out_channels * layer.fan_in(source), key, WEIGHTS, i) >> 7, layer, source)
-        for i, (layer, source, _) in enumerate(_weighted(network))
-    }
+    """Give the network, which `cnv`, `lfc` or `cnv_w2a2` makes, its seeded weights; takes about a second."""
+    key, weights = KEYS[network.name], {}
+    for i, (one, source, _) in enumerate(_weighted(network)):
+        drawn = _random(one.out_channels * one.fan_in(source), key, WEIGHTS, i)
+        if one.weight == TERNARY:
+            weights[one.name] = (drawn % 3).astype(np.int8).reshape(one.array_shapes(source)["weight"]) - 1
+        else:
+            weights[one.name] = _signs(drawn >> 7, one, source)
     arrays: Arrays = {}
     x = calibration_images(network)
     for layer, source in network.chain("calibration"):
@@ -151,8 +171,8 @@ def seeded(network: Network) -> Model:
             after = network.next_layer(layer.name)
             sums = _pass(after, source, {}, x) if isinstance(after, MaxPool) else x
             sums = sums.reshape(-1, source.channels)  # (samples, C)
-            middle = len(sums) // 2
-            arrays[layer.name] = _threshold(np.partition(sums, middle, axis=0)[middle][:, None])
+            ends = [len(sums) * (k + 1) // (layer.levels + 1) for k in range(layer.levels)]
+            arrays[layer.name] = _threshold(np.partition(sums, ends, axis=0)[ends].T.copy())
         x = _pass(layer, source, arrays, x)
     return Model(network, arrays)
 
@@ -194,7 +214,7 @@ def _signs(bits: Array, layer: Weighted, source: Map) -> Array:
 
 
 def _threshold(limit: Array) -> dict[str, Array]:
-    """Arrays of a Threshold from below for (C, 1) limits."""
+    """Arrays of a Threshold from below for (C, levels) limits."""
     return {"threshold": limit, "direction": np.ones(len(limit), np.int8)}
 
 

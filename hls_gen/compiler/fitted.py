@@ -38,8 +38,10 @@ class MemoryBits:
 
 
 def unsized(folding: Folding) -> Npu:
-    """An NPU of this folding, whose capacities count for nothing."""
-    return folding if isinstance(folding, Npu) else Npu(**asdict(folding), acc_bits=32)
+    """An NPU of this folding, whose capacities count for nothing; no lanes share a weight."""
+    if not isinstance(folding, Npu):
+        return Npu(**asdict(folding), acc_bits=32)
+    return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 
 def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, int]] | None = None) -> Npu:

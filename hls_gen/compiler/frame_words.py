@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ONE, ZERO
 
 from . import integer_rows as integer
-from .layout import Ints, Layout, chunks, plane_layout
+from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words
 from .lowered_layers import IntegerLayer
 from .lowering import Lowered
 
@@ -35,7 +35,7 @@ class FrameWords:
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
 
-def frame_words(lowered: Lowered, folding: Folding, order: Ints) -> FrameWords:
+def frame_words(lowered: Lowered, folding: Npu, order: Ints) -> FrameWords:
     """Words of a frame.
 
     Parameters
@@ -56,7 +56,7 @@ def frame_words(lowered: Lowered, folding: Folding, order: Ints) -> FrameWords:
         layout = chunks(np.arange(lowered.source.channels), folding.kfp)
         words = integer.input_words(lowered.source, layout, order, folding.feature_bits)
         return FrameWords(layout, np.zeros(len(layout), np.int64), words)
-    layout, codes = _input_layout(lowered, folding.kfp, folding.planes)
+    layout, codes = _input_layout(lowered, folding)
     words = _input_words(lowered, layout, order)
     if not folding.binariser_bits:
         return FrameWords(layout, codes, words)
@@ -76,12 +76,18 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
     return integer.input_words(lowered.source, layout, order, bits), limits
 
 
-def _input_layout(lowered: Lowered, kfp: int, groups: int) -> tuple[Layout, Ints]:
+def _input_layout(lowered: Lowered, npu: Npu) -> tuple[Layout, Ints]:
     """Layout of the first map's tuples, and the code of each word."""
     channels, planes = lowered.layers[0].weight.shape[2:]
+    shared = npu.lanes_per_weight
+    if lowered.input_bits and shared > 1:
+        return plane_words(channels, planes - 1, npu.kfp, shared, npu.lane_step)
     if lowered.input_bits:
-        return plane_layout(channels, planes - 1, kfp, groups)
-    layout = chunks(np.arange(channels), kfp)
+        return plane_layout(channels, planes - 1, npu.kfp, npu.planes)
+    if shared == lowered.source.encoding.bits:
+        layout = shared_words(np.arange(channels).reshape(-1, shared), npu.kfp, npu.lane_step)
+    else:
+        layout = chunks(np.arange(channels), npu.kfp)
     return layout, np.zeros(len(layout), np.int64)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.lanes import plane_lanes
+from bitloom.hls_gen.design.lanes import plane_lanes, weight_of_lanes
 
 Ints = NDArray[np.int64]
 Layout = Ints
@@ -100,6 +100,54 @@ def regroup(layout: Layout, width: int) -> Layout:
     return wide.reshape(count * pieces, width)
 
 
+def shared_words(values: Ints, kfp: int, lane_step: int) -> Layout:
+    """Put values of several lanes each into words whose lanes share weights (lanes.weight_of_lanes).
+
+    Parameters
+    ----------
+    values
+        (n, lanes_per_weight): logical lanes of each value, or UNUSED.
+    kfp
+        Lanes of a word.
+    lane_step
+        How far apart the lanes of a value lie.
+
+    Returns
+    -------
+    ndarray
+        (words, kfp) layout; lanes behind the last whole block stay unused.
+    """
+    count, several = values.shape
+    lane = np.arange(kfp // (several * lane_step) * several * lane_step)
+    each = len(lane) // several
+    words = -(-count // each)
+    padded = np.full((words * each, several), UNUSED, np.int64)
+    padded[:count] = values
+    out = np.full((words, kfp), UNUSED, np.int64)
+    weight = np.array(weight_of_lanes(len(lane), several, lane_step))
+    out[:, lane] = padded.reshape(words, each, several)[:, weight, lane // lane_step % several]
+    return out
+
+
+def plane_words(channels: int, planes: int, kfp: int, lanes_per_weight: int, lane_step: int) -> tuple[Layout, Ints]:
+    """Lay out an integer input whose planes follow one another, for an NPU whose lanes share weights.
+
+    A channel has the first of the lanes that share its weight. The others stay unused, but in the constant plane, where
+    they are like the first: with features 0 in all planes and 1 in the constant one, they add nothing in all, since the
+    coefficients of the planes add up to -1. Parameters and result are those of ``plane_layout`` with 0 groups.
+    """
+    channel = np.arange(channels)[:, None] * (planes + 1)
+    first = np.arange(lanes_per_weight) == 0
+    parts = [shared_words(np.where(first, channel + p, UNUSED), kfp, lane_step) for p in range(planes)]
+    parts.append(shared_words(np.repeat(channel + planes, lanes_per_weight, axis=1), kfp, lane_step))
+    return np.concatenate(parts), np.repeat(_plane_codes(planes), len(parts[0]))
+
+
+def _plane_codes(planes: int) -> list[int]:
+    """Code of the kernel rows of each plane and of the constant one, where they follow one another."""
+    return [*range(planes - 1), -planes, 0]
+
+
 def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Layout, Ints]:
     """Lay out an integer input of an engine that reads bits: its bit planes, in words.
 
@@ -124,8 +172,7 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
     channel = np.arange(channels) * (planes + 1)
     if not groups:
         parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
-        codes = [*range(planes - 1), -planes, 0]
-        return np.concatenate(parts), np.repeat(codes, [len(p) for p in parts])
+        return np.concatenate(parts), np.repeat(_plane_codes(planes), [len(p) for p in parts])
     each = plane_lanes(kfp, groups)
     together = chunks(channel, each)  # (words, channels of a word)
     out = np.full((len(together), kfp), UNUSED, np.int64)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
 from .integer_rows import multiplier_bits
-from .layout import Ints
+from .layout import Ints, Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .tables import Tables, rows
 
@@ -17,7 +17,7 @@ from .tables import Tables, rows
 class NpuPlan:
     """What a network needs of one NPU; its layers in their order, rows of a memory in theirs."""
 
-    folding: Folding
+    folding: Npu
     conv: Tables
     pool: Tables
     layers: list[BinaryLayer | IntegerLayer] = field(default_factory=list)
@@ -25,6 +25,8 @@ class NpuPlan:
     """(rows, bits of all weights) of 0 and 1, an array a layer."""
     codes: list[Ints] = field(default_factory=list)
     """(rows): code of each kernel row, as ``layout.plane_layout`` gives it; 0 in binary layers."""
+    words: list[Layout] = field(default_factory=list)
+    """Layout of the words of a tuple that each layer reads."""
     any_match: list[bool] = field(default_factory=list)
     """Which layers accumulate by OR."""
     window_lanes: int = 0

@@ -16,6 +16,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .dataflow import dataflow_of, inner_groups
@@ -72,7 +73,7 @@ def plan(
     model
         The network with its arrays.
     npus
-        Foldings of the NPUs, in their order; capacities count for nothing.
+        Foldings of the NPUs, in their order; of capacities only those by which lanes share weights count.
     choices
         How the network is compiled; by default as ``CompileChoices()``.
     chunk
@@ -89,15 +90,16 @@ def plan(
     choices = choices or CompileChoices()
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
+    chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
     if choices.map_order != "auto":
-        return _planned(model, npus, choices, chunk)
-    plans = {order: _planned(model, npus, replace(choices, map_order=order), chunk) for order in ORDERS}
+        return _planned(model, chain, choices, chunk)
+    plans = {order: _planned(model, chain, replace(choices, map_order=order), chunk) for order in ORDERS}
     compared = {order: made.memory_bits() for order, made in plans.items()}
     best = min(ORDERS, key=lambda order: compared[order].total)  # the first one if they are equal
     return replace(plans[best], compared=compared)
 
 
-def _planned(model: Model, npus: Sequence[Folding], choices: CompileChoices, chunk: int) -> Plan:
+def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: int) -> Plan:
     """The plan in the map order that ``choices`` name."""
     lowered, mapping = mapped(model, npus, choices.mapping)
     orders = schedule(_stages(lowered.layers), choices.map_order)
@@ -132,7 +134,7 @@ def _append_chunk(npu: NpuPlan, layout: Layout, p: BinaryLayer | IntegerLayer, t
     npu.ring_words = max(npu.ring_words, p.height * p.width * words)
 
 
-def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Folding], frame: FrameWords) -> Plan:
+def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: FrameWords) -> Plan:
     """A plan without layers."""
     made = Plan(lowered=lowered, schedule=orders, input_words=frame.words, output=frame.layout)
     for npu in npus:

@@ -15,6 +15,7 @@ from .fitted import fitted, unsized
 from .flow import smooth
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
+from .sharing import sharing
 
 FLOW_FRAMES = 4
 """Frames for which a ring is simulated to size its spill store."""
@@ -82,7 +83,7 @@ def size_memories(
     choices, sizing = choices or CompileChoices(), sizing or Sizing()
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
-    plans: list[Plan] = [plan(m, npus, choices) for m in models]
+    npus, plans = _planned(models, npus, choices)
     if sizing.stream_weights and len(npus) > 1:
         raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]
@@ -101,6 +102,20 @@ def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices)
     for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
         if layer not in known:
             raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
+
+
+def _planned(
+    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices
+) -> tuple[tuple[Npu, ...], list[Plan]]:
+    """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
+    plans = [plan(m, npus, choices) for m in models]
+    shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
+    if shared == npus:
+        return npus, plans
+    again = [plan(m, shared, choices) for m in models]
+    if any(new.ideal != old.ideal for new, old in zip(again, plans)):
+        return npus, plans
+    return shared, again
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:
@@ -129,7 +144,7 @@ def _streamed(made: Plan, folding: Npu) -> dict[str, int]:
     """
     need = made.npus[0].depths()
     two = min(need["kernel_rows"], 2 * max(len(rows) for rows in made.npus[0].kernels))
-    saved = (need["kernel_rows"] - two) * (folding.kgp * folding.kfp * folding.weight_bits + folding.code_bits)
+    saved = (need["kernel_rows"] - two) * folding.memory("kernels").width
     tuples = max(need["tuple_words"], len(made.input_words))
     if (tuples - need["tuple_words"]) * folding.word_bits < saved:
         need["tuple_words"] = tuples

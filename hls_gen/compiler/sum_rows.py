@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
-from .layout import Ints, Layout
+from .layout import UNUSED, Ints, Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
 from .schedule import StageTables
@@ -69,7 +70,7 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
         made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
     if isinstance(p, BinaryLayer):
         made.conv.layers[-1] |= {"tap_offset": p.tap_offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
-        kernels = _kernels(p, layout, folding.kgp)
+        kernels = _kernels(p, layout, folding)
     else:
         kernels = integer.kernels(p, layout, folding.kgp, folding.weight_bits)
     codes = np.tile(read.codes, groups * places)
@@ -78,6 +79,7 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
         codes = codes.reshape(groups, -1).T.ravel()
     made.kernels.append(kernels)
     made.codes.append(codes)
+    made.words.append(layout)
     made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
     made.window_lanes = max(made.window_lanes, taps * p.visits * words * folding.kfp)
@@ -91,14 +93,33 @@ def check_accumulation(p: BinaryLayer | IntegerLayer, npu: str) -> None:
         raise ValueError(f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu}")
 
 
-def _kernels(p: BinaryLayer, layout: Layout, kgp: int) -> Array:
-    """(groups * taps * visits * words, kgp * kfp) weight bits; unused lanes 1, unused kernels as kernel 0."""
-    groups = -(-p.out_channels // kgp)
+def _kernels(p: BinaryLayer, layout: Layout, npu: Npu) -> Array:
+    """(groups * taps * visits * words, kgp * row_weights) weight bits; unused lanes 1, unused kernels as kernel 0."""
+    kgp, groups = npu.kgp, -(-p.out_channels // npu.kgp)
     places = p.weight.shape[1]
     lanes = p.weight.reshape(p.out_channels, places, -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
     kernel = np.zeros(groups * kgp, np.int64)
     kernel[: p.out_channels] = np.arange(p.out_channels)
-    bits: Array = padded[kernel][:, :, layout]  # (kernels, places, words, kfp)
-    bits = bits.reshape(groups, kgp, places, *layout.shape).transpose(0, 2, 3, 1, 4)
+    bits = _stored(p, padded[kernel][:, :, layout], layout, npu)  # (kernels, places, words, row_weights)
+    bits = bits.reshape(groups, kgp, places, len(layout), -1).transpose(0, 2, 3, 1, 4)
     return bits.reshape(groups * places * len(layout), -1)
+
+
+def _stored(p: BinaryLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+    """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
+
+    ValueError where the lanes of a set have different weights. Unused lanes of bit planes may: what they add in one
+    plane, others take away (`layout.plane_words`).
+    """
+    if npu.lanes_per_weight == 1:
+        return bits
+    of_lanes = np.array(npu.weight_of_lanes)
+    stored: Array = bits[..., np.unique(of_lanes, return_index=True)[1]]
+    unused = (layout == UNUSED) & (p.weight.shape[3] > 1)
+    if not ((stored[..., of_lanes] == bits) | unused).all():
+        raise ValueError(
+            f"{p.name}: the lanes that share a weight must be the bits of one value, lanes_per_weight = "
+            f"{npu.lanes_per_weight} of them, {npu.lane_step} apart, got other ones"
+        )
+    return stored

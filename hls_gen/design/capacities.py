@@ -13,6 +13,8 @@ POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even")
 """Capacities that may be 0; others are 1 or 2 at least."""
+MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
+"""Capacities that may be 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,10 @@ class Capacities:
     half_even
         Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. Of
         engine "integer" alone. 0 is not written.
+    lanes_per_weight, lane_step
+        Lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1 (lanes.weight_of_lanes): where all
+        maps have values of so many thermometer bits, a weight is stored once. More than 1 of engine "binary" alone,
+        without planes side by side. Left out of a description where they are 1.
     binariser_rows
         Words of an input tuple that the binariser has thresholds for, >= 2.
     layers
@@ -49,7 +55,7 @@ class Capacities:
     taps, olds, jumps, pool_taps, pool_olds
         Rows of the sequencers' tables, each >= 2.
     kernel_rows
-        Rows of kgp * kfp weights, kernel memories a and b together, >= 2.
+        Rows of kgp * row_weights weights, kernel memories a and b together, >= 2.
     threshold_rows
         Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
     map_words
@@ -60,6 +66,8 @@ class Capacities:
     multiplier_bits: int = 16
     bias_fraction_bits: int = field(default=0, metadata={"written_if_set": True})
     half_even: int = field(default=0, metadata={"written_if_set": True})
+    lanes_per_weight: int = field(default=1, metadata={"written_if_set": True})
+    lane_step: int = field(default=1, metadata={"written_if_set": True})
     binariser_rows: int = 2
     layers: int = 8
     windows: int = 1 << 20
@@ -86,7 +94,7 @@ class Capacities:
         for name in POWERS_OF_TWO:
             check_power(self, name)
         for one in fields(Capacities):
-            if one.name not in ("acc_bits", "pool_tuple_words", *MAY_BE_0, *POWERS_OF_TWO):
+            if one.name not in ("acc_bits", *MAY_BE_0, *MAY_BE_1, *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
         widest = {"multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1}

@@ -235,7 +235,7 @@ def _counter_parts(ring: int) -> Parts:
 
 def _kernel_row(npu: "Npu") -> Parts:
     """Weights of all PEs for a word, and how the word's sums count."""
-    weights = ("weights", npu.kgp * npu.kfp * npu.weight_bits)
+    weights = ("weights", npu.kgp * npu.row_weights * npu.weight_bits)
     return [weights, *([("code", npu.code_bits)] if npu.code_bits else [])]
 
 

@@ -9,6 +9,7 @@ from bitloom.golden.names import shown
 from .capacities import Capacities
 from .fields import named
 from .folding import Folding, require
+from .lanes import weight_of_lanes
 from .memories import Memory, memory_map
 from .reader import Reader
 from .widths import SHIFT_BITS, bits_for
@@ -30,11 +31,35 @@ class Npu(Capacities, Folding):
         lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
         least = self.least_acc_bits
         require(self.acc_bits >= least, f"acc_bits must be >= {least} for {lanes}", self.acc_bits)
+        block = self.lanes_per_weight * self.lane_step
+        own = self.lanes_per_weight == 1
+        require(own or block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
+        binary = self.engine == "binary" and not self.planes
+        require(own or binary, "lanes_per_weight must be 1 for engine integer and for planes", self.lanes_per_weight)
 
     @property
     def folding(self) -> Folding:
         """What was chosen of this NPU."""
         return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
+
+    @property
+    def plane_lanes(self) -> int:
+        """Channels of an input of integers, or of values of lanes_per_weight bits, in a word; lanes that are left over
+        behind the last block of lanes that share weights have none."""
+        if self.lanes_per_weight == 1:
+            return super().plane_lanes
+        return self.kfp // (self.lanes_per_weight * self.lane_step) * self.lane_step
+
+    @property
+    def weight_of_lanes(self) -> list[int]:
+        """Number of the weight that each lane meets (lanes.weight_of_lanes)."""
+        return weight_of_lanes(self.kfp, self.lanes_per_weight, self.lane_step)
+
+    @property
+    def row_weights(self) -> int:
+        """Weights of a PE in a row of the kernel memory: kfp, or fewer where lanes share them."""
+        blocks, rest = divmod(self.kfp, self.lanes_per_weight * self.lane_step)
+        return blocks * self.lane_step + min(rest, self.lane_step)
 
     @property
     def biased_bits(self) -> int:

@@ -265,7 +265,24 @@ class Chain:
         if j > i:
             inside = [layer.output_windows * after.words(npu) for layer, after in pairwise(own)]
             found["map_words"] = max(2, *inside)
-        return found | {"layers": max(2, j - i + 1)}
+        return found | {"layers": max(2, j - i + 1)} | self._sharing(i, j, npu)
+
+    def _sharing(self, i: int, j: int, npu: Npu) -> dict[str, int]:
+        """Which lanes of the NPU of layers i..j share a weight, as sizing will find it (hls_gen/compiler/sharing.py).
+
+        Where the NPU before it decides how far apart they lie, that makes no difference to the area.
+        """
+        own = self.layers[i : j + 1]
+        bits = {layer.bits for layer in own if not layer.planes}
+        if npu.engine != "binary" or npu.planes or len(bits) != 1 or (i and j > i):
+            return {}
+        several, apart = bits.pop(), npu.ol if j > i else 1
+        if several == 1 or several * apart > npu.kfp:
+            return {}
+        made = changed(npu, lanes_per_weight=several, lane_step=apart)
+        if any(layer.words(made) > layer.words(npu) for layer in own):
+            return {}
+        return {"lanes_per_weight": several, "lane_step": apart}
 
     def _gears(self, npu: Npu, reader: int) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of a reader of that KFP."""

@@ -9,12 +9,13 @@ leave in so many steps, and those of two groups may be on their way.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.fitted import LEAST
@@ -81,6 +82,8 @@ class LayerDemand:
         Lanes of a tap; of an integer input of the binary engine, its channels.
     planes
         Bit planes of such an input, without the constant one; 0 where there are none.
+    bits
+        Thermometer bits of a value that it reads, whose lanes may share a weight; 1 of an integer input.
     kernels
         Output channels.
     levels
@@ -131,6 +134,7 @@ class LayerDemand:
     weight_bits: int = 1
     multiplier_bits: int = 0
     bias_fraction_bits: int = 0
+    bits: int = 1
     macs: int = 0
     output_windows: int = 1
     input_bits: int = 1
@@ -208,11 +212,13 @@ class LayerDemand:
         return {key: max(LEAST.get(key, 2), value) for key, value in found.items()}
 
     def fits(self, npu: Npu, lanes: int) -> bool:
-        """Whether results come to a reader with so many lanes in as few words as can be."""
+        """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
+        bits, all of them in the same word, so that lanes can share weights."""
         width, words = npu.ol, self.steps(npu)
         if npu.pool:
             words, width = geared(words, npu.ol, npu.pfp), npu.pfp
-        return geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
+        whole = all(n // npu.ol % self.levels == 0 for n in {lanes, width} - {npu.ol})
+        return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 
     def pool_beats(self, npu: Npu) -> int:
         """Beats of the pool unit a frame."""
@@ -231,10 +237,13 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
     made = plan(model, [_any(engine)], CompileChoices(map_order=map_order))
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
     lowered: Sequence[BinaryLayer | IntegerLayer] = made.lowered.layers
+    bits = {p.name: p.levels for p in lowered}
+    bits[INPUT] = 1 if made.lowered.input_bits else made.lowered.source.encoding.bits
     for number, p in enumerate(lowered):
         conv = next(tables)
         pool = next(tables) if p.pool else None
-        out.append(_layer(p, conv, pool, engine, made.lowered.input_bits if engine == "binary" and not number else 0))
+        planes = made.lowered.input_bits if engine == "binary" and not number else 0
+        out.append(replace(_layer(p, conv, pool, engine, planes), bits=bits[p.reads] if engine == "binary" else 1))
     return out
 
 

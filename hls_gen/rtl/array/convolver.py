@@ -92,11 +92,13 @@ def convolver(library: Library, npu: Npu) -> Block:
     """
     make, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
+    named = ("kfp", "kgp", "acc_bits", "accumulators")
+    named += ("lanes_per_weight", "lane_step") if npu.lanes_per_weight > 1 else ()
     header = Header(
         __doc__,
         rate="one beat a cycle",
         latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
-        parameters={name: getattr(npu, name) for name in ("kfp", "kgp", "acc_bits", "accumulators")},
+        parameters={name: getattr(npu, name) for name in named},
     )
     b = Block(library.name("convolver", npu), header)
     memory = npu.memory("kernels")
@@ -141,10 +143,19 @@ def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[st
     """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
     b.comment("Processing elements: the same word, each with its own weights.")
     outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
-    w = npu.kfp * npu.weight_bits
+    w = npu.row_weights * npu.weight_bits
     for k, out in enumerate(outputs):
-        b.instance(block, f"pe_{k}", weights=bits(weights, k * w, w), result=out, **shared)
+        own = bits(weights, k * w, w)
+        if npu.lanes_per_weight > 1:
+            own = b.wire(f"weights_{k}", npu.kfp, _shared(own, npu))
+        b.instance(block, f"pe_{k}", weights=own, result=out, **shared)
     return Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0]
+
+
+def _shared(weights: Signal, npu: Npu) -> Signal:
+    """A weight for every lane: those that lanes share are stored once, and wires alone lead to all of them."""
+    of_lanes, step = npu.weight_of_lanes, npu.lane_step
+    return Cat(*[bits(weights, of_lanes[i], min(step, npu.kfp - i)) for i in reversed(range(0, npu.kfp, step))])
 
 
 def _kept_offset(

@@ -19,6 +19,7 @@ from bitloom.golden.zoo.bnn_pynq import (
     calibration_images,
     cnv,
     cnv_images,
+    cnv_w2a2,
     highest_set_class,
     lfc,
     lfc_images,
@@ -284,6 +285,21 @@ def test_fast_equals_plain(models, network):
         maps(models[network.name], images, True).items(), maps(models[network.name], images).values()
     ):
         np.testing.assert_array_equal(plain, fast, err_msg=name)
+
+
+def test_cnv_w2a2_uses_all_values_of_weights_and_activations():
+    model = seeded(cnv_w2a2())
+    assert model_digest(model) == "f48aea4d69b9b2c09a537472cdbcf0404386f4bd974842c533d15fe09d55f054"
+    outputs = maps(model, random_input(model.network, 16, 5))
+    for layer in model.network.layers:
+        if isinstance(layer, Weighted):
+            weight = model.arrays[layer.name]["weight"]
+            shares = [(weight == value).mean() for value in (-1, 0, 1)]
+            assert np.allclose(shares, 1 / 3, atol=2 / weight.size**0.5), layer.name
+        elif isinstance(layer, Threshold) and layer.name not in ("threshold_1", "threshold_3"):  # those before a pool
+            shares = [(outputs[layer.name] == value).mean() for value in (-2, 0, 2)]
+            assert np.allclose(shares, 1 / 3, atol=0.06), layer.name
+    assert len(np.unique(outputs["dense_8"].argmax(axis=-1))) >= 3
 
 
 # --- images and classes -------------------------------------------------------------------------------------------

@@ -312,8 +312,11 @@ class Unit:
         elif code:
             sign, shift = divmod(code, 1 << self.npu.shift_bits)
             factors = factors * ((-1 if sign else 1) << shift)
-        weights = [content["weights"] >> k * kfp & (1 << kfp) - 1 for k in range(self.npu.kgp)]
-        self.kernels[row] = np.stack([self.lanes(word) for word in weights]), factors
+        several, apart = self.npu.lanes_per_weight, self.npu.lane_step
+        of_lane = [lane // (several * apart) * apart + lane % apart for lane in range(kfp)]
+        stored = max(of_lane) + 1
+        weights = [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.kgp)]
+        self.kernels[row] = np.array(weights, bool), factors
         return self.kernels[row]
 
     def results(

@@ -30,6 +30,8 @@ BAD = {
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
+    "lanes_per_weight": (9, "npu: lanes_per_weight * lane_step must be <= kfp = 8, got 9"),
+    "lane_step": (0, "npu: lane_step must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),
@@ -237,6 +239,18 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
     assert name not in Npu(**INTEGER).to_dict()
     npu = Npu(**INTEGER, **{name: value})
     assert npu.to_dict()[name] == value
+    assert Npu.from_dict(npu.to_dict()) == npu
+
+
+@pytest.mark.parametrize("npu", [{**INTEGER, "lanes_per_weight": 2}, {"kfp": 20, "planes": 8, "lanes_per_weight": 2}])
+def test_lanes_share_weights_where_they_are_bits_of_a_value(npu):
+    with value_error("npu: lanes_per_weight must be 1 for engine integer and for planes, got 2"):
+        Npu(**npu)
+
+
+def test_shared_weights_are_written_where_there_are_some():
+    assert not {"lanes_per_weight", "lane_step"} & set(Npu().to_dict())
+    npu = Npu(lanes_per_weight=2, lane_step=4)
     assert Npu.from_dict(npu.to_dict()) == npu
 
 

@@ -1,0 +1,131 @@
+"""Lanes that share a weight: which designs store each weight once, and that programs for them equal the definition."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.lanes import weight_of_lanes
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline
+from tests.cases import case_map, random_images, random_model
+from tests.errors import value_error
+
+from .foldings import design_manifest
+from .interpreter import Device
+
+SIGNED = signed(3)
+
+
+def several_bits(source: Encoding = SIGNED, levels: int = 2, weight: Encoding = TERNARY, out: int = 7) -> Model:
+    """Two convolutions with a pool, and a dense layer, on maps whose values have ``levels`` bits."""
+    layers = (
+        Conv(name="conv_1", out_channels=out, kernel=(2, 3), padding=(1, 0, 0, 1), weight=weight),
+        Threshold(name="act_1", levels=levels),
+        Conv(name="conv_2", out_channels=6, kernel=(2, 2), stride=(1, 2), weight=weight),
+        Threshold(name="act_2", levels=levels),
+        MaxPool(name="pool_2", kernel=(2, 1), stride=(2, 1)),
+        Dense(name="dense", out_channels=3, weight=weight),
+    )
+    network = Network(name="net", input=case_map(4, 6, 2, source), layers=layers)
+    return random_model(network, np.random.default_rng(levels))
+
+
+def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
+    """Run a network by the interpreter of its packets; which lanes share a weight in each NPU of its design."""
+    design = size_memories("shared", [model], npus)
+    program = compile_model(model, design_manifest(design))
+    images = random_images(model, 2, np.random.default_rng(3))
+    device = Device(design_manifest(design), program.parameters)
+    words = device.run(program.pack_images(images))
+    np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+    single = [replace(npu, lanes_per_weight=1, lane_step=1) for npu in design.npus]
+    made = plan(model, single)
+    assert device.beats == 2 * sum(beats for _, beats in made.ideal)
+    for npu, own in zip(design.npus, made.npus):
+        assert npu.kernel_rows == max(2, own.depths()["kernel_rows"])
+        assert npu.memory("kernels").width == npu.kgp * npu.row_weights + npu.code_bits
+    return [(npu.lanes_per_weight, npu.lane_step) for npu in design.npus]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "several", "apart", "expected"),
+    [
+        (4, 1, 1, [0, 1, 2, 3]),
+        (6, 2, 1, [0, 0, 1, 1, 2, 2]),
+        (8, 2, 2, [0, 1, 0, 1, 2, 3, 2, 3]),
+        (7, 3, 2, [0, 1, 0, 1, 0, 1, 2]),
+        (7, 2, 2, [0, 1, 0, 1, 2, 3, 2]),
+    ],
+)
+def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
+    assert weight_of_lanes(lanes, several, apart) == expected
+    npu = Npu(kfp=lanes, lanes_per_weight=several, lane_step=apart)
+    assert (npu.weight_of_lanes, npu.row_weights) == (expected, max(expected) + 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "levels", "npu", "expected"),
+    [
+        (signed(3), 2, Npu(kfp=8, kgp=8, pfp=8, ol=1), (2, 1)),
+        (signed(3), 2, Npu(kfp=16, kgp=6, pfp=8, ol=2), (2, 2)),
+        (signed(3), 2, Npu(kfp=18, kgp=5, pfp=8, ol=4), (2, 4)),  # two lanes of a word are of no value
+        (signed(3), 3, Npu(kfp=12, kgp=4, pfp=6, ol=2), (3, 2)),
+        (bipolar(2), 2, Npu(kfp=4, kgp=3, pfp=4, ol=2), (2, 2)),
+        (signed(3), 2, Npu(kfp=16, kgp=4, pfp=8, ol=2, accumulators=4), (2, 2)),
+        (signed(3), 2, Npu(kfp=12, kgp=4, pfp=12, ol=4), (1, 1)),  # three steps of results in a word
+        (signed(3), 2, Npu(kfp=8, kgp=4, pfp=6, ol=2), (1, 1)),  # three steps in a word of the pool
+        (signed(3), 1, Npu(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),
+        (BIPOLAR, 2, Npu(kfp=8, kgp=8, pfp=8, ol=1), (1, 1)),  # values of one bit at first, of two behind
+        (signed(3), 2, Npu(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
+        (signed(3), 2, Npu(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
+    ],
+)  # fmt: skip
+def test_each_weight_is_stored_once(source, levels, npu, expected):
+    assert check(several_bits(source, levels), npu) == [expected]
+
+
+def test_bipolar_weights_are_stored_once():
+    assert check(several_bits(weight=BIPOLAR), Npu(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
+
+
+def test_in_chains_of_npus():
+    model = several_bits(signed(3))
+    first, second, third = Npu(kfp=8, kgp=4, ol=2), Npu(kfp=16, kgp=2, pfp=8, ol=1), Npu(kfp=6, kgp=3, ol=1)
+    assert check(model, pipeline([first, second, third])) == [(1, 1), (2, 2), (2, 1)]
+    assert check(model, cascade([second, second])) == [(1, 1), (2, 1)]
+
+
+def test_networks_that_differ_share_nothing():
+    models = [several_bits(levels=2), several_bits(levels=3)]
+    npu = Npu(kfp=12, kgp=8, pfp=12, ol=1)
+    assert [size_memories("one", [model], npu).npus[0].lanes_per_weight for model in models] == [2, 3]
+    assert size_memories("both", models, npu).npus[0].lanes_per_weight == 1
+
+
+def test_other_networks_are_refused():
+    npu = Npu(kfp=12, kgp=8, pfp=12, ol=1)
+    two = design_manifest(size_memories("two", [several_bits()], npu))
+    message = (
+        "conv_2: the lanes that share a weight must be the bits of one value, lanes_per_weight = 2 of them, 1 apart, "
+        "got other ones"
+    )
+    with value_error(message):
+        compile_model(several_bits(levels=3), two, CompileChoices())
+
+
+def test_sizing_begins_anew():
+    """Of an NPU that was sized for one network, nothing is left where it is sized for another."""
+    npu = size_memories("two", [several_bits()], Npu(kfp=8, kgp=8, pfp=8, ol=1)).npus[0]
+    assert npu.lanes_per_weight == 2
+    assert size_memories("one", [several_bits(levels=1)], npu).npus[0].lanes_per_weight == 1

@@ -20,6 +20,7 @@ from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 from .old_names import Command
 from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
@@ -59,7 +60,7 @@ RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 @click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs.")
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
 @click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
-@click.option("--synthesise", is_flag=True, help="Also the area by Yosys of the chosen design (minutes).")
+@click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")
 @json_option
 @one_line_errors
 def explore_command(
@@ -106,7 +107,7 @@ def explore_command(
     _show_front(name, found, on, budget["clock_mhz"])
     _show_budget(found, limit, on)
     if measured is not None:
-        click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in measured.items()))
+        _show_measured(measured)
     if found.best is not None:
         _show_npus(found.best, [layer.name for layer in model.network.layers if isinstance(layer, Weighted)])
 
@@ -144,8 +145,18 @@ def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
 
     assert found.best is not None
     with working("synthesis (minutes for a large design)"):
-        total = area(found.best.candidate.design(model, name)).total
-    return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp}
+        design = found.best.candidate.design(model, name)
+        total = area(design).total
+        clock = clock_figures(design, found.best.figures.cycles)
+    return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp, **clock}
+
+
+def _show_measured(measured: dict[str, Any]) -> None:
+    """Print the chosen design's area by Yosys, and its estimated clock."""
+    found = dict(measured)
+    mhz, rate = found.pop("estimated_mhz"), found.pop("frames_per_second_at_it")
+    click.echo("chosen, by Yosys: " + ", ".join(f"{value:,} {key}" for key, value in found.items()))
+    click.echo(f"chosen, clock: {mhz:.0f} MHz, {rate:,.0f} frames a second at it; {HOW}")
 
 
 def _number(value: float) -> str:

@@ -1,5 +1,6 @@
 """The command report: one page about a build and a run of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from bitloom.overlay.show.report.gather import CLOCK_MHZ, gather
 from bitloom.overlay.show.report.measure import FRAMES, Measured, measure
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.text import number
+from bitloom.overlay.timing.design_clock import clock_figures
 
 from .kept import loaded, model_of
 from .options import FILE, FOLDER, POSITIVE
@@ -26,6 +28,7 @@ from .show import dump, json_option, one_line_errors, table
 )
 @click.option("--from", "run_file", type=FILE, help="Take the run from what --json printed, and simulate nothing.")
 @click.option("--area", "synthesise", is_flag=True, help="Area by Yosys (minutes the first time) instead of the model.")
+@click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing` (minutes at first).")
 @click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
 @click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
 @click.option("--png", type=FILE, help="Also write the plots as one picture.")
@@ -37,6 +40,7 @@ def report_command(
     frames: int | None,
     run_file: Path | None,
     synthesise: bool,
+    clock: bool,
     clock_mhz: float,
     out: Path | None,
     png: Path | None,
@@ -58,8 +62,10 @@ def report_command(
     else:
         with bar("building and running the simulation") as update:
             run = measure(made, model, frames or FRAMES, update)
-    with working("synthesis (minutes for a large design)" if synthesise else "gathering"):
+    with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
+        estimate = clock_figures(made.design, run.steady("cycles")) if clock else {}
         report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        report = replace(report, clock=estimate)
         out = out or folder / "report.html"
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report))

@@ -19,6 +19,7 @@ from bitloom.overlay.area.netlist import Resources
 from .estimate import estimate_core, estimate_outlets
 from .layer_demand import LayerDemand, geared
 from .memory import STYLES
+from .sharing import shared_lanes
 
 KEPT, EVEN = 8, 8
 """KFPs of a run that are looked at together with those of the run before it, the cheapest; and as many that are
@@ -263,26 +264,8 @@ class Chain:
         sums = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds")
         found |= {key: max(2, sum(d.get(key, 0) for d in each)) for key in sums}
         if j > i:
-            inside = [layer.output_windows * after.words(npu) for layer, after in pairwise(own)]
-            found["map_words"] = max(2, *inside)
-        return found | {"layers": max(2, j - i + 1)} | self._sharing(i, j, npu)
-
-    def _sharing(self, i: int, j: int, npu: Npu) -> dict[str, int]:
-        """Which lanes of the NPU of layers i..j share a weight, as sizing will find it (hls_gen/compiler/sharing.py).
-
-        Where the NPU before it decides how far apart they lie, that makes no difference to the area.
-        """
-        own = self.layers[i : j + 1]
-        bits = {layer.bits for layer in own if not layer.planes}
-        if npu.engine != "binary" or npu.planes or len(bits) != 1 or (i and j > i):
-            return {}
-        several, apart = bits.pop(), npu.ol if j > i else 1
-        if several == 1 or several * apart > npu.kfp:
-            return {}
-        made = changed(npu, lanes_per_weight=several, lane_step=apart)
-        if any(layer.words(made) > layer.words(npu) for layer in own):
-            return {}
-        return {"lanes_per_weight": several, "lane_step": apart}
+            found["map_words"] = max(2, *(layer.output_windows * after.words(npu) for layer, after in pairwise(own)))
+        return found | {"layers": max(2, j - i + 1)} | shared_lanes(own, npu, first=not i)
 
     def _gears(self, npu: Npu, reader: int) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of a reader of that KFP."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.fitted import LEAST
@@ -23,49 +22,17 @@ from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
-from bitloom.hls_gen.compiler.tables import Tables, rows
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 from bitloom.overlay.build.small_npu import needs_integer
 
+from .reading_demand import ReadingDemand, tabled
+from .sharing import value_bits
+
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
-
-
-@dataclass(frozen=True)
-class ReadingDemand:
-    """What one way to read a map needs.
-
-    Attributes
-    ----------
-    hold
-        Tuples that the tuple memory must hold.
-    tuples
-        Tuples of the map.
-    taps, olds, jumps
-        Rows of the tables.
-    """
-
-    hold: int
-    tuples: int
-    taps: int
-    olds: int
-    jumps: int
-
-    def ring_words(self, words: int, room: int = 1) -> int:
-        """Words of a tuple memory, a power of two.
-
-        Parameters
-        ----------
-        words
-            Words of a tuple.
-        room
-            Tuples beyond those that it must hold.
-        """
-        least = max((self.hold + (self.hold < self.tuples)) * words, 2)
-        return 1 << (max(least, (self.hold + room) * words) - 1).bit_length()
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,13 +204,12 @@ def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
     made = plan(model, [_any(engine)], CompileChoices(map_order=map_order))
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
     lowered: Sequence[BinaryLayer | IntegerLayer] = made.lowered.layers
-    bits = {p.name: p.levels for p in lowered}
-    bits[INPUT] = 1 if made.lowered.input_bits else made.lowered.source.encoding.bits
+    bits = value_bits(made.lowered)
     for number, p in enumerate(lowered):
         conv = next(tables)
         pool = next(tables) if p.pool else None
         planes = made.lowered.input_bits if engine == "binary" and not number else 0
-        out.append(replace(_layer(p, conv, pool, engine, planes), bits=bits[p.reads] if engine == "binary" else 1))
+        out.append(replace(_layer(p, conv, pool, engine, planes), bits=bits[p.reads]))
     return out
 
 
@@ -274,8 +240,8 @@ def _layer(
         levels=p.levels,
         places=places,
         taps=taps,
-        reading={again: _tabled(conv, visits, again) for again in (False, True)},
-        pool=None if pool is None else _tabled(pool, 1, False, kernel=False),
+        reading={again: tabled(conv, visits, again) for again in (False, True)},
+        pool=None if pool is None else tabled(pool, 1, False, kernel=False),
         pool_taps=0 if pool is None else len(pool.index),
         raw=p.raw,
         any_match=binary and p.any_match,
@@ -292,15 +258,3 @@ def _bits(values: np.ndarray) -> int:
     """Bits of two's complement that hold all of ``values``; 2 at the least."""
     low, high = int(values.min()), int(values.max())
     return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))
-
-
-def _tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> ReadingDemand:
-    """What reading by these tables needs; ``again``: each window is passed several times."""
-    made = Tables(kernel=kernel)
-    if kernel:
-        made.append(tables, 1, visits=visits, reread=again)
-    else:
-        made.append(tables, 1)
-    hold = int(made.layers[-1]["hold_tuples"])
-    tuples, taps = len(tables.input_order), rows(made.flags)
-    return ReadingDemand(hold=hold, tuples=tuples, taps=taps, olds=rows(made.olds), jumps=rows(made.jumps))

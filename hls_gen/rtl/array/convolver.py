@@ -92,15 +92,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     """
     make, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
-    named = ("kfp", "kgp", "acc_bits", "accumulators")
-    named += ("lanes_per_weight", "lane_step") if npu.lanes_per_weight > 1 else ()
-    header = Header(
-        __doc__,
-        rate="one beat a cycle",
-        latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
-        parameters={name: getattr(npu, name) for name in named},
-    )
-    b = Block(library.name("convolver", npu), header)
+    b = Block(library.name("convolver", npu), _header(npu))
     memory = npu.memory("kernels")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     beat = b.input("beat", means="there is a beat")
@@ -137,6 +129,18 @@ def convolver(library: Library, npu: Npu) -> Block:
     results.assign(_elements(b, library.get(make, library, npu), npu, part["weights"], window))
     result_valid.assign(last_line[-1])
     return b
+
+
+def _header(npu: Npu) -> Header:
+    """The convolver's contract, with the lanes that share a weight where there are some."""
+    shared = ("lanes_per_weight", "lane_step") if npu.lanes_per_weight > 1 else ()
+    named = ("kfp", "kgp", "acc_bits", "accumulators", *shared)
+    return Header(
+        __doc__,
+        rate="one beat a cycle",
+        latency=f"{timing.array_latency(npu)} cycles from a window's last beat to result_valid",
+        parameters={name: getattr(npu, name) for name in named},
+    )
 
 
 def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:

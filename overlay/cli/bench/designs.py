@@ -10,6 +10,7 @@ from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.progress import bar, working
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
 from bitloom.overlay.study import design_figures as benches
+from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 ROWS = {
     "npus": "NPUs",
@@ -26,6 +27,8 @@ ROWS = {
     "latency_cycles": "latency, cycles",
 }
 """What the table shows of the figures, and what it calls them."""
+CLOCK = {"estimated_mhz": "MHz, estimated", "frames_per_second_at_it": "frames a second at it"}
+"""The same with --clock."""
 
 
 @click.command("designs")
@@ -34,10 +37,11 @@ ROWS = {
     "--frames", type=click.IntRange(2), default=benches.FRAMES, help="Frames of the longer batch, an even number."
 )
 @click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
+@click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing`, and frames a second.")
 @out_option(benches.FOLDER, "Builds go here.")
 @json_option
 @one_line_errors
-def designs_command(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
+def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool, out: Path, as_json: bool) -> None:
     """Measure the reference designs: bit-exactness, cycles, waits and latency, all by simulation.
 
     NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.
@@ -50,13 +54,18 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, out: Path, 
         if area:
             with working(f"{name}: synthesis"):
                 figures |= benches.area_figures(build.design)
+        if clock:
+            with working(f"{name}: synthesis for the clock"):
+                figures |= clock_figures(build.design, figures["cycles_per_frame"])
         done.append(figures)
     if as_json:
         dump(done)
     else:
-        shown = ROWS | ({key: key for key in benches.AREA} if area else {})
+        shown = ROWS | ({key: key for key in benches.AREA} if area else {}) | (CLOCK if clock else {})
         rows = [[heading, *(_text(key, figures[key]) for figures in done)] for key, heading in shown.items()]
         grid("reference designs, simulated", ["", *(figures["name"] for figures in done)], rows)
+        if clock:
+            click.echo(f"clock: {HOW}")
     wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in done if figures["mismatches"]]
     if wrong:
         raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")

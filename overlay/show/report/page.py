@@ -4,6 +4,7 @@ from itertools import groupby
 from pathlib import Path
 
 from bitloom.overlay.platform.boards import BOARDS
+from bitloom.overlay.timing.design_clock import HOW
 
 from . import blocks
 from .colours import DARK, LIGHT, SPENT
@@ -43,4 +44,5 @@ def page(report: Report) -> str:
         ],
         points=[p for p in report.points if p.kind != "layer" or len(report.npus[p.npu or 0].layers) > 1],
         boards=BOARDS.values(),
+        clock_how=HOW,
     )

@@ -1,6 +1,7 @@
 """All that a report shows, as plain data; gather.py fills it."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bitloom.golden.network import Network
@@ -120,6 +121,8 @@ class Report:
         Clock that rates and times assume.
     layers, work, npus, timeline, memories, area, points, commands
         What the page's sections show; ``timeline`` is None where weights are streamed.
+    clock
+        Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing.
     """
 
     network: Network
@@ -137,6 +140,7 @@ class Report:
     area: AreaFacts
     points: tuple[Point, ...]
     commands: tuple[str, ...]
+    clock: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def figures(self) -> dict[str, float]:
@@ -161,6 +165,7 @@ class Report:
             "operations_per_frame": device.operations,
             "operations_per_cycle": device.rate,
             "operations_per_byte": device.intensity,
+            **self.clock,
         }
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from bitloom.overlay.cli import report as command
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.show.report import figures
 from bitloom.overlay.show.report.report import Report
+from bitloom.overlay.timing import design_clock
+from bitloom.overlay.timing.analysis import TimedPath
+from bitloom.overlay.timing.estimate import Estimate
 
 pytestmark = pytest.mark.usefixtures("no_plots")
 
@@ -52,6 +55,22 @@ def test_json(folder: Path, one: Report, run_file: Path) -> None:
     assert [npu["cycles"] for npu in data["npus"]] == [one.figures["cycles_per_frame"]]
     assert data["area"]["source"] == "model"
     assert [layer["name"] for layer in data["work"]] == ["conv_1", "conv_2", "conv_3", "dense_4"]
+
+
+def test_the_estimated_clock(folder: Path, run_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the clock that is given; without the option there is none."""
+    page = tmp_path / "page.html"
+    without = json.loads(call(folder, "--from", run_file, "--out", page, "--json").stdout)
+    assert "estimated_mhz" not in without["figures"]
+    assert "estimated clock" not in page.read_text(encoding="utf-8")
+    path = TimedPath(8.0, 3.0, "here", "there")
+    monkeypatch.setattr(design_clock, "estimate", lambda verilog, top, grade: Estimate(grade, (path,)))
+    found = json.loads(call(folder, "--from", run_file, "--out", page, "--clock", "--json").stdout)["figures"]
+    assert found["estimated_mhz"] == 125
+    assert found["frames_per_second_at_it"] == 1.25 * found["frames_per_second"]
+    text = page.read_text(encoding="utf-8")
+    assert '<data id="estimated_mhz" value="125.0">' in text
+    assert design_clock.HOW in text
 
 
 def test_frames_unlike_golden_end_it_with_an_error_and_a_page(folder: Path, run_file: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import chosen_design
+from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.run import run
 from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.boards import board

@@ -75,10 +75,11 @@ def controller(library: Library, machine: MachineParameters) -> Block:
         Where the instruction cache comes from.
     machine : MachineParameters
     """
+    cycles = len(STATES) - 2 + bits_for(machine.column_words)
     header = Header(
         __doc__ or "",
-        rate=f"an instruction in {len(STATES) - 2 + bits_for(machine.column_words)} cycles at most, without waits",
-        latency="the same",
+        rate=f"an instruction in {cycles} cycles at most, without waits",
+        latency=f"{cycles} cycles at most from the fetch of an instruction to its issue, without waits",
         parameters={"instructions": machine.instructions},
     )
     b = Block("controller", header)

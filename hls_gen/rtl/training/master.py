@@ -79,7 +79,8 @@ class _Master:
         """A part of the table that ``kind`` names."""
         chosen = self.table[f"{name}_1"]
         for number in range(2, self.machine.tables + 1):
-            chosen = choose(eq(kind, number), self.table[f"{name}_{number}"], chosen, width(chosen))
+            mine = eq(kind, self.b.localparam(f"TABLE_{number}", number, facts.KIND_BITS))
+            chosen = choose(mine, self.table[f"{name}_{number}"], chosen, width(chosen))
         return chosen
 
     def operand(self, prefix: str, kind: Signal, out: dict[str, Signal]) -> None:

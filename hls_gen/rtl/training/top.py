@@ -48,6 +48,7 @@ def top(machine: MachineParameters, digest: str) -> Block:
 
     soft_reset = b.wire("soft_reset")
     reset = b.wire("reset", 1, any_of(b.rst, soft_reset))
+    b.comment("From the stream to the slaves: packets, instructions, what the units do.")
     load = place(b, library.get(loader, library, machine), "loader", "loader_", rst=reset, **stream)
     told = place(b, library.get(controller, library, machine), "controller", "", rst=reset,
                  start=load["start"], first=load["first"], data_left=load["data_left"],
@@ -60,6 +61,7 @@ def top(machine: MachineParameters, digest: str) -> Block:
     made = place(b, block, "master", "master_", rst=reset, **common, **data, **results)
     told["no_data"].assign(all_of(load["dry"], made["wanted"]))
     load["stopped"].assign(nonzero(told["fault"]))
+    b.comment("What the registers show and count; of two faults the packet's is shown.")
     # after a packet's fault the program may still come to one of its own, which follows from it; never the other way
     fault = b.wire("fault_code", FAULT_BITS, choose(nonzero(load["fault"]), load["fault"], told["fault"], FAULT_BITS))
     given = b.wire("word_given", 1, all_of(m_valid, m_ready))

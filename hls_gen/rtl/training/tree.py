@@ -49,11 +49,13 @@ def branch(library: Library, machine: MachineParameters, level: int) -> Block:
 
     # # #
 
+    b.comment("Down: a register, and both sides have the same beat.")
     down = {}
     for name, signal in beat.items():
         w = facts.beat_widths(machine)[name]
         down[name] = b.reg(f"beat_{name}", w, init=0 if name == "kind" else None)
         b.on(None, (down[name], signal))
+    b.comment("Both sides: slaves, or branches of the level below; and up: the sum of what they give.")
     sides = []
     for side in (0, 1):
         ports = b.wire(f"valid_{side}"), b.wire(f"data_{side}", facts.sum_bits(machine))

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import pytest
 
+from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.rtl.array.popcount import Body
 from bitloom.hls_gen.rtl.generate import BODIES, Target, generate
 from bitloom.hls_gen.rtl.primitives.block import Block
@@ -13,6 +14,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.port_names import meaning_of
 from bitloom.hls_gen.rtl.primitives.text import LINE, Header, broken_lines, contract_lines, header_lines
 from bitloom.hls_gen.rtl.shell.top import top
+from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 
 CASES: tuple[tuple[str, Target], ...] = (
@@ -23,6 +25,8 @@ CASES: tuple[tuple[str, Target], ...] = (
     ("bnn-int8-ends", "synthesis"),
 )
 """Between them all modules but processing elements that collect or know only OR."""
+MACHINES = {"training": MachineParameters(slaves=2), "discrete": MachineParameters(slaves=1, multiplier=False)}
+"""Training machines, without a multiplier where all operands are discrete."""
 FIRST_LINE = re.compile(r"// (\w+)\n//\n")
 PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[\d+-1:0\])? (\w+),?$", re.M)
 
@@ -33,9 +37,10 @@ def generated(name: str, target: Target) -> dict[str, str]:
     return generate(reference.design(name, reference.models()), target=target, checked=False).modules
 
 
-@pytest.fixture(params=CASES, ids="-".join)
+@pytest.fixture(params=[*CASES, *((name, "synthesis") for name in MACHINES)], ids="-".join)
 def modules(request) -> dict[str, str]:
-    return generated(*request.param)
+    name, target = request.param
+    return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
 
 
 def header_of(text: str) -> str:
@@ -52,7 +57,8 @@ def test_headers(modules):
         contract = FIRST_LINE.sub("", header).split("\n//\n")[0]
         assert re.search(r"^// \w+(\W+\w+){4,}[\x22.):]+$", contract, re.S), name
         assert re.search(r"^// Rate: .+\.$", header, re.M), name
-        latency = r"that of the \w+" if name.startswith(("bitloom_top", "npu")) else r".*\d cycle"
+        several = name.startswith(("bitloom_top", "npu", "training_top", "master"))  # each of their parts has one
+        latency = r"that of the \w+" if several else r".*\d cycle"
         assert re.search(rf"^// Latency: {latency}", header, re.M), name
         assert re.search(r"^// Ports:$", header, re.M), name
 
@@ -112,15 +118,16 @@ def test_data_registers_stand_outside_of_reset(modules):
     assert found > 3
 
 
-BARE = re.compile(r"\b(\w*(?:memory|state|kind|address)|header_0)(?:\[(?!23:16)[\d:]+\])? (?:==|!=) (\d+'[dh]\w+)")
-"""Bits 23:16 of a packet's header are an NPU's number, which is one."""
+BARE = re.compile(r"\b(\w*(?:memory|state|kind|address)|header_0)(?:\[(?!23:16|23:4)[\d:]+\])? (?:==|!=) (\d+'[dh]\w+)")
+"""Bits 23:16 of a packet's header are an NPU's number, which is one; for the training machine bits 23:4 must be 0."""
 
 
 def test_ids_are_named(modules):
     """An id, a state, a kind or an address is compared with a named constant, and a state becomes one."""
     for name, text in modules.items():
         assert BARE.findall(text) == [], name
-        assert re.findall(r"\bstate <= (?!STATE_)(?!3'd0;)\S+", text) == [], name
+        if name != "generator":  # whose state is a number
+            assert re.findall(r"\bstate <= (?!STATE_)(?!3'd0;)\S+", text) == [], name
 
 
 def test_localparams_are_used_and_stand_first(modules):

@@ -35,7 +35,7 @@ class Folding:
         "binary" (XNOR, popcount, thresholds, pool by OR) or "integer" (multiply, bias, requantise, max and average
         pool).
     feature_bits, weight_bits
-        Bits of a feature and of a weight: 1 for binary; for integer, in two's complement, 2..9 and 2..8.
+        Bits of a feature and of a weight: 1 for binary; for integer, in two's complement, 2..20 and 2..8.
     kfp
         Input lanes: channels that a PE takes in a cycle, >= 1 (spec B, KFP).
     kgp

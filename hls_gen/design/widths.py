@@ -24,8 +24,9 @@ FRACTION_BITS = requantise.MAX_FRACTION
 """Bits of a requantisation's bias behind the point at most."""
 SHIFT_BITS = 6
 """Bits of a requantisation's shift at least (`Npu.scale_shift_bits`)."""
-FEATURE_BITS = 9
-"""Bits of a feature of the integer engine at most: enough for unsigned integers of 8 bits, also less a zero point."""
+FEATURE_BITS = 20
+"""Bits of a feature of the integer engine at most: eight products with weights of 8 bits fit an accumulator of 32.
+Layers make 9 at most (golden/layers/requantise.py); an input may have more, as fixed-point numbers of sensors do."""
 WEIGHT_BITS = 8
 """Bits of a weight of the integer engine at most."""
 PLANES = 9
@@ -34,7 +35,7 @@ COUNT_BITS = 7
 """Bits of a count of the valid taps that an average divides by."""
 RECIPROCAL_BITS = 23
 """Bits of a reciprocal, 2^RECIPROCAL_BITS / (2 * count), rounded up (hls_gen/rtl/pool/divide.py), where features have 8
-bits at most; features of 9 bits need one bit more (`Folding.reciprocal_bits`)."""
+bits at most; wider features need as many bits more (`Folding.reciprocal_bits`)."""
 
 
 def bits_for(top: int) -> int:

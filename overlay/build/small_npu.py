@@ -25,7 +25,7 @@ def small_npu(model: Model) -> Npu:
     Returns
     -------
     Npu
-        Of engine "integer" with features of 8 bits, or of 9 where a map has unsigned integers of 8; of engine "binary"
+        Of engine "integer" with features of 8 bits, or as many more as a map has, the sign counted; of engine "binary"
         with shifts for as many bit planes as the input has. What no engine has room for, the compiler refuses.
     """
     network = model.network

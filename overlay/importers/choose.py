@@ -26,6 +26,8 @@ from .sections import Cut, Quantised, Section
 
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
+MOST_BITS = 9
+"""Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -113,7 +115,8 @@ def choose(cut: Cut, engine: str = "auto") -> EngineChoice:
     weights = tuple(map(_built, cut.sections))
     sources = (cut.source, *(s.made for s in cut.sections if s.made is not None))
     binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
-    integer = [_integer_refusal(s, q) for s, q in zip(cut.sections, sources)]
+    widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
+    integer = [_integer_refusal(s, q, bits) for s, q, bits in zip(cut.sections, sources, widths)]
     if engine == "binary" or (engine == "auto" and not any(binary)):
         _refuse([line for line in binary if line])
         return _choice(cut, weights, sources, ("binary",) * len(weights), "every layer's weights are binary or ternary")
@@ -183,24 +186,24 @@ def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_in
     return ""
 
 
-def _integer_refusal(section: Section, source: Quantised) -> str:
-    """Why no engine that reads integers can compute a section; empty if one can."""
-    if source.levels >= 1 << FEATURE_BITS - 1 and not (source.levels < 1 << FEATURE_BITS and not padded(section)):
-        most = 1 << FEATURE_BITS - 1
+def _integer_refusal(section: Section, source: Quantised, bits: int = MOST_BITS) -> str:
+    """Why no engine that reads integers of so many bits can compute a section; empty if one can."""
+    if source.levels >= 1 << bits - 1 and not (source.levels < 1 << bits and not padded(section)):
+        most = 1 << bits - 1
         return f"{printable(section.name)}: its map must have at most {most} values, got {source.levels + 1}"
-    if (padded(section) or source.averaged) and natural_zero(section, source) is None:
+    if (padded(section) or source.averaged) and natural_zero(section, source, bits) is None:
         return f"{printable(section.name)}: a padded tap is worth 0, which is none of its map's integers"
     return ""
 
 
-def natural_zero(section: Section, source: Quantised) -> int | None:
-    """The integer of level 0 with which the integer 0 is worth 0; None if there is none that fits."""
+def natural_zero(section: Section, source: Quantised, bits: int = MOST_BITS) -> int | None:
+    """The integer of level 0 with which the integer 0 is worth 0; None if there is none that fits so many bits."""
     lines = worth(section.lead, source, Held(encoding=unsigned(8), zero=0))
     offset = same(lines.add)
     if offset is None:
         return None
     zero = offset / lines.multiply[0]
-    most = 1 << FEATURE_BITS - 1
+    most = 1 << bits - 1
     if zero.denominator != 1 or not -most <= zero or not zero + source.levels < most:
         return None
     return int(zero)
@@ -211,9 +214,9 @@ def thermometer(source: Quantised) -> Held:
     return Held(encoding=bipolar(source.levels), zero=-source.levels)
 
 
-def integers(source: Quantised, reader: Section | None) -> Held:
+def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -> Held:
     """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full."""
-    low = natural_zero(reader, source) if reader is not None else 0
+    low = natural_zero(reader, source, bits) if reader is not None else 0
     if source.averaged:
         low = int(source.base / source.step)
     needed, fixed = source.levels.bit_length(), source.averaged or (reader is not None and padded(reader))
@@ -237,5 +240,5 @@ def _choice(
             bits = source.levels == 1 and engines[0] == "binary"
         else:
             bits = maker == "binary" or (reader is not None and engines[reader] == "binary")
-        held.append(thermometer(source) if bits else integers(source, section))
+        held.append(thermometer(source) if bits else integers(source, section, MOST_BITS if number else FEATURE_BITS))
     return EngineChoice(engines=engines, weights=weights, held=tuple(held), why=why)

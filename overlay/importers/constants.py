@@ -4,7 +4,7 @@ Weights that were quantised keep the integers that they were made of, whatever r
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -43,12 +43,15 @@ class Constants:
         Version of ONNX's own operators.
     spent : int
         How many values were made of the file's.
+    ranges : dict of str to (int, int)
+        Smallest and largest value of maps of integers.
     """
 
     values: dict[str, Array]
     grids: dict[str, Grid]
     opset: int
     spent: int = 0
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def can_fold(self, node: SourceNode) -> bool:
         """Whether all inputs of a node are known."""
@@ -106,7 +109,7 @@ class Constants:
 
     def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
         """Refuse what would take more memory than MOST_VALUES need."""
-        first = inputs[0]
+        first = inputs[0] if inputs else None  # Constant has none
         count = 0.0
         if node.op in (*ELEMENTWISE, "Equal", "Where"):
             try:

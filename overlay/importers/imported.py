@@ -12,6 +12,7 @@ from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .canonical import canonical
 from .choose import EngineChoice, choose
@@ -122,8 +123,9 @@ def parse_input(text: str) -> InputSpec:
         )
     except (ValueError, ZeroDivisionError) as e:
         raise ValueError(f"--input: {rule}, got {shown(text)} ({e})") from None
-    if spec.scale <= 0 or spec.encoding.bits > 8:
-        raise ValueError(f"--input: the scale must be > 0 and bits at most 8, got {shown(text)}")
+    if spec.scale <= 0 or spec.encoding.bits + (kind == "unsigned") > FEATURE_BITS:
+        rule = f"the scale must be > 0 and bits at most {FEATURE_BITS}, {FEATURE_BITS - 1} if unsigned"
+        raise ValueError(f"--input: {rule}, got {shown(text)}")
     return spec
 
 

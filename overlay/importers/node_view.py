@@ -148,9 +148,19 @@ class NodeView:
         self._constants.spend(LEVEL_COST * rule.levels)
         boundaries, reached = rule.boundaries()
         scale = rule.one_scale()
+        if integers:
+            self._constants.ranges[self.node.outputs[0]] = rule.low, rule.high
         base = Fraction(rule.low) if integers else (rule.low - rule.zero) * scale
         step = Fraction(1) if integers else scale
         self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached)
+
+    def keeps_integers(self, low: int, high: int) -> bool:
+        """Whether the map is one of integers, all from ``low`` to ``high``; then what the node makes is one, too."""
+        found = self._constants.ranges.get(self.only_map(0))
+        if found is None or not low <= found[0] <= found[1] <= high:
+            return False
+        self._constants.ranges[self.node.outputs[0]] = found
+        return True
 
     def layout(self, order: Array) -> None:
         """Append another order of the values: see `operations.Layout`."""

@@ -14,11 +14,22 @@ from .registry import operator
 @operator("Identity", "Dropout", "Cast", "CastLike")
 def identity(node: NodeView) -> None:
     """Nothing happens: a cast of numbers that fit keeps them, and dropout is for training."""
-    if node.node.op == "Cast" and int(node.attribute("to", 1)) not in (1, 11):  # narrower floats round
-        kind = int(node.attribute("to", 1))
+    kind = int(node.attribute("to", 1)) if node.node.op == "Cast" else 1
+    if kind not in (1, 11) and not _fits(node, kind):  # narrower floats round
         raise Unsupported(f"a map must be cast to float32 or float64, got type {kind}", "quantise with QuantizeLinear")
     node.only_map(0)
     node.affine()
+
+
+def _fits(node: NodeView, kind: int) -> bool:
+    """Whether the map holds integers that a type of ONNX's has, too: PyTorch casts what is quantised to its type."""
+    from onnx import helper
+
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
+    except KeyError:
+        return False
+    return dtype.kind in "iu" and node.keeps_integers(np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 @operator("Add", "Sum")

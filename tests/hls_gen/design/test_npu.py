@@ -81,7 +81,7 @@ def test_every_parameter_has_a_bad_value():
     ({"shift_bits": -1}, "npu: shift_bits must be an integer >= 0, got -1"),
     ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
     ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
-    ({**INTEGER, "feature_bits": 10}, "npu: feature_bits must be 2..9 for engine integer, got 10"),
+    ({**INTEGER, "feature_bits": 21}, "npu: feature_bits must be 2..20 for engine integer, got 21"),
     ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8 for engine integer, got 1"),
     ({**INTEGER, "planes": 2}, "npu: planes and shift_bits must be 0 for engine integer, got 2 and 0"),
     ({**INTEGER, "shift_bits": 3}, "npu: planes and shift_bits must be 0 for engine integer, got 0 and 3"),

@@ -3,13 +3,20 @@
 import numpy as np
 import pytest
 
+from bitloom.golden.encoding import signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.reading.idx import read_idx
 from bitloom.overlay.importers.imported import import_file, parse_input
 from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 
+from .hardware import on_hardware
+
 pytest.importorskip("onnx", reason="the extra import is not installed")
+
+
+BINARY = {"kfp": 64, "kgp": 32, "ol": 4}
+"""A folding with which frames of dense networks take few cycles."""
 
 
 def scores(made, images):
@@ -54,3 +61,65 @@ def test_intrusion_detection():
     verify(made, 4)
     assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
     assert (scores(made, recorded["x"]) == recorded["y"]).all()
+
+
+def jets(bits):
+    """The network whose input nobody quantised, fed with fixed-point numbers of -4 .. 4; what qonnx recorded."""
+    recorded = np.load(data("qonnx/qkeras_jettagging.io.npz"))
+    made = import_file(data("qonnx/qkeras_jettagging.onnx"), spec=parse_input(f"signed{bits}:1/{1 << bits - 3}"))
+    return made, recorded["x"], recorded["y"]
+
+
+def softmax(found):
+    powers = np.exp(found - found.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("bits", "worse"), [(12, 28), (16, 2), (20, 0)])
+def test_jet_tagging(bits, worse):
+    """Inputs are rounded to the bits that are asked for; from there on all is exact, halves to even included."""
+    made, x, wanted = jets(bits)
+    verify(made, 2)
+    assert made.model.network.input.encoding == signed(bits)
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
+    assert made.host.closing == ("Softmax",)
+    found = softmax(scores(made, x))
+    assert (found.argmax(axis=1) == wanted.argmax(axis=1)).all()
+    assert (np.abs(found - wanted).max(axis=1) > 1e-3).sum() == worse
+
+
+@pytest.mark.slow  # builds a simulation
+def test_jet_tagging_on_hardware(tmp_path):
+    """Features of 20 bits: the softmax of every row is the recorded one to within 1e-6."""
+    made, x, wanted = jets(20)
+    found, golden = on_hardware(made, x, tmp_path / "jets")
+    assert np.array_equal(found, golden)
+    assert np.abs(softmax(made.host.scores(found)) - wanted).max() < 1e-6
+
+
+@pytest.mark.slow  # builds a simulation
+def test_intrusion_detection_on_hardware(tmp_path):
+    recorded = np.load(data("qonnx/unsw_nb15_w2a2.io.npz"))
+    made = import_file(data("qonnx/unsw_nb15-mlp-w2a2.onnx"), spec=parse_input("unsigned1"))
+    found, golden = on_hardware(made, recorded["x"], tmp_path / "unsw", **BINARY)
+    assert np.array_equal(found, golden)
+    assert np.array_equal(made.host.scores(found), recorded["y"])
+
+
+@pytest.mark.slow  # builds a simulation
+def test_sfc_on_hardware(tmp_path):
+    recorded = np.load(data("sfc_1w2a_untrained.io.npz"))
+    made = import_file(data("sfc_1w2a_untrained.onnx"))
+    found, golden = on_hardware(made, recorded["x"], tmp_path / "sfc", **BINARY)
+    assert np.array_equal(found, golden)
+    assert np.abs(made.host.scores(found) - recorded["y"]).max() < 1e-5
+
+
+@pytest.mark.slow  # builds a simulation
+def test_tfc_on_hardware(tmp_path):
+    """Frames of MNIST: the classes that qonnx gives are golden's (`test_tfc_equals_qonnx`), and so are these."""
+    made = import_file(data("tfc_1w1a.onnx"))
+    images = read_idx(data("t10k-images-idx3-ubyte.gz"))[:20, None] / np.float32(255)
+    found, golden = on_hardware(made, images, tmp_path / "tfc", **BINARY)
+    assert np.array_equal(found, golden)
+    assert np.array_equal(made.host.scores(found), scores(made, images))

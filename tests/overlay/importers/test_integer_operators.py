@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from bitloom.overlay.importers.errors import ImportRefused
+
 from .against import by_onnxruntime, by_reference, check, imported, outputs
-from .onnx_files import Chain, TensorProto
+from .onnx_files import Chain, TensorProto, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
 
@@ -37,6 +39,34 @@ def test_quantised_and_dequantised(dtype, zero, per_channel):
     different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / 0.31)
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
+
+
+def as_pytorch(cast):
+    """What PyTorch exports: parameters are nodes of their own, and what is quantised is cast to its own type."""
+    rng, chain = np.random.default_rng(11), Chain((2, 6, 6))
+    zero = chain.weight("Constant", value=numpy_helper.from_array(np.uint8(3)))
+    chain.node("QuantizeLinear", np.float32(0.04), zero).node("Cast", to=cast)
+    chain.node("DequantizeLinear", np.float32(0.04), zero)
+    weight = chain.constant(rng.integers(-100, 101, (4, 2, 3, 3)), np.int8)
+    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(0, np.int8)))
+    return quantised(chain.node("Relu"), 0.11, 0, np.uint8)
+
+
+def test_as_pytorch_exports_it():
+    chain = as_pytorch(TensorProto.UINT8)
+    made = imported(chain)
+    images = np.random.default_rng(4).uniform(-1, 10, (40, 2, 6, 6)).astype(np.float32)
+    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / 0.11)
+    assert np.abs(different).max() <= 1
+    assert (different != 0).mean() < 0.02
+
+
+def test_casts_that_change_integers():
+    """255 is no int8."""
+    with pytest.raises(ImportRefused) as refused:
+        imported(as_pytorch(TensorProto.INT8))
+    rule = "a map must be cast to float32 or float64, got type 3; quantise with QuantizeLinear"
+    assert refused.value.lines == (f"Cast_2 (Cast): {rule}",)
 
 
 def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, per_channel=False, **attributes):

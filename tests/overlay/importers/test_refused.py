@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import parse_input
+from tests.errors import value_error
 
 from .against import imported
 from .onnx_files import Chain, helper
@@ -254,16 +255,18 @@ def test_engines_that_can_not():
     assert lines(chain, engine="binary") == ["MatMul_2: weights are signed 4 bit (-8..7)"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "unsigned99", "float", "signed8:0", "signed8:1/0", "bipolar:x", "unsigned8:1e999999999"]
-)
+@pytest.mark.parametrize("text", ["", "unsigned99", "float", "signed8:1/0", "bipolar:x", "unsigned8:1e999999999"])
 def test_inputs_that_are_not_said_right(text):
     rule = "must be bipolar, signedBITS or unsignedBITS, perhaps with :SCALE and :ZERO, as in unsigned8:1/255"
     with pytest.raises(ValueError, match="--input: ") as refused:
         parse_input(text)
-    if text in ("signed8:0", "unsigned99"):
-        rule = "the scale must be > 0 and bits at most 8" if text == "signed8:0" else rule
     assert str(refused.value).startswith(f"--input: {rule}, got {text!r}")
+
+
+@pytest.mark.parametrize("text", ["signed8:0", "signed21", "unsigned20:1/16"])
+def test_inputs_that_no_engine_reads(text):
+    with value_error(f"--input: the scale must be > 0 and bits at most 20, 19 if unsigned, got {text!r}"):
+        parse_input(text)
 
 
 def test_an_input_that_the_file_quantises():

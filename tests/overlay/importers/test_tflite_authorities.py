@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.kernels import packed
-from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.chosen_design import Wanted, chosen_design
-from bitloom.overlay.build.run import run
 from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
+from .hardware import on_hardware
 from .tflite_files import DATA
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -82,16 +80,6 @@ def test_residual_network():
     output = packed.forward(made.model, x).reshape(len(x), -1)
     assert np.array_equal(output[: len(recorded["logits"])], recorded["logits"])
     assert (output.argmax(axis=1) == images["y"]).sum() == 672
-
-
-def on_hardware(made, images, folder, **folding):
-    """Outputs of simulated hardware, and golden's."""
-    found = chosen_design(made.model, Wanted(folding=folding or {}))
-    build = builds.build(
-        folder, found.design(made.model.network.name, [made.model]), [made.model], choices=found.choices
-    )
-    result = run(build, made.model, made.host.to_input(images, made.model.network.input.shape))
-    return result.outputs, result.golden
 
 
 @pytest.mark.slow  # builds a simulation

@@ -1,0 +1,95 @@
+"""Networks made and exported by Brevitas as it is installed, imported, on simulated hardware, beside PyTorch.
+
+They need PyTorch and Brevitas, which bitloom itself doesn't: ``pip install 'bitloom[brevitas]'``; then
+``pytest -m brevitas``.
+"""
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.verify import verify
+
+from .hardware import on_hardware
+
+HINT = "is not installed: pip install 'bitloom[brevitas]'"
+torch = pytest.importorskip("torch", reason=f"PyTorch {HINT}")
+pytest.importorskip("brevitas", reason=f"Brevitas {HINT}")
+pytestmark = [pytest.mark.brevitas, pytest.mark.slow]  # an export takes PyTorch 20 s to a minute
+
+BINARY = {"kfp": 64, "kgp": 32, "ol": 4}
+BNN_PYNQ = [f"{name}_{bits}" for name in ("tfc", "sfc", "lfc", "cnv") for bits in ("1w1a", "1w2a", "2w2a")]
+NORMS = (torch.nn.BatchNorm1d, torch.nn.BatchNorm2d)
+
+
+def untrained(net, shape):
+    """The network with statistics and scales as some random images leave them, and any batch normalisation."""
+    net.train()
+    for _ in range(2):
+        net(torch.rand(16, *shape))
+    for module in net.modules():
+        if isinstance(module, NORMS) and module.affine:
+            torch.nn.init.normal_(module.weight)
+            torch.nn.init.normal_(module.bias, std=0.5)
+    return net.eval()
+
+
+def exported(net, shape, folder, count):
+    """The imported network, images, and PyTorch's scores in float64: in float32 a sum may cross a boundary."""
+    from brevitas.export import export_qonnx
+
+    path, images = folder / "net.onnx", torch.rand(count, *shape)
+    export_qonnx(net, args=images[:1], export_path=str(path))
+    with torch.no_grad():
+        wanted = net.double()(images.double()).numpy()
+    made = import_file(path)
+    assert len(verify(made, 2)) > 4
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    return made, images.numpy().astype(np.float64), wanted
+
+
+def check(made, images, wanted, frames, folder, **folding):
+    """Scores of golden, and those of hardware for the first frames, are PyTorch's."""
+    near = 1e-5 * max(1, np.abs(wanted).max())
+    integers = made.host.to_input(images, made.model.network.input.shape)
+    assert np.abs(made.host.scores(made.model.forward(integers)) - wanted).max() < near
+    assert len(np.unique(wanted)) > 20
+    found, golden = on_hardware(made, images[:frames], folder, **folding)
+    assert np.array_equal(found, golden)
+    assert np.abs(made.host.scores(found) - wanted[:frames]).max() < near
+
+
+@pytest.mark.parametrize("name", [name for name in BNN_PYNQ if name != "lfc_2w2a"])  # which Brevitas doesn't have
+def test_bnn_pynq(name, tmp_path):
+    """TFC, SFC, LFC and CNV of Brevitas' own examples."""
+    models = pytest.importorskip("brevitas_examples.bnn_pynq.models", reason="Brevitas has its examples no more")
+    torch.manual_seed(3)
+    shape = (3, 32, 32) if name.startswith("cnv") else (1, 28, 28)
+    net = untrained(models.model_with_cfg(name, pretrained=False)[0], shape)
+    count = 4 if name.startswith("cnv") else 50
+    made, images, wanted = exported(net, shape, tmp_path, count)
+    assert set(made.choice.engines) == {"binary"}
+    planes = {"planes": 8} if name.startswith("cnv") else {}
+    check(made, images, wanted, 2, tmp_path / "build", **BINARY, **planes)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
+def test_small_vgg(bits, tmp_path):
+    """Convolutions with zero padding, a pool of maxima, a mean, and a dense layer."""
+    from brevitas import nn as quantised
+    from brevitas.quant import SignedBinaryWeightPerTensorConst
+
+    torch.manual_seed(bits)
+    weights = {"weight_bit_width": bits} if bits > 1 else {"weight_quant": SignedBinaryWeightPerTensorConst}
+    layers = [quantised.QuantIdentity(bit_width=8)]
+    for inputs, outputs in ((3, 6), (6, 8)):
+        layers += [
+            quantised.QuantConv2d(inputs, outputs, 3, padding=1, bias=False, **weights),
+            torch.nn.BatchNorm2d(outputs),
+            quantised.QuantReLU(bit_width=max(bits, 2)),
+            torch.nn.MaxPool2d(2) if outputs == 6 else torch.nn.AvgPool2d(4),
+        ]
+    layers += [torch.nn.Flatten(), quantised.QuantLinear(8, 5, bias=True, **weights)]
+    net = untrained(torch.nn.Sequential(*layers), (3, 8, 8))
+    made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40)
+    check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)

@@ -1,0 +1,85 @@
+"""CNNs that PyTorch quantised after training (FX graphs), exported to ONNX: beside PyTorch and onnxruntime."""
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.verify import verify
+
+from .hardware import on_hardware
+
+HINT = "is not installed: pip install 'bitloom[brevitas]'"
+torch = pytest.importorskip("torch", reason=f"PyTorch {HINT}")
+fx = pytest.importorskip("torch.ao.quantization.quantize_fx", reason="PyTorch has no FX quantisation any more")
+ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+pytestmark = [pytest.mark.brevitas, pytest.mark.slow]
+
+TRAINED = 1437
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """(1797, 1, 8, 8) images of 0..1, and their classes."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    return torch.tensor(found.images, dtype=torch.float32)[:, None] / 16, torch.tensor(found.target)
+
+
+def networks():
+    """Untrained networks: batch normalisation and a pool of maxima; strides, a clip and a mean."""
+    nn = torch.nn
+    return {
+        "pools": nn.Sequential(
+            nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(256, 10),
+        ),
+        "mean": nn.Sequential(
+            nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
+            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
+        ),
+    }  # fmt: skip
+
+
+def trained(net, images, classes):
+    """The network after some epochs, as it infers."""
+    optimiser = torch.optim.Adam(net.parameters(), 3e-3)
+    for _ in range(8):
+        for batch in torch.randperm(TRAINED).split(64):
+            loss = torch.nn.functional.cross_entropy(net(images[batch]), classes[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return net.eval()
+
+
+@pytest.mark.parametrize("backend", ["qnnpack", "x86"])  # per tensor and per channel
+@pytest.mark.parametrize("name", ["pools", "mean"])
+def test_digits(name, backend, digits, tmp_path):
+    """Each of the 360 test images has PyTorch's class; scores are one step of the last quantiser apart at most."""
+    images, classes = digits
+    torch.manual_seed(1)
+    net = trained(networks()[name], images, classes)
+    prepared = fx.prepare_fx(net, torch.ao.quantization.get_default_qconfig_mapping(backend), (images[:1],))
+    prepared(images[:TRAINED])
+    net = fx.convert_fx(prepared)
+    test, path = images[TRAINED:], tmp_path / "net.onnx"
+    torch.backends.quantized.engine = "qnnpack" if backend == "qnnpack" else "x86"
+    with torch.no_grad():
+        by_pytorch = net(test).numpy()
+    torch.onnx.export(net, (test[:1],), str(path), input_names=["x"], opset_version=17, dynamo=False)
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    by_onnxruntime = np.concatenate([session.run(None, {"x": image[None]})[0] for image in test.numpy()])
+    made = import_file(path)
+    verify(made, 2)
+    got = made.host.scores(made.model.forward(made.host.to_input(test.numpy(), made.model.network.input.shape)))
+    step = float(made.cut.sections[-1].made.step)
+    for wanted in (by_onnxruntime, by_pytorch):
+        different = np.rint(np.abs(got - wanted) / step)
+        print(f"{name}, {backend}: {(different > 0).sum()} of {wanted.size} scores differ")
+        assert different.max() <= 1
+        assert (different > 0).mean() < 0.02
+    right = classes[TRAINED:].numpy()
+    assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.85
+    found, golden = on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
+    assert np.array_equal(found, golden)

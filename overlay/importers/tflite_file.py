@@ -7,7 +7,7 @@ makes: attributes ``scales``, one a tensor that it reads, and ``made``.
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -97,10 +97,7 @@ class _Graph:
 
     def __init__(self, tables: FileTables, size: int) -> None:
         self._tables = tables
-        counts = Counter(tensor.name for tensor in tables.tensors)
-        self._names = [
-            t.name if t.name and counts[t.name] == 1 else f"{t.name}:{k}" for k, t in enumerate(tables.tensors)
-        ]
+        self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
         self._alias: dict[int, int] = {}  # what converts a closing's result, and that result
         self._closed: set[int] = set()
@@ -163,7 +160,7 @@ class _Graph:
             )
             if operator.kind in CLOSINGS:
                 self._closed.add(made)
-                yield from _closing(node)
+                yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind == "RESHAPE":
                 yield self._reshape(node, self._tables.tensors[made])
             else:
@@ -181,7 +178,7 @@ class _Graph:
 
     def _reshape(self, node: SourceNode, made: TensorTable) -> SourceNode:
         """ONNX's Reshape to the shape that the file states of the result."""
-        name = f"{node.outputs[0]}/shape"
+        name = _free_name(f"{node.outputs[0]}/shape", self._names)
         self._constants[name] = np.array(check_shape("the result", made.shape), np.int64)
         return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
 
@@ -201,6 +198,26 @@ class _Graph:
             "format": int(options.get("format", 0)),
             "beta": float(options.get("beta", 1.0)),
         }
+
+
+def _unique_names(names: Sequence[str]) -> list[str]:
+    """A name for each tensor, its own where no other has it: a file may give several the same, or none."""
+    counts = Counter(names)
+    taken = {name for name in names if name and counts[name] == 1}
+    made = []
+    for number, name in enumerate(names):
+        if name not in taken:
+            name = _free_name(f"{name}:{number}", taken)
+            taken.add(name)
+        made.append(name)
+    return made
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    """The name, longer if it is taken: a file may have one that looks like ours."""
+    while name in taken:
+        name += "'"
+    return name
 
 
 def _word(words: Sequence[str], number: int) -> str:
@@ -224,9 +241,9 @@ def _constant(tensor: TensorTable) -> Array:
     return tensor.data.view(dtype).reshape(shape)
 
 
-def _closing(node: SourceNode) -> Iterator[SourceNode]:
-    """What the host computes at the end, of the real numbers that the integers stand for."""
-    beta, real = np.float32(node.attributes["beta"]), f"{node.outputs[0]}/real"
+def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
+    """What the host computes at the end, of the real numbers that the integers stand for, a tensor ``real``."""
+    beta = np.float32(node.attributes["beta"])
     first = node.attributes["scales"][0]
     attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
     yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)

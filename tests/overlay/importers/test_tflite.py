@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bitloom.golden.file import model_digest
 from bitloom.overlay.cli.importing import import_command
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph
@@ -13,7 +14,7 @@ from bitloom.overlay.importers.tflite_kernels import rounded_once, rounded_twice
 from bitloom.overlay.importers.tflite_rules import activation_ends, mean_multiplier, multiplier_of
 from bitloom.overlay.importers.verify import verify
 
-from .tflite_files import DATA, Chain
+from .tflite_files import DATA, Chain, small
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -237,3 +238,16 @@ def test_refusals_all_at_once():
         "TANH_2 (TANH): this operator of tflite is not imported",
         "TANH_4 (TANH): this operator of tflite is not imported",
     )
+
+
+@pytest.mark.parametrize("names", [
+    {1: "a", 2: "a", 5: "a:2"}, {4: "a", 5: "a", 2: "a:5"}, {13: "a", 5: "a", 2: "a:5"}, {5: "a", 2: "a"},
+    {2: "", 5: ":2"}, {5: "", 2: ":5", 4: ":5'"}, {2: "t5/shape"}, {2: "t7/real"}, {15: "t5/shape"},
+], ids=str)  # fmt: skip
+def test_names_that_several_tensors_have(names):
+    """Or that look like those which the import makes itself: a tensor is never taken for another one."""
+    chain = small()
+    expected = imported(chain).model
+    for number, name in names.items():
+        chain.tensors[number].name = name
+    assert model_digest(imported(chain).model) == model_digest(expected)

@@ -97,8 +97,12 @@ class Accelerator:
 
     @property
     def has_interrupt(self) -> bool:
-        """Whether ``predict_async`` waits for an interrupt; else it looks at the device now and then."""
-        return self._link.dma.has_interrupt
+        """Whether ``predict_async`` waits for interrupts, of the DMA or of the core (`bitloom.driver.interrupts`).
+
+        Else it looks at the device now and then. ``predict`` always looks: pynq's events belong to the event loop that
+        first waits for them, so a loop of its own would take them from ``predict_async``.
+        """
+        return self._link.dma.has_interrupt or self._link.irq.wired
 
     def load(self, program: Program | str | Path) -> None:
         """Send the parameters of ``program``, or of its file; frames are computed with them from now on.

@@ -16,10 +16,10 @@ What pynq leaves to us, and what is safe on a board (pynq/lib/dma.py 3.0 to 4.0;
 import time
 from collections.abc import Callable
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Any
 
 from .errors import DesignMismatch, TransferError
+from .interrupts import wired
 
 SEND, RECEIVE = 0x00, 0x30
 """Offsets of the two channels' registers (PG021, table 2-7)."""
@@ -106,8 +106,8 @@ class StreamDma:
 
     @property
     def has_interrupt(self) -> bool:
-        """Whether the end of a receive can be awaited. What stands for an interrupt on pynq's remote devices can't."""
-        return iscoroutinefunction(getattr(getattr(self._dma, "s2mm_introut", None), "wait", None))
+        """Whether the end of a receive can be awaited."""
+        return wired(getattr(self._dma, "s2mm_introut", None))
 
     async def wait_receive(self) -> None:
         """Wait for the interrupt at the end of a receive, which ``finish_receive`` closes; needs ``has_interrupt``.

@@ -9,7 +9,6 @@ remnant of the old transfer reach the new one: a core that is reset first takes 
 and a DMA that is reset first can take up result words of the old frame.
 """
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -28,15 +27,12 @@ from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from .cores import check_identity, driver_of, find_core
 from .dma import StreamDma
 from .errors import DesignMismatch, DeviceError, Timeout, TransferError
+from .interrupts import CoreInterrupt, wait_for_results
 from .registers import Counters, Registers
 from .turn import Turn
-from .watch import LOOKS, Watch
+from .watch import Watch
 
 Array = NDArray[Any]
-LOOK_AGAIN = 0.001
-"""Seconds between looks while other coroutines run, where no interrupt comes or more is to be sent."""
-
-
 class Core(pynq.DefaultIP):  # type: ignore[misc]
     """A core of ours in an overlay, by which pynq knows it. Links drive it; ``read`` and ``write`` are pynq's."""
 
@@ -85,6 +81,7 @@ class Link:
         self.core = driver_of(overlay, core)
         self.registers = Registers(self.core, manifest)
         check_identity(self.registers, manifest, name)
+        self.irq = CoreInterrupt(self.core, self.registers)
         driver = driver_of(overlay, dma)
         if not isinstance(driver, DMA):
             raise DesignMismatch(f"{name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
@@ -177,6 +174,7 @@ class Link:
     def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int) -> None:
         """Start to receive, then to send. ``ends``: words of the buffer at which its transfers end, in order."""
         self.counters.rebase()
+        self.irq.forget()
         self.dma.receive(self._buffers[receive_key], 4 * receive_words)
         buffer = self._buffers[send_key]
         self._parts = deque((buffer, 4 * begin, 4 * (end - begin)) for begin, end in zip((0, *ends), ends))
@@ -189,38 +187,14 @@ class Link:
 
     def finish(self, words: int, what: str) -> None:
         """Wait for what ``start`` started. TransferError unless ``words`` words came."""
-        self.wait(self._ended, what, count=True)
+        self.wait(self.ended, what, count=True)
         self.dma.finish_receive()
         self._close(words, what)
 
     async def finish_async(self, words: int, what: str) -> None:
-        """As ``finish``; other coroutines run until the DMA's interrupt comes, or between looks if there is none."""
-        if self.dma.has_interrupt:
-            await self._interrupt(what)
-            self.wait(self._ended, what, count=True)
-        else:
-            watch = Watch(self, what, count=True)
-            while not self._ended():
-                watch.look()
-                await asyncio.sleep(LOOK_AGAIN)
-            self.dma.finish_receive()
+        """As ``finish``; other coroutines run until an interrupt comes, or between looks if there is none."""
+        await wait_for_results(self, what)
         self._close(words, what)
-
-    async def _interrupt(self, what: str) -> None:
-        """Wait for the interrupt at the end of the receive, and close the receive."""
-        task, watch = asyncio.ensure_future(self.dma.wait_receive()), Watch(self, what, count=True)
-        self.turn.waits = task
-        try:
-            while not task.done() and not self.dma.received():
-                await asyncio.wait({task}, timeout=LOOK_AGAIN if self._parts else self.timeout / LOOKS)
-                self._ended()
-                watch.look()
-            self.turn.check_ended()
-            if task.done():
-                task.result()
-            self.dma.finish_receive()  # also where it was over before anybody waited, or the interrupt got lost
-        finally:
-            task.cancel()
 
     def wait(self, done: Callable[[], bool], what: str, count: bool = False) -> None:
         """Poll ``done`` until it is true.
@@ -245,7 +219,12 @@ class Link:
         while not done():
             watch.look()
 
-    def _ended(self) -> bool:
+    @property
+    def sends_more(self) -> bool:
+        """Whether transfers of those that ``start`` was given have not begun yet."""
+        return bool(self._parts)
+
+    def ended(self) -> bool:
         """True once nothing is sent or received any more. Looks at both, to see an error of either; sends on."""
         self.turn.check_ended()
         received, sent = self.dma.received(), self.dma.sent()

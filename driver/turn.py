@@ -5,7 +5,7 @@ while one is under way; whoever closes the accelerator ends the call that is.
 """
 
 from asyncio import Task
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,13 +27,13 @@ class Turn:
     ended
         Whether somebody has ended the call that is under way.
     waits
-        What the call waits for, if it runs beside others; it is cancelled where the call is ended.
+        What the call waits for, if it runs beside others; all are cancelled where the call is ended.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.under_way = self.ended = False
-        self.waits: Task[Any] | None = None
+        self.waits: Sequence[Task[Any]] = ()
 
     def check(self) -> None:
         """DeviceError if a call is under way."""
@@ -49,13 +49,13 @@ class Turn:
         try:
             yield
         finally:
-            self.under_way, self.waits = False, None
+            self.under_way, self.waits = False, ()
 
     def end(self) -> None:
         """End the call that is under way: `check_ended` raises in it."""
         self.ended = self.under_way
-        if self.waits is not None:  # pynq's would close the next call's transfer
-            self.waits.cancel()
+        for task in self.waits:  # pynq's would close the next call's transfer
+            task.cancel()
 
     def check_ended(self) -> None:
         """TransferError if somebody has ended this call."""

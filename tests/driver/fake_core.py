@@ -51,6 +51,7 @@ class FakeCore:
             "CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2,
             "SIGNATURE": self.signature, "OWNER": self.owner,
             "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload), "IRQ_ENABLE": self.irq_enable,
+            "IRQ_STATUS": self.irq_status,
         }  # fmt: skip
         return fixed.get(name, self.regs.get(name, 0))
 
@@ -68,6 +69,8 @@ class FakeCore:
             self.owner = value & 0xFFFF
         elif name == "IRQ_ENABLE":
             self.irq_enable = value & 3
+        elif name == "IRQ_STATUS":
+            self.irq_status &= ~value
 
     def count(self, name: str, by: int = 1) -> None:
         self.regs[name] = (self.regs.get(name, 0) + by) & MASK
@@ -103,11 +106,14 @@ class FakeCore:
         self.words[1] += 1
         if self.words[1] % self.manifest.stream_words == 0:
             self.count("WORDS_OUT")
-        return self.out.pop(0)
+        word, last = self.out.pop(0)
+        self.irq_status |= int(last)
+        return word, last
 
     def fail(self, code: int) -> None:
         head = [*self.head, 0, 0, 0, 0]
         self.error = code
+        self.irq_status |= 2
         self.regs |= {"ERROR_HEADER": head[0], "ERROR_ADDRESS": head[1], "ERROR_LENGTH": head[2]}
         self.out = []
 

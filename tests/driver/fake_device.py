@@ -6,6 +6,7 @@ transfer; both DMA channels have FIFOs that keep words until the DMA is reset; a
 
 import asyncio
 import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -94,18 +95,21 @@ class FakeDma:
 
 
 class FakeUio:
-    """Where the DMA's interrupt line reaches the processor; pynq's Interrupt adds its events here."""
+    """Where an interrupt line reaches the processor; pynq's Interrupt adds its events here.
 
-    def __init__(self, device: "FakeDevice") -> None:
-        self.device = device
-        self.lost = False
+    ``high`` tells the line's level, ``events`` counts those that it has ended.
+    """
+
+    def __init__(self, device: "FakeDevice", high: Callable[[], Any]) -> None:
+        self.device, self.high = device, high
+        self.lost, self.events = False, 0
 
     def add_event(self, event: Any, number: int) -> None:
         async def wait() -> None:
-            dma = self.device.dma
-            while self.lost or not (dma.regs[0x34] & 0x1000 and dma.regs.get(0x30, 0) & 0x1000):
-                dma.step()
+            while self.lost or not self.high():
+                self.device.dma.step()
                 await asyncio.sleep(0)
+            self.events += 1
             event.set()
 
         self.task = asyncio.ensure_future(wait())
@@ -160,10 +164,19 @@ class FakeDevice(Device):
         }  # fmt: skip
 
     def connect_interrupt(self) -> FakeUio:
-        pin = {"controller": "", "index": 0, "raw_irq": 61, "fullpath": "axi_dma_0/s2mm_introut"}
-        self.cores["axi_dma_0"]["interrupts"] = {"s2mm_introut": pin}
-        self.pins = {"axi_dma_0/s2mm_introut": pin}
-        _InterruptController._uio_devices[61] = uio = FakeUio(self)
+        def high() -> bool:
+            return bool(self.dma.regs[0x34] & self.dma.regs.get(0x30, 0) & 0x1000)
+
+        return self._connect(61, "axi_dma_0", "s2mm_introut", high)
+
+    def connect_core_interrupt(self) -> FakeUio:
+        return self._connect(62, "npu_0", "irq", lambda: self.core.irq_status & self.core.irq_enable)
+
+    def _connect(self, number: int, core: str, pin: str, high: Callable[[], Any]) -> FakeUio:
+        entry = {"controller": "", "index": 0, "raw_irq": number, "fullpath": f"{core}/{pin}"}
+        self.cores[core]["interrupts"] = {pin: entry}
+        self.pins[f"{core}/{pin}"] = entry
+        _InterruptController._uio_devices[number] = uio = FakeUio(self, high)
         return uio
 
     def view(self, address: int, size: int) -> memoryview:

@@ -21,6 +21,11 @@ def awaited(bench):
     return bench.device.connect_interrupt()
 
 
+def awaited_core(bench):
+    pynq.Device.active_device = bench.device
+    return bench.device.connect_core_interrupt()
+
+
 def run_beside_others(coroutine):
     """(its result, turns that another coroutine had meanwhile)."""
     turns = 0
@@ -41,7 +46,7 @@ def run_beside_others(coroutine):
 
 
 def test_async(bench):
-    awaited(bench)
+    line = awaited(bench)
     bench.device.speed = 1
     with bench.loaded() as accelerator:
         assert accelerator.has_interrupt
@@ -49,6 +54,7 @@ def test_async(bench):
         np.testing.assert_array_equal(outputs, bench.expected)
         assert accelerator.counters()["frames"] == 11
         assert turns > 20
+        assert line.events == 3, "one for each transfer"
 
 
 def test_async_after_polling_waits_for_a_new_interrupt(bench, monkeypatch):
@@ -71,6 +77,61 @@ def test_async_with_a_lost_interrupt(bench):
     awaited(bench).lost = True
     with bench.loaded() as accelerator:
         np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+
+
+def test_the_interrupt_of_the_core_ends_the_wait(bench):
+    """Where it alone is wired. It is enabled only while somebody waits."""
+    irq = awaited_core(bench)
+    with bench.loaded() as accelerator:
+        assert accelerator.has_interrupt
+        bench.device.speed = 1
+
+        async def three_times():
+            first = await accelerator.predict_async(bench.images, batch=4)
+            assert irq.events == 3, "one for each transfer"
+            assert bench.device.core.irq_enable == 0
+            accelerator.predict(bench.images)
+            assert bench.device.core.irq_status == 1
+            assert irq.events == 3
+            return first, await accelerator.predict_async(bench.images)
+
+        outputs, turns = run_beside_others(three_times())
+        for output in outputs:
+            np.testing.assert_array_equal(output, bench.expected)
+        assert irq.events == 4
+        assert turns > 20
+
+
+def test_both_interrupts_are_used(bench):
+    dma, core = awaited(bench), awaited_core(bench)
+    with bench.loaded() as accelerator:
+        bench.device.speed = 1
+        outputs = asyncio.run(accelerator.predict_async(bench.images, batch=4))
+        np.testing.assert_array_equal(outputs, bench.expected)
+        assert (dma.events, core.events) == (3, 3)
+
+
+@pytest.mark.parametrize("lost", ["dma", "core"])
+def test_one_of_both_may_get_lost(bench, lost):
+    lines = {"dma": awaited(bench), "core": awaited_core(bench)}
+    lines.pop(lost).lost = True
+    with bench.loaded() as accelerator:
+        bench.device.speed = 1
+        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
+        (other,) = lines.values()
+        assert other.events == 1
+
+
+def test_a_refused_packet_ends_the_wait_at_once(bench):
+    """The DMA would never interrupt."""
+    awaited(bench)
+    irq, accelerator = awaited_core(bench), bench.loaded()
+    bench.device.core.loaded = 0
+    with pytest.raises(PacketError):
+        asyncio.run(accelerator.predict_async(bench.images))
+    assert irq.events == 1
+    assert bench.device.core.irq_enable == 0
+    recovers(bench, accelerator)
 
 
 def test_async_without_an_interrupt(bench):

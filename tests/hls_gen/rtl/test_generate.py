@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check import DesignError, Finding, check
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, VLNV, Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -174,3 +174,20 @@ def test_names(made):
 
 def test_design_changes_the_digest():
     assert len({generated(name).manifest["digest"] for name in DESIGNS}) == len(DESIGNS)
+
+
+def test_generate_runs_the_checker(monkeypatch):
+    """On the whole text; what it finds comes out, and nothing is made."""
+    seen = []
+
+    def refuse(text, top):
+        seen.append((text, top))
+        raise DesignError([Finding("top", "q", "must be good, got bad")])
+
+    generation._check.cache_clear()
+    design = DESIGNS[next(iter(DESIGNS))]
+    text = generate(design, checked=False).text
+    monkeypatch.setattr(generation, "check", refuse)
+    with pytest.raises(DesignError, match=r"^top\.q: must be good, got bad\Z"):
+        generate(design)
+    assert seen == [(text, TOP)]

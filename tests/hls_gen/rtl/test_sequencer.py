@@ -76,7 +76,7 @@ def stages(made: Plan, pool: bool) -> list[Stage]:
     for p in made.lowered.layers:
         row, inputs = next(conv_rows)
         conv = Stage(row, next(tables), p.visits, inputs)
-        if p.threshold is None:
+        if p.raw:
             out += [] if pool else [conv]
             continue
         row, inputs = next(pool_rows)
@@ -188,7 +188,7 @@ class Rig:
     ) -> tuple[Beats, list[Source], list]:
         """Tables loaded and sources ready: (the collector, sources, what must come)."""
         parts, draw = stages(made, self.pool), random.Random(frames)
-        bits = self.npu.pfp if self.pool else self.npu.kfp
+        bits = self.npu.pool_word_bits if self.pool else self.npu.word_bits
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
         bench, prefix = self.bench, "pool_" if self.pool else ""
         bench.set(rst=1, last_layer=len(parts) - 1)

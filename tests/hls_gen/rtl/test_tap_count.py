@@ -1,0 +1,40 @@
+"""The count by which an average is divided: the sequencer of an integer pool counts the valid taps of each window."""
+
+from dataclasses import replace
+
+import pytest
+
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.plan import plan
+from tests.cases import integer_cases
+
+from .bench import run
+from .test_sequencer import BIG, FRAMES, Rig, stages
+
+NPU = replace(BIG, engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32)
+
+
+@pytest.fixture(scope="module")
+def rig():
+    made = Rig(NPU, pool=True)
+    yield made
+    made.bench.close()
+
+
+@pytest.mark.parametrize("order", ["pull", "raster"])
+@pytest.mark.parametrize("name", ["int_avg_pool", "int_pool_last"])
+def test_valid_taps_are_counted(rig: Rig, name: str, order: str) -> None:
+    """At each beat those of its window so far, with pauses; windows at the border have fewer than others."""
+    made = plan(dict(integer_cases())[name], [NPU], CompileChoices(map_order=order))
+    wanted = []
+    for stage in stages(made, pool=True):
+        count, averages = 0, stage.row["average"]
+        for _, _, final in stage.taps:
+            count += 1
+            wanted += [(count, averages)] * stage.words
+            count = 0 if final else count
+    beats, sources, _ = rig.start(made, stall=0.4, room=0.6)
+    beats.names = ("taps", "average")
+    run(rig.bench, beats, *sources)
+    assert [found[1:] for found in beats.found] == wanted * FRAMES
+    assert len({count for count, _ in wanted}) > 1

@@ -136,7 +136,9 @@ def scales(p: IntegerLayer, steps: Layout) -> dict[str, Ints]:
     """
     if p.bias is None or p.multiplier is None or p.shift is None:
         return {f"{name}_{lane}": np.zeros(0, np.int64) for lane in range(steps.shape[1]) for name in SCALES}
-    parts = (p.bias, *lowest_terms(p.multiplier, p.shift))
+    # The first of two roundings takes off so many bits of just this product.
+    factors = (p.multiplier, p.shift) if p.rounding == "twice" else lowest_terms(p.multiplier, p.shift)
+    parts = (p.bias, *factors)
     return {
         f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
         for lane in range(steps.shape[1])

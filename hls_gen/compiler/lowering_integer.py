@@ -81,8 +81,9 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
         if isinstance(t, Requantise) and stored_bits(t.encoding) > engine.feature_bits:
             most = f"{engine.feature_bits} bits in two's complement"
             raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
-        if isinstance(t, Requantise) and t.rounding not in ("once", "even"):
-            raise ValueError(f"{t.name}: rounding must be once or even on the integer engine, got {t.rounding}")
+        if isinstance(t, Requantise) and t.rounding == "twice" and t.fraction:
+            rule = "fraction must be 0 with rounding twice on the integer engine"
+            raise ValueError(f"{t.name}: {rule}, got {t.fraction}")
         if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
             raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
 

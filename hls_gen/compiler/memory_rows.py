@@ -6,7 +6,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.headers import Words
-from bitloom.hls_gen.design.memories import Memory
+from bitloom.hls_gen.design.memories import ROUNDING, Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
@@ -63,8 +63,9 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
 
 
 def _result_rows(made: NpuPlan, npu: Npu) -> list[dict[str, int]]:
-    """Rows of memory ``results``, which only some NPUs ask how halves are rounded."""
-    return [{key: value for key, value in row.items() if key != "half_even" or npu.half_even} for row in made.results]
+    """Rows of memory ``results``, which only some NPUs ask how a layer rounds."""
+    missing = {name for name in ROUNDING if not getattr(npu, name)}
+    return [{key: value for key, value in row.items() if key not in missing} for row in made.results]
 
 
 def _waiting(memory: Memory) -> Words:

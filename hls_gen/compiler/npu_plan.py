@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 
 from .integer_rows import multiplier_bits
@@ -81,7 +82,7 @@ class NpuPlan:
         return {
             "multiplier_bits": multiplier_bits(self.scales),
             "bias_fraction_bits": max(self.fractions, default=0),
-            "half_even": max((row["half_even"] for row in self.results), default=0),
+            **{name: max((row[name] for row in self.results), default=0) for name in ROUNDING},
         }
 
     def acc_bits(self) -> int:

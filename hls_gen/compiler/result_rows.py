@@ -86,6 +86,7 @@ def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layo
         limits = np.zeros((0 if p.raw else len(steps), 0), np.int64)
         made.scales.append(integer.scales(p, steps))
         made.fractions.append(p.fraction)
-        row |= {"low": p.low, "high": p.high, "half_even": int(p.rounding == "even")}
+        rounding = {"half_even": int(p.rounding == "even"), "round_twice": int(p.rounding == "twice")}
+        row |= {"low": p.low, "high": p.high, **rounding}
     made.results.append({**row, "threshold_base": base(made.thresholds, limits)})
     made.thresholds.append(limits)

@@ -11,7 +11,7 @@ from .widths import FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even")
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice")
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -34,6 +34,8 @@ class Capacities:
     half_even
         Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. Of
         engine "integer" alone. 0 is not written.
+    round_twice
+        Whether layers may round twice, as TFLite's kernels do, 0 or 1. Of engine "integer" alone. 0 is not written.
     lanes_per_weight, lane_step
         Lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1 (lanes.weight_of_lanes): where all
         maps have values of so many thermometer bits, a weight is stored once. More than 1 of engine "binary" alone,
@@ -66,6 +68,7 @@ class Capacities:
     multiplier_bits: int = 16
     bias_fraction_bits: int = field(default=0, metadata={"written_if_set": True})
     half_even: int = field(default=0, metadata={"written_if_set": True})
+    round_twice: int = field(default=0, metadata={"written_if_set": True})
     lanes_per_weight: int = field(default=1, metadata={"written_if_set": True})
     lane_step: int = field(default=1, metadata={"written_if_set": True})
     binariser_rows: int = 2
@@ -97,7 +100,9 @@ class Capacities:
             if one.name not in ("acc_bits", *MAY_BE_0, *MAY_BE_1, *POWERS_OF_TWO):
                 require(getattr(self, one.name) >= 2, f"{one.name} must be >= 2", getattr(self, one.name))
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
-        widest = {"multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1}
+        widest = {
+            "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
+        }  # fmt: skip
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

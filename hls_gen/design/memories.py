@@ -153,6 +153,9 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
 
 
+ROUNDING = ("half_even", "round_twice")
+"""How a layer rounds, each in NPUs alone that have the capacity of the same name."""
+
 TAP_FLAGS: Parts = [("last", 1), ("new", 1), ("skip", 1)]
 """Row of a tap in a sequencer's table: last of its window; reads a tuple that arrives; only lets one come by."""
 
@@ -242,7 +245,7 @@ def _kernel_row(npu: "Npu") -> Parts:
 def _result_row(npu: "Npu") -> Parts:
     """A layer to the results unit."""
     limits = [("double", 1)] if npu.engine == "binary" else [(name, npu.feature_bits) for name in ("low", "high")]
-    rounding = [("half_even", 1)] if npu.engine == "integer" and npu.half_even else []
+    rounding = [(name, 1) for name in ROUNDING if npu.engine == "integer" and getattr(npu, name)]
     return [
         ("groups_minus_1", bits_for(npu.groups - 1)),
         ("last_units_minus_1", bits_for(npu.units - 1)),

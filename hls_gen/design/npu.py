@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.names import shown
 
 from .capacities import Capacities
@@ -76,9 +77,16 @@ class Npu(Capacities, Folding):
         """Largest shift that requantisation takes; a larger one has the same result, 0.
 
         A biased value is at least -2^(biased_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the
-        product over 2^most_shift is nearer to 0 than to 1.
+        product over 2^most_shift is nearer to 0 than to 1. What the first of two roundings adds must not change that,
+        and needs so many bits.
         """
-        return self.biased_bits + max(self.multiplier_bits, 1)
+        product = self.biased_bits + max(self.multiplier_bits, 1)
+        return max(product + 1, self.first_shift + 2) if self.round_twice else product
+
+    @property
+    def first_shift(self) -> int:
+        """Bits that the first of two roundings takes off, with those behind the bias's point."""
+        return FIRST_SHIFT + self.bias_fraction_bits
 
     @property
     def product_bits(self) -> int:

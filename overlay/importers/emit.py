@@ -26,7 +26,7 @@ from .sections import Cut, Quantised, Section
 from .twice import twice_rounded, undivided
 
 
-def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1, twice: bool = False) -> Emitted:
+def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitted:
     """Build the model.
 
     Parameters
@@ -37,8 +37,6 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1, twice: bo
         Of the network.
     first : int
         Number of the first section's layers.
-    twice : bool
-        Whether a requantisation may round twice, where it has no other way to be right for every sum.
 
     Returns
     -------
@@ -49,7 +47,7 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1, twice: bo
     ImportRefused
         With a line for each section that golden has no layers for.
     """
-    maker = _Maker(cut, choice, first, twice)
+    maker = _Maker(cut, choice, first)
     lines = []
     for number, section in enumerate(cut.sections):
         try:
@@ -66,7 +64,7 @@ def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1, twice: bo
 class _Maker:
     """Layers as they are added, section by section."""
 
-    def __init__(self, cut: Cut, choice: EngineChoice, first: int, twice: bool) -> None:
+    def __init__(self, cut: Cut, choice: EngineChoice, first: int) -> None:
         rows, columns, channels = cut.size
         self.input = Map(height=rows, width=columns, channels=channels, encoding=choice.held[0].encoding)
         self.layers: list[Layer] = []
@@ -74,7 +72,7 @@ class _Maker:
         self.built: list[Built] = []
         self.scores: list[Line | Ends] = []
         self._map = self.input
-        self._cut, self._choice, self._first, self._twice = cut, choice, first, twice
+        self._cut, self._choice, self._first = cut, choice, first
         self._source: Quantised = cut.source
 
     def add(self, number: int, section: Section) -> None:
@@ -189,7 +187,7 @@ class _Maker:
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
         # Where values have both signs, halves are rounded up below and down above: no one line has all these steps.
-        twice = self._twice and made.rule is not None and made.rule.low < 0
+        twice = made.rule is not None and made.rule.low < 0 and held.zero == made.rule.low
         if twice:
             weights, chain = undivided(weights, chain)
             layer = replace(layer, weight=weights.encoding)

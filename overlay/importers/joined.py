@@ -168,7 +168,7 @@ class _Joiner:
         if one.way.makes in self._held:
             ends[-1] = self._held[one.way.makes]
         choice = replace(choice, held=tuple(ends))
-        emitted = emit(one.cut, choice, self._name, first=self._number, twice=True)
+        emitted = emit(one.cut, choice, self._name, first=self._number)
         self._number += len(one.cut.sections)
         reads = self._layers[-1].name if one.head is not None else self._makers[one.way.reads[0]]
         self._maps.setdefault(INPUT, emitted.model.network.input)

@@ -6,8 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from bitloom.golden.encoding import signed, signed_bits, unsigned
-
 from .boundaries import Line, joined
 from .choose import Held, integers, padded
 from .cut import cut, cut_on
@@ -128,20 +126,10 @@ def held_between(cuts: Sequence[WayCut]) -> dict[str, Held]:
     for one in cuts[:-1]:
         made, sections = one.made, readers.get(one.way.makes, [])
         fixed = [integers(made, section) for section in sections if padded(section)]
-        if made.rule is not None:  # as its kernel rounds: away from the zero point
-            low = made.rule.low
-            fixed.append(_ranged(low, low + made.levels))
-        if made.averaged or not fixed:
+        if made.averaged or made.rule is not None or not fixed:
             fixed.append(integers(made, sections[0] if sections else None))
         if any(held != fixed[0] for held in fixed):
             name = printable(one.way.operations[-1].name)
             raise ImportRefused([f"{name}: the operators that read its map must have one zero point, got several"])
         out[one.way.makes] = fixed[0]
     return out
-
-
-def _ranged(low: int, high: int) -> Held:
-    """Integers from ``low`` to ``high``."""
-    encoding = unsigned(high.bit_length()) if low >= 0 and high < 256 else signed(max(2, signed_bits(low, high)))
-    full = (encoding.low, encoding.high) == (low, high)
-    return Held(encoding=encoding, zero=low, clip=None if full else (low, high))

@@ -3,7 +3,8 @@
     sums[OL] --> + bias --> x multiplier --> half --> + half --> >> shift --> clip to low..high --> features[OL]
                    `--> raw[OL] (the sum itself)
 
-Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the even one in layers that ask for it.
+Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the even one in layers that ask for it; in
+one with ``round_twice``, where asked for, first after 31 bits (and those of the bias behind the point), halves upwards.
 One step a cycle, a cycle for each of STAGES. Operands and product are registers, as DSP blocks have them, and each
 other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
 is free. Without multipliers, where all are 1, the product is the value.
@@ -17,6 +18,7 @@ from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -27,6 +29,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     bits,
     choose,
     const,
+    eq,
     nonzero,
     product,
     resize,
@@ -55,6 +58,8 @@ class _Pipe:
         Limits of the value in stage "shifted".
     half_even : Signal or None
         Whether halves of the value in stage "product" become even; None in an NPU where none do.
+    round_twice : Signal or None
+        Whether the value in stage "product" is rounded twice; None in an NPU where none is.
     """
 
     step: Step
@@ -62,6 +67,7 @@ class _Pipe:
     low: Signal
     high: Signal
     half_even: Signal | None
+    round_twice: Signal | None
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:
@@ -94,7 +100,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
         late = b.reg(f"{stage}_side", width(goes), init=None)
         b.on(move, (late, goes))
         goes = late
-    pipe = _Pipe(step, move, *_limits(b, npu, step, move), _half_even(b, npu, step, move))
+    pipe = _Pipe(step, move, *_limits(b, npu, step, move), *_roundings(b, npu, step, move))
     lanes = [_lane(b, npu, pipe, k) for k in range(npu.ol)]
     values, features = [value for value, _ in lanes], [feature for _, feature in lanes]
     raw_ready = side.leave(b, npu, valid["value"], values)
@@ -120,14 +126,17 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
     return out[0], out[1]
 
 
-def _half_even(b: Block, npu: Npu, step: Step, move: Signal) -> Signal | None:
-    """How the layer rounds halves, as late as the product that it belongs to; None where all are away from zero."""
-    if not npu.half_even:
-        return None
-    late = [b.reg(f"{stage}_half_even", init=None) for stage in STAGES[:2]]
-    b.on(step.go, (late[0], step.layer["half_even"]))
-    b.on(move, (late[1], late[0]))
-    return late[1]
+def _roundings(b: Block, npu: Npu, step: Step, move: Signal) -> list[Signal | None]:
+    """How the layer rounds, ROUNDING, as late as the product that it belongs to; None where no layer rounds so."""
+    out: list[Signal | None] = []
+    for name in ROUNDING:
+        late = None
+        if getattr(npu, name):
+            early, late = (b.reg(f"{stage}_{name}", init=None) for stage in STAGES[:2])
+            b.on(step.go, (early, step.layer[name]))
+            b.on(move, (late, early))
+        out.append(late)
+    return out
 
 
 def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
@@ -176,8 +185,12 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Sig
     if pipe.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
         odd = b.wire(f"odd_{k}", 1, Pointer(made, resize(made_shift, bits_for(wide - 1))))
         less_half = choose(pipe.half_even, ~odd, less_half, 1)
+    after = made
+    if pipe.round_twice is not None:
+        after = _rounded_first(b, npu, pipe.round_twice, k, made, made_shift)
+        less_half = less_half & ~pipe.round_twice
     down = b.wire(f"down_{k}", wide, resize(less_half, wide))
-    b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, made), (half_shift, made_shift))
+    b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, after), (half_shift, made_shift))
 
     rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", narrow, init=None)
     b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
@@ -186,3 +199,21 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Sig
     turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
     b.on(move, (shifted, Srl(turned, rounded_shift) ^ Repeat(sign, wide)))
     return shifted
+
+
+def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, made: Signal, shift: Signal) -> Signal:
+    """The product of lane ``k`` with what the first of two roundings adds to it.
+
+    Of p rounded after f bits, halves upwards, to h, h / 2^r is (p + 2^(f + r - 1) + 2^(f - 1) - [h < 0] * 2^f) >> f + r
+    with r >= 1: half of the second rounding, which every layer has, and 2^(f - 1) up, or down where h is negative.
+    Without a second one (r = 0) there is nothing to add.
+    """
+    wide, place = npu.product_bits, npu.first_shift - 1
+    high = b.wire(f"high_part_{k}", wide - place, bits(made, place, wide - place))
+    negative = b.wire(f"rounds_down_{k}", 1, bits(made, wide - 1, 1) & nonzero(~high))  # below -2^(f - 1)
+    first = b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))
+    adds = b.wire(f"adds_{k}", 1, twice & ~eq(shift, first))
+    falls = b.wire(f"falls_{k}", 1, adds & negative)
+    away = b.wire(f"away_{k}", wide - place, Cat(Repeat(falls, wide - place - 1), adds))
+    moved = b.wire(f"moved_{k}", wide - place, high + away)
+    return Cat(moved, bits(made, 0, place))

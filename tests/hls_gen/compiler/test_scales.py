@@ -56,7 +56,8 @@ def test_more_bits_behind_the_point_give_the_same_results(
     npu = Npu(**{**INTEGER.__dict__, "multiplier_bits": 16, "bias_fraction_bits": fraction + more})
     bias = bias >> 6 - fraction
     columns = {"bias_0": np.array([bias]), "multiplier_0": np.array([multiplier]), "shift_0": np.array([shift])}
-    made, x = scale_fields(columns, npu, fraction), np.array(sums)
+    made, top, whole = scale_fields(columns, npu, fraction), 1 << npu.acc_bits - 1, bias >> fraction
+    x = np.clip(sums, -top - whole, top - 1 - whole)  # a sum with its bias fits the accumulator
     theirs = rounded_shift(((x << fraction + more) + made["bias_0"]) * made["multiplier_0"], made["shift_0"])
     np.testing.assert_array_equal(theirs, rounded_shift(((x << fraction) + bias) * multiplier, np.array(shift)))
 
@@ -93,6 +94,27 @@ def test_a_design_rounds_to_even_where_a_layer_does() -> None:
     small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
     with value_error("even: half_even must be >= 1, design d has 0"):
         compile_model(even, small)
+
+
+def test_a_design_rounds_twice_where_a_layer_does() -> None:
+    """Its factors stay as they are: the first rounding is after 31 bits of just this product."""
+    once, twice = model(5, 4, 33, 0), model(5, 4, 33, 0)
+    act = replace(twice.network.layers[1], rounding="twice")
+    twice = Model(replace(twice.network, name="twice", layers=(twice.network.layers[0], act)), dict(twice.arrays))
+    (with_it,), (without,) = (size_memories("d", models, INTEGER).npus for models in ([once, twice], [once]))
+    assert (with_it.round_twice, without.round_twice) == (1, 0)
+    plans = [plan(m, [with_it]).npus[0] for m in (once, twice)]
+    assert [one.results[0]["round_twice"] for one in plans] == [0, 1]
+    assert [(one.scales[0]["multiplier_0"][0], one.scales[0]["shift_0"][0]) for one in plans] == [(1, 31), (4, 33)]
+    small = Manifest.of(Design(name="d", npus=(without,)), "0" * 64)
+    with value_error("twice: multiplier_bits must be >= 3, design d has 0"):
+        compile_model(twice, small)
+    with value_error("twice: round_twice must be >= 1, design d has 0"):
+        compile_model(twice, Manifest.of(Design(name="d", npus=(replace(with_it, round_twice=0),)), "0" * 64))
+    wide = replace(act, fraction=2)
+    wide = Model(replace(twice.network, layers=(twice.network.layers[0], wide)), dict(twice.arrays))
+    with value_error("r: fraction must be 0 with rounding twice on the integer engine, got 2"):
+        size_memories("d", [wide], INTEGER)
 
 
 @pytest.mark.parametrize("fractions", [(2, 7), (7, 2)])

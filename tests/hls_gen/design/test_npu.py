@@ -29,6 +29,7 @@ BAD = {
     "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
+    "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "lanes_per_weight": (9, "npu: lanes_per_weight * lane_step must be <= kfp = 8, got 9"),
     "lane_step": (0, "npu: lane_step must be an integer >= 1, got 0"),
@@ -233,7 +234,7 @@ def test_to_dict_and_back(design):
     assert Design.from_dict(json.loads(json.dumps(data))) == design
 
 
-@pytest.mark.parametrize(("name", "value"), [("bias_fraction_bits", 3), ("half_even", 1)])
+@pytest.mark.parametrize(("name", "value"), [("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1)])
 def test_what_came_later_is_written_where_it_is_set(name, value):
     """Files of before don't have the field, and designs without it stay as they were written."""
     assert name not in Npu(**INTEGER).to_dict()

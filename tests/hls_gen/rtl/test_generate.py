@@ -42,7 +42,7 @@ DESIGNS = {
         **ODD),)),
     "integer_as_wide_as_can_be": Design(name="integer", npus=(Npu(
         engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=32,
-        multiplier_bits=31, bias_fraction_bits=16, half_even=1, **ODD),)),
+        multiplier_bits=31, bias_fraction_bits=16, half_even=1, round_twice=1, **ODD),)),
     "nine_planes": Design(name="planes", npus=(Npu(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),
     "nine_shifts": Design(name="shifts", npus=(Npu(kfp=3, kgp=3, pfp=3, ol=2, shift_bits=4, acc_bits=14, **ODD),)),
     "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu(kfp=130, kgp=1, pfp=3, ol=1, planes=2,

@@ -20,10 +20,12 @@ LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
 
 
-def npu(feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0, even: int = 0) -> Npu:
+def npu(
+    feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0, **roundings: int
+) -> Npu:
     return Npu(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
-        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction, half_even=even,
+        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction, **roundings,
     )  # fmt: skip
 
 
@@ -32,8 +34,10 @@ NPUS = {
     "f4_a14_m1": npu(4, 14, 2, 1), "f3_a9_m5": npu(3, 9, 2, 5), "f3_a7_m0": npu(3, 7, 2, 0),
     "f8_a32_m0": npu(8, 32, 1, 0), "f9_a32_m31": npu(9, 32, 1, 31), "f9_a31_m15_b16": npu(9, 31, 1, 15, 16),
     "f4_a9_m3_b5": npu(4, 9, 3, 3, 5), "f3_a8_m0_b2": npu(3, 8, 2, 0, 2),
-    "f8_a32_even": npu(8, 32, 1, even=1), "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, 1),
-    "f3_a7_m0_even": npu(3, 7, 2, 0, even=1),
+    "f8_a32_even": npu(8, 32, 1, half_even=1), "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, half_even=1),
+    "f3_a7_m0_even": npu(3, 7, 2, 0, half_even=1),
+    "f9_a25_m31_b4_twice": npu(9, 25, 2, 31, 4, round_twice=1, half_even=1),
+    "f3_a7_m0_b3_twice": npu(3, 7, 2, 0, 3, round_twice=1),
 }  # fmt: skip
 
 
@@ -46,7 +50,7 @@ def probe(one: Npu) -> Block:
     parts = [("bias", one.biased_bits), ("multiplier", one.multiplier_bits), ("shift", one.scale_shift_bits)]
     parts = [(name, w) for name, w in parts if w]
     row = {f"{name}_{k}": b.input(f"in_{name}_{k}", w) for k in lanes for name, w in parts}
-    fields = [("raw", 1), *[("half_even", 1)] * one.half_even, *((name, one.feature_bits) for name in LIMITS)]
+    fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.feature_bits) for name in LIMITS)]
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     go = b.output("in_ready")
@@ -55,6 +59,11 @@ def probe(one: Npu) -> Block:
 
 
 LIMITS = ("low", "high")
+
+
+def chosen(one: Npu) -> list[str]:
+    """Fields of a layer that say how it rounds."""
+    return [name for name in ("half_even", "round_twice") if getattr(one, name)]
 
 
 @pytest.fixture(scope="module", params=NPUS)
@@ -80,7 +89,9 @@ def layers(one: Npu) -> list[Requantise]:
     made = [Requantise(encoding=e, relu=relu, **common) for e in found for relu in (False, True)]
     high = signed(f).high
     made += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
-    return [replace(layer, rounding="even" if one.half_even and k % 4 else "once") for k, layer in enumerate(made)]
+    ways = ["once", *["even"] * (3 * one.half_even), *["twice"] * (3 * one.round_twice)]
+    made = [replace(layer, rounding=ways[k % len(ways)]) for k, layer in enumerate(made)]
+    return [replace(layer, fraction=0) if layer.rounding == "twice" else layer for layer in made]
 
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
@@ -96,7 +107,7 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
             shift, multiplier = draw.choice([0, 1, most - 1, most]), draw.choice([1, largest, (largest + 1) // 2])
             total = draw.choice([-top, -top + 1, -1, 0, 1, top - 1])
         elif k % 4 == 1:  # an odd multiple of 2^(shift - 1)
-            shift = draw.randrange(1, min(most, one.most_shift - 2))
+            shift = draw.randrange(1, min(most, one.biased_bits + max(one.multiplier_bits, 1) - 2))
             top_power = max(0, one.multiplier_bits - 1)
             power = draw.randrange(max(0, shift - 1 - (one.biased_bits - 2)), min(shift - 1, top_power) + 1)
             multiplier = 1 << power
@@ -114,20 +125,39 @@ def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, in
     return out
 
 
+def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
+    """(sum, bias, multiplier, shift) for two roundings: around halves of the second one, and any; no bits behind."""
+    most, largest, top = one.most_shift - one.bias_fraction_bits, max(1, (1 << one.multiplier_bits) - 1), 1 << 62
+    room, out = 1 << one.acc_bits - 1, []
+    while len(out) < count:
+        multiplier = draw.randrange(largest // 2 + 1, largest + 1)
+        shift = draw.choice([31, 32, 33, draw.randrange(31, min(most + 4, MAX_SHIFT) + 1)])
+        middle = ((2 * draw.randrange(-300, 300) + 1) << shift - 1) // multiplier + draw.randrange(-2, 3)
+        total = draw.choice([middle, draw.randrange(-room, room), -room, room - 1])
+        bias = draw.randrange(-room, room)
+        if -room <= total < room and -room <= total - bias < room and abs(total) * multiplier < top:
+            out.append((total - bias, bias, multiplier, shift))
+    return out
+
+
 def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
     """``count`` steps of each layer; ``raw``: one layer in between gives the sums themselves."""
     draw, made = random.Random(seed), Play([], [], [])
     acc, lanes = (1 << one.acc_bits) - 1, (1 << one.feature_bits) - 1
     for number, layer in enumerate(layers(one)):
         is_raw = raw and number % 3 == 2
-        sums, bias, multiplier, shift = np.array(values(one, count * one.ol, draw), np.int64).T
+        drawn = twice_values if layer.rounding == "twice" else values
+        sums, bias, multiplier, shift = np.array(drawn(one, count * one.ol, draw), np.int64).T
         arrays = {"bias": bias, "multiplier": multiplier, "shift": shift}
         source = Map(height=1, width=1, channels=len(sums), encoding=signed(one.acc_bits))
         wanted = layer.forward(sums.reshape(1, 1, 1, -1), arrays, source).ravel()
+        more = one.bias_fraction_bits - layer.fraction  # as the compiler moves a layer with fewer bits behind the point
+        bias, shift = bias << more, np.minimum(shift + more, one.most_shift)
         for k in range(0, len(sums), one.ol):
             ends = {"tuple_last": draw.getrandbits(1), "map_last": draw.getrandbits(1)}
             step = {"raw": int(is_raw), "low": layer.low & lanes, "high": layer.high & lanes, **ends}
-            step |= {"half_even": int(layer.rounding == "even")} if one.half_even else {}
+            rounds = {"half_even": int(layer.rounding == "even"), "round_twice": int(layer.rounding == "twice")}
+            step |= {name: rounds[name] for name in chosen(one)}
             for lane in range(one.ol):
                 step[f"sum_{lane}"] = int(sums[k + lane]) & acc
                 step[f"bias_{lane}"] = int(bias[k + lane]) & ((1 << one.biased_bits) - 1)

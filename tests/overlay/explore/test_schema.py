@@ -16,7 +16,7 @@ WHOLE = json.loads(Path(SCHEMA).read_text())
 NPU = WHOLE["$defs"]["npu"]["properties"]
 FILE = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
 PROBES = [
-    *range(-1, 12), 15, 16, 17, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
+    *range(-1, 24), 31, 32, 33, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
     "binary", "integer", "popcount", "or", "both", "auto", "block", "distributed", ["host"], ["ring"], ["loop"],
     ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"], ["ring", "loop", "host"], ["host", "host"],
     ["host", "ring", "loop"], ["no"],

@@ -24,7 +24,7 @@ from bitloom.overlay.steps import step
 
 from . import netlist
 from .netlist import LogicPath, Resources
-from .yosys import run_yosys, yosys_version
+from .yosys import bare, run_yosys, yosys_version
 
 VERSION = "1"
 """Version of what is kept in the cache."""
@@ -102,7 +102,7 @@ def area(design: Design) -> Area:
     BuildError
         If Yosys is missing or fails.
     """
-    return area_of(generate(design, target="synthesis", checked=False).text, TOP)
+    return area_of(bare(generate(design, target="synthesis", checked=False).text), TOP)
 
 
 def area_of(verilog: str, top: str) -> Area:

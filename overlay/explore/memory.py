@@ -120,13 +120,14 @@ def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float
     cost = (kind.cost - kind.scaled) * units + kind.scaled * banks * width / kind.width
     cost += (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0)
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
-    lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + 2 * banks
+    enables = 2 * banks if kind.lutram else 1.5 * banks
+    lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + enables
     found = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
     return cost, MappedMemory(found, not kind.lutram, banks)
 
 
 def _choice(banks: int, lut_ram: bool) -> float:
-    """LUTs, about, that choose a bit among banks: only behind LUT RAM does Yosys merge the choice into MUXF7."""
+    """LUTs, about, that choose a bit among banks: of 4 each, and only behind LUT RAM does Yosys join them by MUXF7."""
     if banks <= 4:
         return 1
-    return 1 + banks / 5 if lut_ram else banks / 2
+    return 1 + banks / 5 if lut_ram else -(-(banks - 1) // 3)

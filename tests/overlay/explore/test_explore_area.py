@@ -1,8 +1,10 @@
 """The area model's parts and memories are those of the generated Verilog."""
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,12 +12,14 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.area.synthesis import Area, BlockArea
+from bitloom.overlay.area.synthesis import Area, BlockArea, area
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.explore.estimate import coefficients, error, estimate, estimate_core, estimate_outlets, of_parts
 from bitloom.overlay.explore.least_squares import fitted, matched
 from bitloom.overlay.explore.parts import parts
 from bitloom.overlay.explore.samples import samples
 from bitloom.overlay.explore.stores import stores
+from tests.overlay.area.test_area import needs_yosys
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
 INSIDE = ("popcount", "lut_ram", "block_ram",
@@ -124,9 +128,36 @@ def test_error_is_stated() -> None:
     assert made["worst"] <= 0.15
 
 
+RECORDED = json.loads((Path(__file__).parent / "areas.json").read_text())
+DESIGNS_RECORDED = [name for name in RECORDED if name != "made_with"]
+"""Reference designs with their area by Yosys, as it was found."""
+
+
+def reference(name: str) -> Design:
+    return REFERENCE_DESIGNS[name].design(name, REFERENCE_DESIGNS[name].models())
+
+
+@pytest.mark.parametrize("name", DESIGNS_RECORDED)
+def test_reference_designs_are_estimated_within_the_stated_error(name: str) -> None:
+    made, found = estimate(reference(name)), RECORDED[name]
+    both = found["lut"] + found["lutram"]
+    assert abs((made.lut + made.lutram) / both - 1) <= error()["worst"]
+    assert abs(made.bram36 - found["bram36"]) <= 1
+    assert made.dsp == found["dsp"]
+
+
+@needs_yosys
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS_RECORDED)
+def test_the_recorded_areas_are_those_of_yosys(name: str) -> None:
+    """To within what other versions of it make of the same text."""
+    found = area(reference(name)).total
+    for key, value in RECORDED[name].items():
+        assert getattr(found, key) == pytest.approx(value, rel=0.02, abs=1), key
+
+
 def test_every_kind_of_block_has_a_formula() -> None:
     """A kind without one would cost nothing."""
-    from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
     from bitloom.overlay.explore.samples import samples
 
     designs = [*samples(24, 1), *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL)]

@@ -47,6 +47,14 @@ def test_kernel_memories() -> None:
     assert mapped(64, 100, style="distributed").resources.lutram > 88
 
 
+@pytest.mark.parametrize(("width", "depth", "lut", "bram36"), [(32, 2340, 69, 2.5), (9, 29004, 67, 7.5)])
+def test_many_banks_of_block_ram(width: int, depth: int, lut: int, bram36: float) -> None:
+    """5 and 15 banks; figures are those of Yosys 0.70."""
+    made = mapped(width, depth).resources
+    assert made.bram36 == bram36
+    assert abs(made.lut - lut) <= 3
+
+
 def test_refuses_another_style() -> None:
     with value_error("memory: style must be one of auto, block, distributed, got 'logic'"):
         mapped(8, 8, style="logic")

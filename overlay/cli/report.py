@@ -1,11 +1,14 @@
 """The command report: one page about a build and a run of it."""
 
+import os
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 import click
 
 from bitloom.golden.atomic import write_text
+from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
 from bitloom.overlay.show.report.gather import CLOCK_MHZ, gather
@@ -30,6 +33,8 @@ from .show import dump, json_option, one_line_errors, table
 @click.option("--area", "synthesise", is_flag=True, help="Area by Yosys (minutes the first time) instead of the model.")
 @click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing` (minutes at first).")
 @click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
+@click.option("--evaluated", type=FILE, help="Show the accuracy in what `bitloom evaluate --json` printed.")
+@click.option("--dated", is_flag=True, help="Say the date on the page: today, or that of SOURCE_DATE_EPOCH.")
 @click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
 @click.option("--png", type=FILE, help="Also write the plots as one picture.")
 @json_option
@@ -42,6 +47,8 @@ def report_command(
     synthesise: bool,
     clock: bool,
     clock_mhz: float,
+    evaluated: Path | None,
+    dated: bool,
     out: Path | None,
     png: Path | None,
     as_json: bool,
@@ -49,14 +56,17 @@ def report_command(
     """Write a page about the build in FOLDER: mapping, utilisation, timeline, memories, area, roofline.
 
     The network runs on the simulated board; counters come from there. The page is one HTML file that loads nothing.
-    NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
+    NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one. The same
+    report is the same bytes, so the page has no date unless --dated asks for it.
     """
+    date = _date() if dated else ""
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
     made = loaded(folder)
     model = model_of(made, network)
     found = compiled(made, model)
+    accuracy = accuracy_of(model, evaluated)
     if run_file:
         run = Measured.load(run_file)
     else:
@@ -64,11 +74,11 @@ def report_command(
             run = measure(made, model, frames or FRAMES, update)
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
         estimate = clock_figures(made.design, run.steady("cycles")) if clock else {}
-        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise, accuracy=accuracy)
         report = replace(report, clock=estimate)
         out = out or folder / "report.html"
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_text(out, page(report))
+        write_text(out, page(report, date))
         if png:
             sheet(report, png)
     if as_json:
@@ -78,3 +88,12 @@ def report_command(
         table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
     if run.bit_exact_frames != run.frames:
         raise ValueError(f"{run.network}: all {run.frames} frames must equal golden, got {run.bit_exact_frames}")
+
+
+def _date() -> str:
+    """Today, or the day of SOURCE_DATE_EPOCH, by which builds that shall be the same again have one date for all."""
+    text = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 11):
+        raise ValueError(f"SOURCE_DATE_EPOCH: must be seconds since 1970, an integer >= 0, got {text!r}")
+    when = datetime.fromtimestamp(int(text), timezone.utc) if text else datetime.now(timezone.utc)
+    return when.date().isoformat()

@@ -3,6 +3,7 @@
 import ipaddress
 import logging
 import signal
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -37,6 +38,9 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
         if not (e.name or "").startswith(("pynq", "grpc")):
             raise
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {e}") from None
+    found = version("pynq")
+    if int(found.partition(".")[0]) < 4:  # 3.1 has it too, without room for bit 31 of a register
+        raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {found}")
     limits = ServerLimits(idle_seconds=idle_seconds)
     made = loaded(folder)
     _show_log()

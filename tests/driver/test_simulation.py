@@ -7,6 +7,7 @@ import asyncio
 import dataclasses
 import re
 from contextlib import ExitStack
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -53,6 +54,8 @@ class Bench:
 def serve(bit, stack):
     """(pynq's RemoteDevice, the System behind the server that it talks to)."""
     pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+    if version("pynq").startswith("3."):
+        pytest.skip("pynq 3.1's remote protocol has no room for bit 31 of a register")
     from bitloom.overlay.virtual.serve.server import Server
     from tests.overlay.virtual.remote import remote_device
 

@@ -1,5 +1,6 @@
 """Gather all that a report shows, from the build, the compiler's plan and the run."""
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from bitloom.golden import zoo as networks
@@ -11,6 +12,7 @@ from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
 from bitloom.overlay.study.design_figures import npu_lanes
 
+from .accuracy import Accuracy
 from .commands import commands
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
@@ -20,13 +22,20 @@ from .report import AreaFacts, LayerFacts, NpuCycles, Report
 from .roofline import roofline
 from .text import TIMES
 from .timeline import timeline
+from .units import units_by_model, units_by_synthesis
 
 CLOCK_MHZ = 100.0
 """Clock of the device in MHz, where nothing else is said."""
 
 
 def gather(
-    made: Compiled, run: Measured, *, given: str | None = None, clock_mhz: float = CLOCK_MHZ, synthesise: bool = False
+    made: Compiled,
+    run: Measured,
+    *,
+    given: str | None = None,
+    clock_mhz: float = CLOCK_MHZ,
+    synthesise: bool = False,
+    accuracy: Accuracy | None = None,
 ) -> Report:
     """Gather the report of a run.
 
@@ -42,6 +51,8 @@ def gather(
         Clock that rates and times assume.
     synthesise
         Take the area from Yosys instead of the model.
+    accuracy
+        How often the network is right, where that is known.
 
     Raises
     ------
@@ -76,6 +87,8 @@ def gather(
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),
+        accuracy=accuracy,
+        version=_version(),
     )
 
 
@@ -159,5 +172,14 @@ def _npus(made: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuCycle
 def _area(design: Design, synthesise: bool) -> AreaFacts:
     """Area by Yosys or by the model."""
     if synthesise:
-        return AreaFacts(area(design).total, "yosys", error())
-    return AreaFacts(estimate(design), "model", error())
+        found = area(design)
+        return AreaFacts(found.total, "yosys", error(), units_by_synthesis(found))
+    return AreaFacts(estimate(design), "model", error(), units_by_model(design))
+
+
+def _version() -> str:
+    """Version of the installed package; "" for a checkout that nobody installed."""
+    try:
+        return version("bitloom")
+    except PackageNotFoundError:
+        return ""

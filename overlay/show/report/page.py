@@ -6,9 +6,10 @@ from pathlib import Path
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.timing.design_clock import HOW
 
-from . import blocks
+from . import blocks, graph
 from .colours import DARK, LIGHT, SPENT
 from .figures import svg
+from .phone import labelled_cells
 from .plots import pictures
 from .report import Report
 from .text import number, percent
@@ -16,8 +17,8 @@ from .text import number, percent
 FOLDER = Path(__file__).parent
 
 
-def page(report: Report) -> str:
-    """Text of the page; the same text for equal reports."""
+def page(report: Report, date: str = "") -> str:
+    """Text of the page; the same text for equal reports and dates. Without a date the page has none."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -30,11 +31,14 @@ def page(report: Report) -> str:
     )
     environment.filters |= {"number": number, "percent": percent}
     plots = {picture.name: (picture.title, Markup(svg(report, picture))) for picture in pictures(report)}
-    return environment.get_template("page.html").render(
+    text = environment.get_template("page.html").render(
         r=report,
         figures=report.figures,
         plots=plots,
         blocks=Markup(blocks.picture(report)),
+        graph=Markup(graph.picture(report.network)),
+        date=date,
+        units=[(npu, list(own)) for npu, own in groupby(report.area.units, key=lambda unit: unit.npu)],
         light=LIGHT,
         dark=DARK,
         spent=SPENT,
@@ -46,3 +50,4 @@ def page(report: Report) -> str:
         boards=BOARDS.values(),
         clock_how=HOW,
     )
+    return labelled_cells(text)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from .colours import LIGHT, SPENT
 from .report import Report
-from .roofline import Point
-from .text import number
+from .roofline_plot import roofline
+from .text import numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -98,7 +98,7 @@ def _bars(axes: "Axes", label: str, count: int) -> None:
     """What plots of ``count`` horizontal bars share: the first one on top, thousands on the axis, a legend above."""
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlabel(label)
-    axes.xaxis.set_major_formatter(_numbers())
+    axes.xaxis.set_major_formatter(numbers())
     axes.grid(axis="x", linewidth=0.6)
     axes.tick_params(axis="y", length=0)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=6, borderaxespad=0.2, handlelength=1, columnspacing=1)
@@ -124,63 +124,8 @@ def timeline(axes: "Axes", report: Report) -> None:
     axes.set_ylim(len(report.work) - 0.5, -0.5)
     axes.set_xlim(0, times.left[-1] + 2)
     axes.set_xlabel("cycles from the acceptance of the first frame; dashed: a frame has left")
-    axes.xaxis.set_major_formatter(_numbers())
+    axes.xaxis.set_major_formatter(numbers())
     axes.tick_params(axis="y", length=0)
-
-
-def roofline(axes: "Axes", report: Report) -> None:
-    """Points under roofs, on logarithmic axes; a stem leads from each point to the roof of its own."""
-    device, points = report.points[0], _shown(report)
-    ridge = device.lanes / device.bytes_per_cycle
-    low = min(ridge / 8, *(p.intensity / 3 for p in (device, *points)))
-    high = max(ridge, *(p.intensity for p in (device, *points))) * 4
-    axes.set(xscale="log", yscale="log", xlim=(low, high), xlabel="operations a byte", ylabel="operations a cycle")
-    roof = [low * device.bytes_per_cycle, device.lanes, device.lanes]
-    axes.plot([low, ridge, high], roof, color=LIGHT["ink"], linewidth=1.4, zorder=1)
-    for p in points:
-        axes.plot([p.intensity] * 2, [p.rate, p.roof], color=LIGHT["muted"], linewidth=0.8, zorder=1)
-        axes.plot([p.intensity], [p.roof], marker="_", color=LIGHT["muted"], markersize=9, zorder=1)
-        alone = p.kind == "layer"
-        axes.plot([p.intensity], [p.rate], "o", color=LIGHT["beats"], markersize=6 if alone else 13,
-                  markerfacecolor=LIGHT["page" if alone else "beats"])  # fmt: skip
-        if alone:
-            axes.annotate(p.name, (p.intensity, p.rate), xytext=(0, -14), textcoords="offset points", fontsize=8,
-                          ha="center")  # fmt: skip
-        else:
-            axes.annotate(str(p.npu), (p.intensity, p.rate), color=LIGHT["page"], fontsize=8, ha="center",
-                          va="center_baseline")  # fmt: skip
-    axes.plot([device.intensity], [device.rate], "D", color=LIGHT["wait_room"], markersize=7)
-    axes.annotate("device", (device.intensity, device.rate), xytext=(7, -11), textcoords="offset points",
-                  color=LIGHT["wait_room"])  # fmt: skip
-    axes.annotate(
-        f"{device.lanes:,} lanes", (high, device.lanes), xytext=(0, 4), textcoords="offset points", ha="right"
-    )
-    axes.annotate(f"stream, {device.bytes_per_cycle:g} bytes a cycle", (ridge, device.lanes), xytext=(-8, 4),
-                  textcoords="offset points", ha="right")  # fmt: skip
-    bottom = min(roof[0], *(p.rate for p in (device, *points)))
-    axes.set_ylim(bottom / 2, device.lanes * 2)
-    _decades(axes)
-
-
-def _shown(report: Report) -> list[Point]:
-    """Points beside the device's: its NPUs, and the layers of NPUs that have several; of one NPU only the layers."""
-    several = [npu.npu for npu in report.npus if len(npu.layers) > 1]
-    return [
-        p
-        for p in report.points[1:]
-        if (p.kind == "npu" and len(report.npus) > 1) or (p.kind == "layer" and p.npu in several)
-    ]
-
-
-def _decades(axes: "Axes") -> None:
-    """Labels 1, 2, 5, 10, ... with thousands' commas, and a grid there, on logarithmic axes."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-        axis.set_major_formatter(_numbers())
-        axis.set_minor_formatter(NullFormatter())
-    axes.grid(which="major", linewidth=0.6)
 
 
 Draw = Callable[["Axes", Report], None]
@@ -232,10 +177,3 @@ def pictures(report: Report) -> list[Picture]:
         made.append(Picture("timeline", "Frames on their way", timeline, WHOLE, 0.7 + BAR * len(report.work)))
     made.append(Picture("roofline", "Roofline", roofline, HALF, 4.2))
     return [*made, bars("memory", "Memories", memory, len({m.npu for m in report.memories}))]
-
-
-def _numbers() -> Any:
-    """Writes numbers on an axis as people read them."""
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: number(value))

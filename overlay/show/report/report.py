@@ -9,11 +9,13 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.study.design_figures import lanes
 
+from .accuracy import Accuracy
 from .layer_work import LayerWork
 from .measure import Measured
 from .memories import MemoryUse
 from .roofline import Point
 from .timeline import Timeline
+from .units import UnitArea
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,14 @@ class AreaFacts:
         Where it comes from: "model" or "yosys".
     model_error
         Median and worst error of the model, as shares of the LUTs.
+    units
+        Area by units, as far as ``source`` knows it.
     """
 
     resources: Resources
     source: str
     model_error: dict[str, Any]
+    units: tuple[UnitArea, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,10 @@ class Report:
         What the page's sections show; ``timeline`` is None where weights are streamed.
     clock
         Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing.
+    accuracy
+        How often the network is right; None where that isn't known.
+    version
+        Version of bitloom that gathered it; "" where it isn't installed.
     """
 
     network: Network
@@ -141,6 +150,8 @@ class Report:
     points: tuple[Point, ...]
     commands: tuple[str, ...]
     clock: Mapping[str, float] = field(default_factory=dict)
+    accuracy: Accuracy | None = None
+    version: str = ""
 
     @property
     def figures(self) -> dict[str, float]:
@@ -177,6 +188,8 @@ class Report:
             "digest": self.digest,
             "mapping": list(self.mapping),
             "clock_mhz": self.clock_mhz,
+            "version": self.version,
+            "accuracy": self.accuracy and {**asdict(self.accuracy), "share": self.accuracy.share},
             "figures": self.figures,
             "layers": [asdict(layer) for layer in self.layers],
             "work": [{**asdict(w), "busy": w.busy} for w in self.work],

@@ -1,7 +1,9 @@
 """The driver and the virtual board with each pynq that boards have, every one in an environment of its own.
 
 What differs between them, and where it is met: Overlay fails on a Zynq-7000 whose hwh has no UltraScale+ clock (4.0.0,
-overlay/platform/hwh.py); PYNQ's remote protocol is there from 4.0 on (overlay/cli/serve.py).
+overlay/platform/hwh.py); PYNQ's remote protocol carries all 32 bits of
+a register from 4.0 on (overlay/cli/serve.py); before 4.0 the computer's own processor is taken for the device's
+(overlay/virtual/board/device.py).
 """
 
 import shutil

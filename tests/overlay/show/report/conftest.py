@@ -12,6 +12,7 @@ from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.reference_designs import DIGITS, reference_design
 from bitloom.overlay.show.report import page as pages
+from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.measure import Measured, measure
@@ -73,7 +74,8 @@ def report(request: pytest.FixtureRequest, made: Callable[[str], Compiled], run:
 @pytest.fixture(scope="session")
 def one(made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
     """The report of digits-cnn on one NPU."""
-    return gather(made("digits-cnn"), run("digits-cnn"))
+    found = made("digits-cnn")
+    return gather(found, run("digits-cnn"), accuracy=accuracy_of(found.model))
 
 
 @pytest.fixture(scope="session")

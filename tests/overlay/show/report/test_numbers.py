@@ -226,6 +226,7 @@ def test_area_by_the_model_or_by_yosys(
 
     class Synthesised:
         total = Resources(lut=1, ff=2, bram36=3, lutram=4, dsp=5)
+        blocks = ()
 
     monkeypatch.setattr(gathering, "area", lambda design: Synthesised)
     found = gather(made("digits-cnn"), run("digits-cnn"), synthesise=True).area

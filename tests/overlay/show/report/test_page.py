@@ -156,7 +156,7 @@ def test_the_parts_of_the_page(report: Report, text: str) -> None:
         "Network", "Layers on NPUs", "Where the cycles of each NPU go", "Lanes at work, layer by layer",
         "Frames on their way", "Roofline", "Operations and bytes", "Memories", "Area", "Again",
     ]  # fmt: skip
-    assert text.count("<svg") == 6 if report.timeline else 5
+    assert text.count("<svg") == (7 if report.timeline else 6)
     assert ("The flow model doesn't know streamed weights" in text) == (report.timeline is None)
     assert ("waits for weights" in text) == ("wait_weights" in report.npus[0].spent)
     for layer in report.layers:
@@ -190,7 +190,7 @@ def test_colours_follow_the_reader(text: str) -> None:
     plots = [part.partition("</svg>")[0] for part in text.split("<svg")[1:]]
     for plot in plots:
         assert not re.search(r"#[0-9a-f]{6}\b", plot)
-    assert sum("var(--ink)" in plot for plot in plots) == len(plots) - 1  # the picture of the NPUs has classes
+    assert sum("var(--ink)" in plot for plot in plots) == len(plots) - 2  # the pictures of graph and NPUs have classes
 
 
 def test_wrong_frames_are_seen(one: Report, no_plots: None) -> None:

@@ -1,0 +1,60 @@
+"""LUTs, flip-flops and DSP blocks of each unit of a design: by the explorer's model, or as Yosys counts modules."""
+
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.area.synthesis import Area
+from bitloom.overlay.explore.estimate import coefficients, of_parts
+from bitloom.overlay.explore.parts import parts
+
+SMALL = 0.01
+"""Yosys' modules with less than this share of all LUTs are left out, as there are hundreds."""
+
+
+@dataclass(frozen=True)
+class UnitArea:
+    """Area of all units of one kind, memories not counted where the model says it.
+
+    Attributes
+    ----------
+    npu
+        NPU that they belong to; None: to none, or to several.
+    name
+        Of the kind.
+    instances
+        How many there are.
+    lut, ff, dsp
+        Of all of them.
+    """
+
+    npu: int | None
+    name: str
+    instances: int
+    lut: int
+    ff: int
+    dsp: int
+
+
+def units_by_model(design: Design) -> tuple[UnitArea, ...]:
+    """The parts of the explorer's model, those of one kind and NPU together; the shell first, then NPU after NPU."""
+    made, flat = coefficients(), coefficients()["flat"]
+    kinds: dict[tuple[int, str], list[float]] = {}
+    for part in parts(design):
+        found = of_parts([part], made)
+        sums = kinds.setdefault((-1 if part.npu is None else part.npu, part.kind), [0, 0.0, 0.0, 0])
+        for k, value in enumerate((part.times, found["lut"] * flat["lut"], found["ff"] * flat["ff"], found["dsp"])):
+            sums[k] += value
+    order = sorted(kinds, key=lambda key: key[0])  # within an NPU in the order of the parts
+    return tuple(
+        UnitArea(None if npu < 0 else npu, kind.replace("_", " "), round(times), round(lut), round(ff), round(dsp))
+        for npu, kind in order
+        for times, lut, ff, dsp in [kinds[npu, kind]]
+    )
+
+
+def units_by_synthesis(found: Area) -> tuple[UnitArea, ...]:
+    """Yosys' modules without the modules in them, the largest first; those with a share below SMALL are left out."""
+    own = [UnitArea(None, b.module, b.instances, b.own.lut * b.instances, b.own.ff * b.instances,
+                    b.own.dsp * b.instances) for b in found.blocks]  # fmt: skip
+    whole = sum(unit.lut for unit in own)
+    return tuple(sorted((u for u in own if u.lut >= SMALL * whole), key=lambda unit: -unit.lut))

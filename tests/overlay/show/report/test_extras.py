@@ -1,0 +1,104 @@
+"""What a page says beside the run: accuracy, version, date, LUTs of units; and its tables on a phone."""
+
+import json
+import re
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import zoo
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import Area, BlockArea
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.show.report.accuracy import Accuracy, accuracy_of
+from bitloom.overlay.show.report.page import page
+from bitloom.overlay.show.report.phone import labelled_cells
+from bitloom.overlay.show.report.report import Report
+from bitloom.overlay.show.report.units import units_by_model, units_by_synthesis
+from tests.errors import value_error
+
+pytestmark = pytest.mark.usefixtures("no_plots")
+
+
+def test_accuracy_of_a_network_of_ours() -> None:
+    assert accuracy_of(zoo.load("digits-cnn")) == Accuracy("test digits", 360, 354)  # docs/reference/figures.md
+    model = zoo.load("digits-cnn")
+    other = replace(model, arrays={**model.arrays, "dense_4": {"weight": -model.arrays["dense_4"]["weight"]}})
+    assert accuracy_of(other) is None  # of another network of that name nothing is known
+
+
+def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
+    path, model = tmp_path / "found.json", zoo.load("digits-cnn")
+    path.write_text(json.dumps({"network": "digits-cnn", "data": "/home/me/mine.npz", "images": 40, "right": 39}))
+    found = accuracy_of(model, path)
+    assert found == Accuracy("mine.npz", 40, 39)
+    text = page(replace(one, accuracy=found))
+    assert '<data id="accuracy" value="0.975">97.5%</data> <small>39 of 40, mine.npz</small>' in text
+    assert 'id="accuracy"' not in page(replace(one, accuracy=None))
+    path.write_text(json.dumps({"network": "digits-or", "data": "digits", "images": 40, "right": 39}))
+    with value_error(f"{path}: network must be digits-cnn, got 'digits-or'"):
+        accuracy_of(model, path)
+    path.write_text(json.dumps({"network": "digits-cnn", "data": "digits", "images": 40, "right": 41}))
+    with value_error(f"{path}: right must be an integer 0..40, got 41"):
+        accuracy_of(model, path)
+
+
+def test_version_and_date(one: Report) -> None:
+    assert f"by bitloom {version('bitloom')}. Counters" in page(one)
+    assert f"by bitloom {version('bitloom')}, 2026-01-31. Counters" in page(one, "2026-01-31")
+
+
+def test_a_date_only_where_it_is_asked_for(
+    folder: Path, one: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, out = tmp_path / "run.json", tmp_path / "page.html"
+    run.write_text(json.dumps(one.to_dict()))
+    words = ["report", str(folder), "--from", str(run), "--out", str(out)]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    assert CliRunner().invoke(bitloom, [*words, "--dated"]).exit_code == 0
+    assert ", 1970-01-02. Counters" in out.read_text(encoding="utf-8")
+    assert CliRunner().invoke(bitloom, words).exit_code == 0
+    assert "1970" not in out.read_text(encoding="utf-8")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    done = CliRunner().invoke(bitloom, [*words, "--dated"])
+    rule = "SOURCE_DATE_EPOCH: must be seconds since 1970, an integer >= 0"
+    assert done.output == f"bitloom: {rule}, got 'now'\n" or str(done.exception) == f"bitloom: {rule}, got 'now'"
+
+
+def test_units_add_up_to_the_logic(report: Report) -> None:
+    found = units_by_model(report.design)
+    assert sum(u.lut for u in found) == pytest.approx(report.area.resources.lut, rel=0.03)  # memories have some logic
+    assert {u.npu for u in found} == {None, *range(len(report.npus))}
+    own = [u for u in found if u.npu == 0]
+    text = page(report)
+    assert f'<data id="units-npu0" value="{sum(u.lut for u in own)}">' in text
+    assert all(f"<th>{u.name}</th>" in text for u in found)
+
+
+def test_units_as_yosys_counts_them() -> None:
+    blocks = (BlockArea("top", 1, Resources(lut=5), Resources(lut=905)),
+              BlockArea("pe", 4, Resources(lut=200, ff=10, dsp=1), Resources(lut=225)),
+              BlockArea("fifo", 1, Resources(lut=100), Resources(lut=100)))  # fmt: skip
+    found = units_by_synthesis(Area(Resources(lut=905), blocks, ()))
+    assert [(u.name, u.instances, u.lut, u.ff, u.dsp) for u in found] == [("pe", 4, 800, 40, 4), ("fifo", 1, 100, 0, 0)]
+
+
+def test_cells_carry_the_headings_of_their_columns(report: Report) -> None:
+    for table in re.findall(r"<table>.*?</table>", page(report), re.DOTALL):
+        head, _, body = table.partition("<tbody>")
+        headings = [re.sub(r"<[^>]*>", "", h).strip() for h in re.findall(r"<th[^>]*>(.*?)</th>", head, re.DOTALL)]
+        for row in re.findall(r"<tr.*?</tr>", body.partition("<tfoot>")[0], re.DOTALL):
+            cells = re.findall(r"<(t[hd])([^>]*)>", row)
+            assert len(cells) == len(headings)
+            for (kind, attributes), heading in zip(cells, headings):
+                if kind == "td" and heading:
+                    assert f'data-label="{heading}"' in attributes
+
+
+def test_labels_are_escaped() -> None:
+    head = '<thead><tr><th></th><th>a &lt; "b"</th></tr></thead>'
+    text = f"<table>{head}<tbody><tr><th>x</th><td>1</td></tr></tbody></table>"
+    assert '<td data-label="a &lt; &quot;b&quot;">1</td>' in labelled_cells(text)

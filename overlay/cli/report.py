@@ -74,8 +74,8 @@ def report_command(
             run = measure(made, model, frames or FRAMES, update)
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
         estimate = clock_figures(made.design, run.steady("cycles")) if clock else {}
-        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise, accuracy=accuracy)
-        report = replace(report, clock=estimate)
+        report = gather(found, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        report = replace(report, clock=estimate, accuracy=accuracy)
         out = out or folder / "report.html"
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report, date))

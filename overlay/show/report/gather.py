@@ -12,7 +12,6 @@ from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
 from bitloom.overlay.study.design_figures import npu_lanes
 
-from .accuracy import Accuracy
 from .commands import commands
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
@@ -29,13 +28,7 @@ CLOCK_MHZ = 100.0
 
 
 def gather(
-    made: Compiled,
-    run: Measured,
-    *,
-    given: str | None = None,
-    clock_mhz: float = CLOCK_MHZ,
-    synthesise: bool = False,
-    accuracy: Accuracy | None = None,
+    made: Compiled, run: Measured, *, given: str | None = None, clock_mhz: float = CLOCK_MHZ, synthesise: bool = False
 ) -> Report:
     """Gather the report of a run.
 
@@ -51,8 +44,6 @@ def gather(
         Clock that rates and times assume.
     synthesise
         Take the area from Yosys instead of the model.
-    accuracy
-        How often the network is right, where that is known.
 
     Raises
     ------
@@ -87,7 +78,6 @@ def gather(
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),
-        accuracy=accuracy,
         version=_version(),
     )
 

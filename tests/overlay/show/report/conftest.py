@@ -75,7 +75,7 @@ def report(request: pytest.FixtureRequest, made: Callable[[str], Compiled], run:
 def one(made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
     """The report of digits-cnn on one NPU."""
     found = made("digits-cnn")
-    return gather(found, run("digits-cnn"), accuracy=accuracy_of(found.model))
+    return replace(gather(found, run("digits-cnn")), accuracy=accuracy_of(found.model))
 
 
 @pytest.fixture(scope="session")

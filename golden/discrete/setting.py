@@ -59,7 +59,7 @@ def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
 
 _NEAREST = {
     1: UpdateRule("velocity", rate=3.0, mu=0.9, norm_rate=0.15),
-    2: UpdateRule("velocity", rate=0.1, mu=0.9),
+    2: UpdateRule("velocity", rate=0.3, mu=0.9),
     3: UpdateRule("velocity", rate=0.1, mu=0.9),
 }
 """By bits: masters of 1 bit start spread over the zone and need a larger rate."""
@@ -69,11 +69,14 @@ _BINARY_RULE = UpdateRule("velocity", rate=1.0, mu=0.97, norm_rate=0.2)
 _BINARY_BATCH = 32
 """Straight-through gradients of signs point the right way on average only: many small steps and a long memory help."""
 _CODES = {
-    1: UpdateRule("velocity", rate=1.0, mu=0.99),
+    1: UpdateRule("velocity", rate=2.0, mu=0.99, norm_rate=0.1),
     2: UpdateRule("velocity", rate=0.5, mu=0.98, norm_rate=0.05),
     3: UpdateRule("velocity", rate=0.5, mu=0.98, norm_rate=0.05),
 }
 _BINARY = replace(_weights(1, "nearest"), inputs=Converter(table=ONE_BIT))
+_BLACK_OR_WHITE = replace(_BINARY, inputs=Converter(table=ONE_BIT, rounding="stochastic"))
+"""Grey is black or white by chance while the perceptron learns, so that it sees many pictures of each image, and the
+nearest of both when it is used."""
 
 SETTINGS = {
     "float": Setting(about="floating point", rule=UpdateRule("velocity", rate=0.1, mu=0.9)),
@@ -110,6 +113,7 @@ SETTINGS = {
     "binary-input": Setting(
         about="1-bit weights, activations and input",
         rest=_BINARY,
+        first=_BLACK_OR_WHITE,
         activation="hard_tanh",
         rule=_BINARY_RULE,
         batch=_BINARY_BATCH,
@@ -126,13 +130,13 @@ SETTINGS = {
     "source-nearest": Setting(
         about="source's rule: 1-bit weights, continuous master, nearest",
         rest=_weights(1, "nearest"),
-        rule=UpdateRule("source", rate=5.0, mu=0.5, norm_rate=0.5),
+        rule=UpdateRule("source", rate=5.0, mu=0.5, norm_rate=0.15),
     ),
     "source-codes": Setting(
         about="source's rule: 1-bit weights, codes only, stochastic",
         rest=_weights(1, "stochastic", master=False),
-        rule=UpdateRule("source", rate=5.0, mu=0.9),
-        batch=128,
+        rule=UpdateRule("source", rate=20.0, mu=0.9, norm_rate=0.1),
+        batch=256,
     ),
 }
 """By name. How rates were chosen, and by which images, is told in docs/explanation/discrete-training.md."""

@@ -26,11 +26,11 @@ from .show import dump, grid, json_option, one_line_errors
 
 HIDDEN = "256,256"
 """Neurons of the hidden layers where nothing is said."""
-EPOCHS = {"digits": 40, "mnist": 20}
+EPOCHS = {"digits": 100, "mnist": 20}
 """By data, enough for a curve that has become flat."""
 MOST_SEEDS = 1000
-WITHOUT_MACHINE = ("all_settings", "seeds", "first_seed", "held_out", "rate_times", "picture", "save")
-WITH_MACHINE = ("slaves", "timeline")
+WITHOUT_MACHINE = ("all_settings", "seeds", "rate_times", "picture", "save")
+WITH_MACHINE = ("slaves", "rate_places", "timeline")
 """Parameters that only learning without --machine looks at, and those that only learning with it looks at."""
 
 
@@ -43,7 +43,7 @@ WITH_MACHINE = ("slaves", "timeline")
 @click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
               help="Runs of each setting, each with a seed of its own.")  # fmt: skip
 @click.option("--first-seed", type=click.IntRange(0), default=0, help="Seed of the first run; the others count on.")
-@click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 40, mnist 20]")
+@click.option("--epochs", type=click.IntRange(1), help="Passes over the images.  [default: digits 100, mnist 20]")
 @click.option("--held-out", is_flag=True,
               help="Hold out a fifth of the training images and test with it, not with the test images.")  # fmt: skip
 @click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting.")
@@ -53,6 +53,8 @@ WITH_MACHINE = ("slaves", "timeline")
 @click.option("--machine", type=click.Choice(["interpreter", "verilator"]),
               help="Learn on the training machine: its interpreter, or its hardware in Verilator.")  # fmt: skip
 @click.option("--slaves", type=click.Choice(["1", "2", "4", "8", "16"]), default="8", help="Slaves of the machine.")
+@click.option("--rate-places", type=click.IntRange(0, 31),
+              help="k of the machine's learning rate 2^-k.  [default: that of the setting]")  # fmt: skip
 @click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg.")
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
 @json_option
@@ -71,6 +73,7 @@ def learn_command(
     save: Path | None,
     machine: str | None,
     slaves: str,
+    rate_places: int | None,
     timeline: Path | None,
     out: Path,
     as_json: bool,
@@ -85,7 +88,11 @@ def learn_command(
     """
     _check_unused(machine)
     if machine is not None:
-        plan = _machine_plan(machine, slaves, hidden, epochs, settings)
+        plan = MachinePlan(
+            hidden=(32,) if hidden == HIDDEN else _sizes(hidden), epochs=epochs or 5, seed=first_seed,
+            slaves=int(slaves), hardware=machine == "verilator", setting=_machine_setting(settings),
+            rate_places=rate_places, held_out=held_out,
+        )  # fmt: skip
         _on_machine(data, plan, timeline, out, as_json)
         return
     if picture is not None:
@@ -158,17 +165,13 @@ def _check_settings(when: str, names: Sequence[str], known: Collection[str]) -> 
             raise ValueError(f"learn: {when} --setting must be one of {', '.join(known)}, got {name}")
 
 
-def _machine_plan(
-    machine: str, slaves: str, hidden: str, epochs: int | None, settings: Sequence[str]
-) -> MachinePlan:
-    """What is trained on the machine; without --hidden a smaller perceptron than in floating point."""
+def _machine_setting(settings: Sequence[str]) -> str:
+    """The setting of a training on the machine."""
     names = list(dict.fromkeys(settings or ["words"]))
     _check_settings("with --machine", names, MACHINE_SETTINGS)
     if len(names) > 1:
         raise ValueError(f"learn: with --machine --setting must be given once, got {', '.join(names)}")
-    sizes = (32,) if hidden == HIDDEN else _sizes(hidden)
-    return MachinePlan(hidden=sizes, epochs=epochs or 5, slaves=int(slaves), hardware=machine == "verilator",
-                       setting=names[0])  # fmt: skip
+    return names[0]
 
 
 def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, as_json: bool) -> None:
@@ -178,7 +181,10 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
     images = DATA[data]()
     name = "verilator" if plan.hardware else "interpreter"
     out.mkdir(parents=True, exist_ok=True)
-    checkpoint = out / f"{data}-{name}-{plan.setting}-{plan.slaves}-{'-'.join(map(str, plan.hidden))}.npz"
+    given = {"seed": plan.seed or None, "rate": plan.rate_places, "held": "out" if plan.held_out else None}
+    parts = [data, name, plan.setting, plan.slaves, *plan.hidden]
+    parts += [f"{what}-{value}" for what, value in given.items() if value is not None]
+    checkpoint = out / f"{'-'.join(map(str, parts))}.npz"
     with bar(f"learning {data} on the machine", "epochs") as update:
         learned = learn_on_machine(plan, images, checkpoint, update)
     if timeline is not None:
@@ -188,7 +194,8 @@ def _on_machine(data: str, plan: MachinePlan, timeline: Path | None, out: Path, 
         return
     rows = [[str(n), f"{100 * right:.2f}", f"{cycles:,.0f}", f"{learned.ideal:,.0f}"]
             for n, (right, cycles) in enumerate(zip(learned.curve, learned.cycles), 1)]  # fmt: skip
-    title = f"{data} on the training machine, {plan.slaves} slaves, {plan.kinds.about}"
+    about = f"{plan.slaves} slaves, {plan.kinds.about}, rate 2^-{plan.kinds.rate_places}"
+    title = f"{data} on the training machine, {about}{', held-out images' if plan.held_out else ''}"
     grid(title, ["epoch", "right %", "cycles a sample", "ideal"], rows)
 
 

@@ -6,7 +6,7 @@ gradients dw' begin each epoch at 0, which matters only with momentum.
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.dot import dot
 from bitloom.golden.discrete.learn import CURVE, saved_curve
+from bitloom.golden.discrete.lfsr import STATE_BITS
 from bitloom.golden.discrete.machine.instruction import COMPUTE, FORWARD
 from bitloom.golden.discrete.machine.interpreter import Interpreter, Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
@@ -26,6 +27,7 @@ from bitloom.golden.discrete.machine.words import LayerState, first_words, read_
 from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Array
+from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import listed
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint
 from bitloom.golden.training.reproducible import random_order
@@ -39,6 +41,8 @@ WORDS = "words"
 """Name of the parameters in a checkpoint."""
 EPOCH_SEEDS = 1 << 16
 """From one seed's first state of the generator to that of the next seed."""
+MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
+"""Seeds up to here have a state of the generator for each epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +55,17 @@ class MachinePlan:
         Neurons of each hidden layer.
     epochs : int
     seed : int
+        Of weights at the start, of the images' order and of the generator, 0 to MOST_SEED.
     slaves : int
     hardware : bool
         In Verilator, not interpreted; the weights are the same.
     setting : str
         Which tensors are codes, a name of `MACHINE_SETTINGS`.
+    rate_places : int, optional
+        k of the learning rate 2^-k, by default that of the setting.
+    held_out : bool
+        Whether a fifth of the training images, at random by the seed, is held out and takes the place of the test
+        images, so that a rate can be chosen without them.
     """
 
     hidden: tuple[int, ...] = (32,)
@@ -64,11 +74,18 @@ class MachinePlan:
     slaves: int = 8
     hardware: bool = False
     setting: str = "words"
+    rate_places: int | None = None
+    held_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.seed <= MOST_SEED:
+            raise ValueError(f"learning on the machine: seed must be 0..{MOST_SEED}, got {shown(self.seed)}")
 
     @property
     def kinds(self) -> MachineSetting:
-        """The setting of that name."""
-        return MACHINE_SETTINGS[self.setting]
+        """The setting of that name, with the plan's rate."""
+        setting = MACHINE_SETTINGS[self.setting]
+        return setting if self.rate_places is None else replace(setting, rate_places=self.rate_places)
 
     def training(self, data: LearnData, epoch: int = 0) -> Training:
         """The training with these images; each epoch has random numbers of its own."""
@@ -177,6 +194,7 @@ def learn_on_machine(
     CheckpointError
         If the file is no checkpoint of this run.
     """
+    data = data.held_out(plan.seed) if plan.held_out else data
     training = plan.training(data)
     machine = plan.machine(training)
     form = machine.form

@@ -7,6 +7,11 @@ from math import log2
 from bitloom.golden.discrete.machine.training import DenseLayer, Kind, Training
 from bitloom.golden.discrete.table import TABLES, CodeTable
 
+LAST_PLACES = 2
+"""Binary places by which codes of one bit are smaller in the last layer, so that its sums can come near 0 and 1, which
+they are to be: with larger codes most of their error is that of the codes, and weights change at random. Tables of 2
+and 3 bits have small values anyway."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSetting:
@@ -45,12 +50,14 @@ class MachineSetting:
         """The perceptron with so many inputs, hidden neurons and outputs.
 
         Each layer's weights have a table of their own, of which the values are divided by about the root of the
-        layer's inputs. Tables are numbered: those of the layers, then the one of all other codes.
+        layer's inputs, those of one bit in the last layer by `LAST_PLACES` more. Tables are numbered: those of the
+        layers, then the one of all other codes.
         """
-        layers = len(sizes) - 1
         tables: dict[int, tuple[CodeTable, int]] = {}
         if self.bits:
-            tables |= {n + 1: (TABLES[self.bits].scaled(round(log2(sizes[n]) / 2)), 1) for n in range(layers)}
+            places = [round(log2(before) / 2) for before in sizes[:-1]]
+            places[-1] += LAST_PLACES * (self.bits == 1)
+            tables |= {n + 1: (TABLES[self.bits].scaled(k), 1) for n, k in enumerate(places)}
         kinds: dict[str, Kind] = {}
         inputs = Kind()
         if self.others:
@@ -67,33 +74,42 @@ class MachineSetting:
         return Training(layers=tuple(made), rate_places=self.rate_places, tables=tables, inputs=inputs, seed=seed)
 
 
-MACHINE_SETTINGS = {
-    "words": MachineSetting(about="words"),
-    **{
-        f"nearest-{bits}": MachineSetting(
-            about=f"{bits}-bit weights, continuous master, nearest", bits=bits, rate_places=8 if bits == 1 else 7
-        )
-        for bits in TABLES
-    },
-    **{
-        f"stochastic-{bits}": MachineSetting(
-            about=f"{bits}-bit weights, continuous master, stochastic", bits=bits, chance=True
-        )
-        for bits in TABLES
-    },
-    **{
-        f"codes-{bits}": MachineSetting(
-            about=f"{bits}-bit weights, codes only, stochastic", bits=bits, chance=True, master=False, rate_places=7
-        )
-        for bits in TABLES
-    },
-    **{
-        f"discrete-{bits}": MachineSetting(
-            about=f"{bits}-bit weights, continuous master, nearest; all else 3 bits; no multiplier", bits=bits,
-            others=3, rate_places=6,
-        )
-        for bits in TABLES
-    },
-}  # fmt: skip
-"""By name. Few rates were tried, on 500 images of digits: 2^-8 is better than 2^-5 for nearest-1, and 2^-7 better than
-2^-9 for codes-2."""
+_RATES = {
+    "words": 7,
+    "nearest-1": 5,
+    "nearest-2": 6,
+    "nearest-3": 6,
+    "stochastic-1": 4,
+    "stochastic-2": 5,
+    "stochastic-3": 5,
+    "codes-1": 8,
+    "codes-2": 6,
+    "codes-3": 7,
+    "discrete-1": 7,
+    "discrete-2": 7,
+    "discrete-3": 7,
+}
+"""k of the rate 2^-k by setting: the best of several on held-out images of digits, which
+docs/explanation/training-machine.md tells."""
+
+
+def _settings() -> dict[str, MachineSetting]:
+    """All settings, by name."""
+    made = {"words": MachineSetting(about="words")}
+    for bits in TABLES:
+        about = f"{bits}-bit weights, "
+        made |= {
+            f"nearest-{bits}": MachineSetting(about=about + "continuous master, nearest", bits=bits),
+            f"stochastic-{bits}": MachineSetting(about=about + "continuous master, stochastic", bits=bits, chance=True),
+            f"codes-{bits}": MachineSetting(
+                about=about + "codes only, stochastic", bits=bits, chance=True, master=False
+            ),
+            f"discrete-{bits}": MachineSetting(
+                about=about + "continuous master, nearest; all else 3 bits; no multiplier", bits=bits, others=3
+            ),
+        }
+    return {name: replace(made[name], rate_places=places) for name, places in _RATES.items()}
+
+
+MACHINE_SETTINGS = _settings()
+"""By name."""

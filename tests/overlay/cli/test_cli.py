@@ -284,10 +284,11 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     [
         (["--timeline", "x.svg"], "learn: --timeline needs --machine"),
         (["--slaves", "8"], "learn: --slaves needs --machine"),
+        (["--rate-places", "5"], "learn: --rate-places needs --machine"),
         *((["--machine", "interpreter", *option],
            f"learn: {option[0]} must be left out with --machine, which has one run of its own")
-          for option in (["--seeds", "1"], ["--first-seed", "2"], ["--held-out"], ["--rate-times", "1"],
-                         ["--all-settings"], ["--plot", "x.svg"], ["--save", "x.npz"])),
+          for option in (["--seeds", "1"], ["--rate-times", "1"], ["--all-settings"], ["--plot", "x.svg"],
+                         ["--save", "x.npz"])),
         (["--machine", "interpreter", "--setting", "words", "--setting", "codes-1"],
          "learn: with --machine --setting must be given once, got words, codes-1"),
         (["--machine", "interpreter", "--setting", "binary"],
@@ -296,6 +297,8 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
         (["--save", "x.npz"], "learn: --save needs --setting hardware alone, got codes-1"),
         (["--save", "x.npz", "--setting", "hardware", "--held-out"],
          "learn: --save needs all training images, so not --held-out"),
+        (["--machine", "interpreter", "--first-seed", "65535"],
+         "learning on the machine: seed must be 0..65534, got 65535"),
         (["--rate-times", "0"], "learning: rate_times must be > 0 and finite, got 0.0"),
         (["--hidden", "8,x"], "learn: --hidden must be numbers with commas between, got '8,x'"),
         (["--hidden", "0"], "learning: hidden layers must be 1..64, of 1..1048576 neurons, got (0,)"),

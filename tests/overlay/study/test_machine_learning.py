@@ -61,6 +61,25 @@ def test_settings(tiny, tmp_path, setting):
         assert layer.gradients.chance == (kinds.others > 0)
 
 
+def test_a_rate_of_its_own_and_held_out_images(tiny):
+    """As if the images had been split before, and the setting had the rate."""
+    plan = replace(PLAN, epochs=2, seed=3, rate_places=2, held_out=True)
+    assert plan.training(tiny).rate_places == plan.kinds.rate_places == 2 != PLAN.kinds.rate_places
+    learned = learn_on_machine(plan, tiny)
+    split = learn_on_machine(replace(plan, held_out=False), tiny.held_out(3))
+    assert learned.curve == split.curve
+    np.testing.assert_array_equal(learned.states[0].weights, split.states[0].weights)
+    other = learn_on_machine(replace(plan, rate_places=3), tiny)
+    assert not np.array_equal(learned.states[0].weights, other.states[0].weights)
+
+
+def test_codes_of_the_last_layer_are_smaller():
+    """About the root of 64 and of 16 inputs, and four times as small in the last layer, whose sums are to be 0 or 1."""
+    training = MACHINE_SETTINGS["codes-1"].training((64, 16, 10), seed=1)
+    assert [training.tables[layer.weights.table][0].values for layer in training.layers] == [
+        (1 / 8, -1 / 8), (1 / 16, -1 / 16)]  # fmt: skip
+
+
 def test_each_epoch_has_random_numbers_of_its_own(tiny):
     plan = replace(PLAN, setting="codes-2")
     assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3

@@ -17,6 +17,7 @@ from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
 from tests.golden.discrete.machine.cases import CASES, samples, start
+from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 
 SMALL = MachineParameters(slaves=2)
 """The machine of the default tier: one build for all tests."""
@@ -54,6 +55,15 @@ def test_programs_equal_the_interpreter(case):
 @pytest.mark.parametrize("stalls", [{"source": 0.8}, {"sink": 0.9}, {"source": 0.3, "sink": 0.3}], ids=str)
 def test_programs_with_stalls(stalls):
     compare(SMALL, "all", 2, **stalls)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_program_of_a_layer(name):
+    """The source's, for one layer."""
+    case = layer_program(name, FORM)
+    with SimulatedMachine(SMALL, case.program) as hardware:
+        hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
+        assert [words.tolist() for words in hardware.run(case.data)] == case.expected
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends
 from .errors import Unsupported
-from .operations import Linear, Pooling
+from .operations import Linear, Operation, Pooling
 from .sections import Section, golden_order
 from .walk_state import Walk, lead_of
 from .windows import check_weights
@@ -67,12 +67,12 @@ def begin_mean(walk: Walk, mean: Pooling) -> None:
     walk.links, walk.index, walk.average = list(after), index, None
 
 
-def begin_copy(walk: Walk) -> None:
-    """Begin a section whose weights copy every channel: thresholds of a channel's own may follow only weights."""
+def begin_copy(walk: Walk, following: Operation) -> None:
+    """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is next."""
     channels = walk.size[2]
     check_weights(channels * channels)
     weight = np.eye(channels, dtype=np.int64).reshape(channels, 1, 1, channels)
-    index, lead, following = walk.index, lead_of(walk, walk.links), walk.chain[walk.place + 1]
+    index, lead = walk.index, lead_of(walk, walk.links)
     begin(
         walk,
         Section(

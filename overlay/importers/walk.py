@@ -7,6 +7,7 @@ that each of its values has, so that a transpose or a flatten costs nothing and 
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .boundaries import Ends, Line, staircases
+from .choose import MOST_THERMOMETER
 from .errors import Unsupported
 from .operations import Affine, Clip, Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
@@ -130,7 +132,7 @@ def _copy_channels(walk: Walk) -> None:
     """Put weights between two quantisers, where the second one needs them."""
     quantised = walk.done and walk.open is None and walk.average is None
     if quantised and not is_padded(walk.index) and walk.differs_by_channel:
-        begin_copy(walk)
+        begin_copy(walk, walk.chain[walk.place + 1])
 
 
 def _quantise(walk: Walk, operation: Levels) -> None:
@@ -207,6 +209,9 @@ def _merge(walk: Walk, operation: Levels) -> None:
             kept.append(limit - 1)
     if not kept:
         raise Unsupported("a second quantiser must leave two levels at least")
+    even = len({after - before for before, after in pairwise(kept)}) <= 1
+    if len(kept) > MOST_THERMOMETER and not even and _between(walk, operation):
+        return
     made = replace(
         first,
         base=base,
@@ -219,6 +224,16 @@ def _merge(walk: Walk, operation: Levels) -> None:
     section = walk.done[-1]
     walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))
     walk.source, walk.links, walk.nodes = made, [], []
+
+
+def _between(walk: Walk, operation: Levels) -> bool:
+    """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width, as
+    thresholds may be, and not those of a requantisation."""
+    if is_padded(walk.index) or any(isinstance(link, Ends) for link in walk.links):
+        return False
+    begin_copy(walk, operation)
+    _quantise(walk, operation)
+    return True
 
 
 def _linear(walk: Walk, operation: Linear) -> None:

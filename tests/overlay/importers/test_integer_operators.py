@@ -41,6 +41,24 @@ def test_quantised_and_dequantised(dtype, zero, per_channel):
     assert (different != 0).mean() < 0.02
 
 
+@pytest.mark.parametrize("scale", [0.0231, 0.07])
+@pytest.mark.parametrize("op", ["Identity", "GlobalAveragePool"])
+def test_quantised_twice(op, scale):
+    """By other scales, finer or coarser: a copy of every channel lies between, so that each rounds for itself."""
+    rng = np.random.default_rng(12)
+    chain = quantised(Chain((2, 4, 4)), 0.02, 0, np.uint8)
+    weight = chain.constant(rng.integers(-100, 101, (8, 2, 1, 1)), np.int8)
+    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(0, np.int8)))
+    quantised(quantised(chain.node("Relu"), 0.04, 0, np.uint8).node(op), 0.04, 0, np.uint8)
+    quantised(chain.node("Flatten"), scale, 0, np.uint8)
+    made = imported(chain)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    images = rng.uniform(-1, 6, (60, 2, 4, 4)).astype(np.float32)
+    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / scale)
+    assert np.abs(different).max() <= 2  # float32 of one step of the first decides up to two of the second
+    assert (different != 0).mean() < 0.02
+
+
 def as_pytorch(cast):
     """What PyTorch exports: parameters are nodes of their own, and what is quantised is cast to its own type."""
     rng, chain = np.random.default_rng(11), Chain((2, 6, 6))

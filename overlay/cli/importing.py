@@ -20,6 +20,9 @@ from .options import FILE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
 
+MOST_BYTES = 1 << 20
+"""Of a file of classes."""
+
 
 @click.command("import")
 @click.argument("source", metavar="FILE", type=FILE)
@@ -27,6 +30,7 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.option("--name", default="", help="Name of the network.  [default: FILE's]")
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="The engine that is to compute all layers.")
+@click.option("--classes", "names", type=FILE, help="Text file with the names of the classes, a line each.")
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
@@ -37,6 +41,7 @@ def import_command(
     name: str,
     given: str | None,
     engine: str,
+    names: Path | None,
     images: int,
     explain: bool,
     as_json: bool,
@@ -53,6 +58,7 @@ def import_command(
     spec = parse_input(given) if given is not None else None
     if name:
         check_name("--name", name)
+    classes = _classes(names) if names is not None else []
     target = out or Path(f"{name or network_name(source)}.npz")
     _check_target(target)
     try:
@@ -63,6 +69,9 @@ def import_command(
             raise ValueError(f"{source}: {e}") from None
         count = f"{source}: {len(e.lines)} things can't be imported:"
         raise click.ClickException("\n".join([count, *(f"  {line}" for line in e.lines)])) from None
+    if names is not None:
+        with naming(str(names)):
+            imported = imported.with_classes(classes)
     checked: list[Checked] = []
     if images:
         with bar("verifying each rewriting", "rewritings") as update, naming(source):
@@ -77,6 +86,18 @@ def import_command(
         dump(_facts(imported, checked, written))
         return
     _show(imported, checked, written, explain)
+
+
+def _classes(path: Path) -> list[str]:
+    """The lines of a text file, without blanks at their ends; what is no text, or too long for any, is refused."""
+    with naming(str(path)):
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"must have at most {MOST_BYTES:,} bytes, got {path.stat().st_size:,}")
+        try:
+            text = path.read_bytes().decode()
+        except UnicodeDecodeError:
+            raise ValueError("must be text in UTF-8, got other bytes") from None
+    return [line.strip() for line in text.rstrip().splitlines()]
 
 
 def _check_target(target: Path) -> None:

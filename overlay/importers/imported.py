@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -57,6 +58,17 @@ class Imported:
     def model(self) -> Model:
         """The model."""
         return self.emitted.model
+
+    def with_classes(self, classes: Sequence[str]) -> "Imported":
+        """The same with names of its classes, in the order of the file's scores; ValueError unless each has one."""
+        network, order = self.model.network, self.host.output_order
+        if len(classes) != order.size or network.output.size != network.output.channels:
+            raise ValueError(f"must have {order.size} names, a line for each score of the network, got {len(classes)}")
+        placed = np.empty(order.size, object)
+        placed[order] = list(classes)  # the network may have its outputs in another order than the file
+        model = Model(replace(network, classes=tuple(placed)), self.model.arrays)
+        host = replace(self.host, digest=model_digest(model))
+        return replace(self, emitted=replace(self.emitted, model=model), host=host)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,14 +1,17 @@
 """What can't be imported is said in whole lines, of all nodes at once, each with what to do instead."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bitloom.golden import file
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.imported import parse_input
+from bitloom.overlay.importers.imported import import_file, parse_input
 from tests.errors import value_error
 
 from .against import imported
@@ -306,6 +309,34 @@ def test_files_that_are_none(there, content, line, json_):
     assert result.output.startswith(f"bitloom: {path}: {line}")
     assert result.output.count("\n") == 1
     assert run("none.onnx").output == "bitloom: none.onnx: must exist, got no such file or folder\n"
+
+
+def test_classes_have_names(there):
+    """In the file's order, whatever the model's is; the host file belongs to the model with its names."""
+    (there / "names.txt").write_text("zero\none \n2\nthree\nvier\n")
+    assert run("net.onnx", "--classes", "names.txt").exit_code == 0
+    model = file.load("net.npz")
+    assert model.network.classes == ("zero", "one", "2", "three", "vier")
+    assert np.array_equal(hosts.load("net.host.json", model).output_order, np.arange(5))
+    made = import_file("net.onnx")
+    turned = replace(made, host=replace(made.host, output_order=np.array([4, 0, 1, 2, 3])))
+    assert turned.with_classes("abcde").model.network.classes == ("b", "c", "d", "e", "a")
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"a\nb\n", "names.txt: must have 5 names, a line for each score of the network, got 2"),
+        (b"\xff\xfe", "names.txt: must be text in UTF-8, got other bytes"),
+        (b"a" * ((1 << 20) + 1), "names.txt: must have at most 1,048,576 bytes, got 1,048,577"),
+        (b"a\nb\n\nd\ne\n", "names.txt: net: classes must be 1..100 printable characters, got ''"),
+    ],
+)
+def test_classes_that_are_none(there, content, line):
+    (there / "names.txt").write_bytes(content)
+    result = run("net.onnx", "--classes", "names.txt")
+    assert (result.exit_code, result.output) == (1, f"bitloom: {line}\n")
+    assert not (there / "net.npz").exists()
 
 
 def test_one_line_and_several(there):

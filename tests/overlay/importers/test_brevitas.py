@@ -53,7 +53,7 @@ def check(made, images, wanted, frames, folder, **folding):
     near = 1e-5 * max(1, np.abs(wanted).max())
     integers = made.host.to_input(images, made.model.network.input.shape)
     assert np.abs(made.host.scores(made.model.forward(integers)) - wanted).max() < near
-    assert len(np.unique(wanted)) > 20
+    assert len(np.unique(wanted)) > 10  # else nothing was compared
     found, golden = on_hardware(made, images[:frames], folder, **folding)
     assert np.array_equal(found, golden)
     assert np.abs(made.host.scores(found) - wanted[:frames]).max() < near

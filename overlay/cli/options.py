@@ -1,5 +1,6 @@
 """Options that several commands have, each said once."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from math import inf, isnan
@@ -16,8 +17,19 @@ from bitloom.overlay.platform.boards import BOARDS
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-FOLDER = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, path_type=Path)
+
+class _GivenPath(click.Path):
+    """A path. An empty one, which a script's unset variable makes, would be the working folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails where it is empty."""
+        if not os.fspath(value):
+            self.fail("must be a path, got ''", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _GivenPath(file_okay=False, path_type=Path)
+FILE = _GivenPath(dir_okay=False, path_type=Path)
 OLD_OPTIONS = {"--order": "--map-order"}
 """Options that were renamed, in every command that has them."""
 

@@ -5,6 +5,7 @@ half first. Time passes only inside ``run``, ``receive``, ``step``, ``reset`` an
 """
 
 import ctypes
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -264,7 +265,7 @@ class Simulation(StreamAccess, RegisterAccess):
             If the model was built without ``trace=True``.
         """
         write_scratch(path, b"")  # says what is wrong with the path
-        if self._call.vcd_open(self._model, str(path).encode()):
+        if self._call.vcd_open(self._model, os.fsencode(path)):
             raise RuntimeError(f"waveform {path}: the model must be built with trace=True and the file be writable")
 
     def close_waveform(self) -> None:

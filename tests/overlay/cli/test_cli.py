@@ -182,6 +182,13 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
         assert "\n" not in message
 
 
+def test_an_empty_path_is_none() -> None:
+    for arguments, option in ((["build", "digits-cnn", "--out", ""], "--out"), (["train", "--plot", ""], "--plot")):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert result.output.splitlines()[-1] == f"Error: Invalid value for '{option}': must be a path, got ''"
+
+
 def test_bad_images_are_told(tmp_path: Path) -> None:
     folder = str(tmp_path / "build")
     assert call("build", "digits-cnn", "--out", folder).exit_code == 0

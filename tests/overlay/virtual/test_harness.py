@@ -306,11 +306,12 @@ def test_two_models_live_side_by_side(loop):
 
 def test_waveform(loop, tmp_path):
     simulation = loop(trace=True)
-    simulation.open_waveform(tmp_path / "loop.vcd")
+    path = tmp_path / "Gr\udcfc\udcdfe.vcd"  # of a locale without UTF-8
+    simulation.open_waveform(path)
     simulation.send(np.arange(10))
     simulation.receive(10)
     simulation.close_waveform()
-    text = (tmp_path / "loop.vcd").read_text()
+    text = path.read_text()
     assert "m_axis_tdata" in text
     assert text.count("\n#") > 20
     with pytest.raises(RuntimeError, match=r"must be built with trace=True"):

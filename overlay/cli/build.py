@@ -1,7 +1,7 @@
 """The command build: hardware for a network, for simulation and, with a board, for Vivado."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from bitloom.golden import zoo
+from bitloom.golden.atomic import write_bytes
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -20,6 +21,7 @@ from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
+from bitloom.overlay.importers.host import path_in, path_of
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
@@ -84,6 +86,7 @@ def build_command(
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
             command=_words(click.get_current_context()),
         )  # fmt: skip
+    _keep_hosts(networks, subject.models, made.folder)
     done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
     append_log(made.folder / LOG, done, lines)
     tell_kept(made)
@@ -159,6 +162,20 @@ def _warn(design: Design, target: Board) -> None:
             f"{target.bram36:g} and {target.dsp:,}",
             err=True,
         )
+
+
+def _keep_hosts(given: Sequence[str], models: Sequence[Model], folder: Path) -> None:
+    """Copy what the host does for imported networks, which lies beside their models, to the build; what an older build
+    left there of a network that has none now goes."""
+    pairs = zip(reversed(given), reversed(models))  # from the end: a reference design may stand for several
+    beside = {model.network.name: path_of(text) for text, model in pairs if text.endswith(".npz")}
+    for model in models:
+        name = model.network.name
+        source, kept = beside.get(name), path_in(folder, name)
+        if source is not None and source.exists():
+            write_bytes(kept, source.read_bytes())
+        else:
+            kept.unlink(missing_ok=True)
 
 
 def _words(context: click.Context) -> list[str]:

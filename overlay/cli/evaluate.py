@@ -20,7 +20,7 @@ from bitloom.overlay.evaluation.host_transform import HostTransform, transform_o
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
-from bitloom.overlay.importers.host import Host, path_of
+from bitloom.overlay.importers.host import Host, path_in, path_of
 from bitloom.overlay.importers.host import load as load_host
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
@@ -43,7 +43,10 @@ MOST_RECALLS = 20
 @click.argument("data", required=False)
 @click.option("--labels", type=FILE, help="Labels of a file of images, .npy or IDX.  [default: where they usually are]")
 @click.option("--transform", help="How pixels become values of the input.  [default: the network's own; else none]")
-@click.option("--host", "host_file", type=FILE, help="Host file of an imported network.  [default: beside the model]")
+@click.option(
+    "--host", "host_file", type=FILE,
+    help="Host file of an imported network.  [default: beside the model, or in the build]",
+)  # fmt: skip
 @click.option("--resize", is_flag=True, help="Bring pictures of a folder to the input's size, bilinearly.")
 @click.option("--class-rule", "class_rule_name", type=click.Choice(list(RULES)),
               help="How outputs tell the class.  [default: highest-set where they are single bits; else largest]")
@@ -148,8 +151,8 @@ def _subject(
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
     made = loaded(Path(net)) if folder else None
     model = networks.find(net) if made is None else model_of(made, network)
-    beside = path_of(net)
-    if host_file is None and not folder and Path(net).suffix == ".npz" and beside.exists():
+    beside = path_of(net) if made is None else path_in(made.folder, model.network.name)
+    if host_file is None and (folder or Path(net).suffix == ".npz") and beside.exists():
         host_file = beside
     return _Evaluated(
         model,

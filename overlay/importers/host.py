@@ -166,6 +166,11 @@ def path_of(model: str | os.PathLike[str]) -> Path:
     return Path(model).with_suffix(".host.json")
 
 
+def path_in(folder: str | os.PathLike[str], network: str) -> Path:
+    """Where a build keeps the file of a network."""
+    return Path(folder) / f"{network}.host.json"
+
+
 def save(host: Host, path: str | os.PathLike[str]) -> None:
     """Write the file beside a model, in one step."""
     data = {

@@ -147,6 +147,23 @@ def test_the_command(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow  # generates hardware twice
+def test_a_build_keeps_the_host_file(tmp_path: Path) -> None:
+    """It is found in the folder, and goes where a later build is of a network without one."""
+    model, data, folder = tmp_path / "tiny.npz", tmp_path / "data.npz", tmp_path / "build"
+    file.save(corners(), model)
+    hosts.save(host(), hosts.path_of(model))
+    np.savez(data, x=np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]]), y=[0, 1, 2])
+    for kept in (True, False):
+        done = CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)])
+        assert done.exit_code == 0, done.output
+        assert hosts.path_in(folder, "tiny").exists() == kept
+        if kept:
+            done = CliRunner().invoke(bitloom, ["evaluate", str(folder), str(data), "--transform", "host", "--json"])
+            assert json.loads(done.stdout)["right"] == 3
+            hosts.path_of(model).unlink()
+
+
 @pytest.mark.slow
 def test_tfc_is_right_on_9296_of_10000_images(tmp_path: Path) -> None:
     """What the zoo of QONNX models says of TFC_1W1A: 92.96 %."""

@@ -300,3 +300,29 @@ def test_training_machine(board: str | None, notebook: Notebook):
     )
     assert found["again"] == [1, 2, 3]
     assert found["pictures"] == ["curve"]
+
+
+@pytest.mark.slow
+def test_from_brevitas(notebook: Notebook):
+    """With the file that the notebook brings along, where Brevitas isn't installed."""
+    pytest.importorskip("onnx")
+    found = notebook(
+        "7_from_brevitas",
+        brevitas="brevitas",
+        right="right",
+        exact="[exact, frames]",
+        layers="[layer.name for layer in model.network.layers]",
+        cycles="cycles",
+    )
+    assert found["exact"] == [16, 16]
+    assert found["layers"] == ["conv_1", "requantise_1", "pool_1", "conv_2", "requantise_2", "dense_3"]
+    if not found["brevitas"]:
+        assert found["right"] == 354
+    assert found["right"] >= 342  # 95 %
+    assert 0 < found["cycles"] < 20_000
+
+
+def test_the_exported_file_says_nothing_of_where_it_was_made():
+    data = (FOLDER / "brevitas_digits.onnx").read_bytes()
+    assert len(data) < 200_000
+    assert not re.search(rb"site-packages|/home/|/root/|/tmp/|\\Users", data)

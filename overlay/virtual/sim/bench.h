@@ -124,10 +124,20 @@ struct Model {
     }
     void dump() {
 #if TRACE
-        if (vcd) vcd->dump(context.time());
+        if (vcd) of_waveform([&] { vcd->dump(context.time()); });
 #endif
         context.timeInc(1);
     }
+    // Does something with the waveform, which ends where it can't be written (a full disk).
+    template <typename Body> void of_waveform(Body body) {
+        try {
+            body();
+        } catch (const std::exception& error) {
+            fail(std::string("waveform: must be writable, got: ") + error.what());
+            close_waveform();
+        }
+    }
+    bool close_waveform();
     void check_stream();
     void check_lite();
     void probe();
@@ -139,6 +149,23 @@ std::string hex(uint64_t value) {
     char text[24];
     std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
     return text;
+}
+
+// What vl_fatal is told while a waveform is closed: exceptions may not leave Verilator's destructors.
+thread_local std::string* told_at_close = nullptr;
+
+// Ends the waveform, if there is one; false where what is left of it could not be written.
+bool Model::close_waveform() {
+    std::string told;
+#if TRACE
+    told_at_close = &told;
+    if (vcd) vcd->close();
+    delete vcd;
+    vcd = nullptr;
+    told_at_close = nullptr;
+#endif
+    if (!told.empty()) fail("waveform: must be writable, got: " + told);
+    return told.empty();
 }
 
 // Rules of AXI4-Stream on m_axis, sampled with the clock low.

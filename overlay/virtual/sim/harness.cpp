@@ -12,6 +12,10 @@ void vl_stop(const char* file, int line, const char*) {
     throw std::runtime_error(std::string("$stop at ") + file + ":" + std::to_string(line));
 }
 void vl_fatal(const char* file, int line, const char*, const char* message) {
+    if (told_at_close) {
+        *told_at_close = message;
+        return;
+    }
     throw std::runtime_error(std::string(message) + " at " + file + ":" + std::to_string(line));
 }
 
@@ -53,12 +57,7 @@ API Model* bitloom_new() {
 }
 
 API void bitloom_delete(Model* model) {
-#if TRACE
-    if (model->vcd) {
-        model->vcd->close();
-        delete model->vcd;
-    }
-#endif
+    model->close_waveform();
     try {
         model->top.final();
     } catch (const std::exception&) {
@@ -214,14 +213,15 @@ API void bitloom_touch(Model* model) { model->state.progress_cycle = model->stat
 // First violation or fatal message, "" where there is none.
 API const char* bitloom_message(Model* model) { return model->message.c_str(); }
 
-// Writes every signal to a VCD file from now on. Returns 0, or -1 in a build without trace.
-API int32_t bitloom_vcd_open(Model* model, const char* path) {
+// Writes every signal to a VCD file from now on. Returns 0, -1 in a build without trace, or FAILED.
+API int64_t bitloom_vcd_open(Model* model, const char* path) {
 #if TRACE
     if (model->vcd) return -1;
     model->context.traceEverOn(true);
     model->vcd = new VerilatedVcdC;
     model->top.trace(model->vcd, 99);
-    model->vcd->open(path);
+    model->of_waveform([&] { model->vcd->open(path); });
+    if (!model->message.empty()) return FAILED;
     return model->vcd->isOpen() ? 0 : -1;
 #else
     (void)model, (void)path;
@@ -229,12 +229,7 @@ API int32_t bitloom_vcd_open(Model* model, const char* path) {
 #endif
 }
 
-API void bitloom_vcd_close(Model* model) {
-#if TRACE
-    if (model->vcd) model->vcd->close();
-    delete model->vcd;
-    model->vcd = nullptr;
-#else
-    (void)model;
-#endif
+// Returns 0, or FAILED where the end of the waveform could not be written.
+API int64_t bitloom_vcd_close(Model* model) {
+    return model->close_waveform() ? 0 : FAILED;
 }

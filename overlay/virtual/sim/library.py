@@ -1,7 +1,7 @@
 """The C functions of harness.cpp as Python callables."""
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,8 +52,8 @@ SIGNATURES = {
     "interrupt": (c_uint32, [c_void_p]),
     "touch": (None, [c_void_p]),
     "message": (c_char_p, [c_void_p]),
-    "vcd_open": (c_int32, [c_void_p, c_char_p]),
-    "vcd_close": (None, [c_void_p]),
+    "vcd_open": (c_int64, [c_void_p, c_char_p]),
+    "vcd_close": (c_int64, [c_void_p]),
 }
 """Result and arguments of each function, without the ``bitloom_`` in front of its name."""
 

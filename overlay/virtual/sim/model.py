@@ -263,14 +263,18 @@ class Simulation(StreamAccess, RegisterAccess):
             If the file can't be written.
         RuntimeError
             If the model was built without ``trace=True``.
+        ProtocolError
+            If the disk is full.
         """
         write_scratch(path, b"")  # says what is wrong with the path
-        if self._call.vcd_open(self._model, os.fsencode(path)):
+        code = self._call.vcd_open(self._model, os.fsencode(path))
+        self._check(code)
+        if code:
             raise RuntimeError(f"waveform {path}: the model must be built with trace=True and the file be writable")
 
     def close_waveform(self) -> None:
-        """End the VCD file."""
-        self._call.vcd_close(self._model)
+        """End the VCD file; ProtocolError if not all of it can be written."""
+        self._check(self._call.vcd_close(self._model))
 
     def _queued(self) -> int:
         return self.state()["sink_queued"]

@@ -29,10 +29,16 @@ class RunningModel:
         self._model = self._call.new()
 
     def close(self) -> None:
-        """End the model and close its waveform. Nothing else may be called afterwards."""
+        """End the model and close its waveform. Nothing else may be called afterwards.
+
+        ProtocolError if not all of the waveform can be written.
+        """
         if self._model:
-            self._call.delete(self._model)
-            self._model = None
+            try:
+                self._check(self._call.vcd_close(self._model))
+            finally:
+                self._call.delete(self._model)
+                self._model = None
 
     def __del__(self) -> None:
         if getattr(self, "_model", None):  # the constructor may have failed before there was one

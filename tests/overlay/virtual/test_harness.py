@@ -1,5 +1,7 @@
 """The harness itself: counts, stalls, registers, protocol rules, watchdog, on a hand-written device."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -322,3 +324,21 @@ def test_waveform(loop, tmp_path):
 def test_a_stall_is_a_probability(loop, value):
     with pytest.raises(ValueError, match=rf"^stall: sink must be a probability 0\.\.1, got {value}$"):
         loop().stall(sink=value)
+
+
+FULL = r"^waveform: must be writable, got: VerilatedVcd::bufferFlush: No space left on device( at :0)? \(cycle \d+\)$"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_a_waveform_on_a_full_disk(loop):
+    """Python goes on: where the file's buffer overflows, and where the rest is written in the end."""
+    long, short = (loop(trace=True) for _ in range(2))
+    for simulation in (long, short):
+        simulation.open_waveform("/dev/full")
+    with pytest.raises(ProtocolError, match=FULL):
+        long.run(100_000)
+    long.close()
+    short.run(10)
+    with pytest.raises(ProtocolError, match=FULL):
+        short.close()
+    assert loop(trace=True).run(10) == "cycles"

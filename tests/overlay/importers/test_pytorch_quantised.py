@@ -80,6 +80,6 @@ def test_digits(name, backend, digits, tmp_path):
         assert different.max() <= 1
         assert (different > 0).mean() < 0.02
     right = classes[TRAINED:].numpy()
-    assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.85
+    assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.8
     found, golden = on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
     assert np.array_equal(found, golden)

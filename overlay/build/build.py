@@ -5,6 +5,7 @@
     <name>_<hash>.bit, .hwh   simulation overlay (no real bitstream), with .v and .manifest.json beside it
     <network>.program.npz     each network, compiled for the design
     <network>.model.npz       the model that it was compiled from
+    <network>.host.json       for an imported one: what the host does before and after it
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
     build.log                 what bitloom build did here, with times
     build.json                what is here: design, digest, files with their digests, choices
@@ -123,6 +124,22 @@ class Build:
             raise ValueError(f"{self.folder}: network must be one of {', '.join(self.programs)}, got {network!r}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a build was asked for with.
+
+    Attributes
+    ----------
+    command
+        Words of the command line, which build.json keeps.
+    files
+        Further files of the networks, such as what the host does for imported ones: contents, by path in the build.
+    """
+
+    command: Sequence[str] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
 def build(
     folder: Path | str,
     design: Design,
@@ -130,7 +147,7 @@ def build(
     *,
     choices: CompileChoices | None = None,
     target: BoardTarget | None = None,
-    command: Sequence[str] = (),
+    origin: Origin | None = None,
 ) -> Build:
     """Generate a design and compile networks for it.
 
@@ -147,8 +164,8 @@ def build(
         How the networks are compiled; by default as ``CompileChoices()``.
     target
         Where the design shall run; with a board there are also sources for its bitstream.
-    command
-        Words of the command line, to be kept in build.json.
+    origin
+        What the build was asked for with, which it keeps.
 
     Returns
     -------
@@ -165,6 +182,7 @@ def build(
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
     folder, choices, target = Path(folder), choices or CompileChoices(), target or BoardTarget()
+    origin = origin or Origin()
     made = _generated(design, "simulation")
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
@@ -172,13 +190,13 @@ def build(
     overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
     compiled = {f"{m.network.name}.program.npz": _compiled(m, manifest, choices).to_bytes() for m in models}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
-    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept}
+    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept, **origin.files}
     if target.board:
         sources = source_files(block_design, made.manifest, synthesis, compiled)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
     done = Build(
         folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled),
-        _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(command),
+        _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(origin.command),
         folder / SOURCES if target.board else None,
     )  # fmt: skip
     with step(f"writing {len(files):,} files"):

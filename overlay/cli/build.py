@@ -12,7 +12,6 @@ import click
 from click.core import ParameterSource
 
 from bitloom.golden import zoo
-from bitloom.golden.atomic import write_bytes
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -21,7 +20,8 @@ from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
-from bitloom.overlay.importers.host import path_in, path_of
+from bitloom.overlay.importers.host import load as load_host
+from bitloom.overlay.importers.host import name_of, path_of
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
@@ -84,9 +84,8 @@ def build_command(
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
-            command=_words(click.get_current_context()),
+            origin=builds.Origin(command=_words(click.get_current_context()), files=_hosts(networks, subject.models)),
         )  # fmt: skip
-    _keep_hosts(networks, subject.models, made.folder)
     done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
     append_log(made.folder / LOG, done, lines)
     tell_kept(made)
@@ -164,18 +163,14 @@ def _warn(design: Design, target: Board) -> None:
         )
 
 
-def _keep_hosts(given: Sequence[str], models: Sequence[Model], folder: Path) -> None:
-    """Copy what the host does for imported networks, which lies beside their models, to the build; what an older build
-    left there of a network that has none now goes."""
-    pairs = zip(reversed(given), reversed(models))  # from the end: a reference design may stand for several
-    beside = {model.network.name: path_of(text) for text, model in pairs if text.endswith(".npz")}
-    for model in models:
-        name = model.network.name
-        source, kept = beside.get(name), path_in(folder, name)
-        if source is not None and source.exists():
-            write_bytes(kept, source.read_bytes())
-        else:
-            kept.unlink(missing_ok=True)
+def _hosts(given: Sequence[str], models: Sequence[Model]) -> dict[str, bytes]:
+    """What the host does for imported networks, which lies beside their models: files that the build keeps."""
+    found = {}
+    for text, model in zip(reversed(given), reversed(models)):  # from the end: a reference design may stand for several
+        if text.endswith(".npz") and path_of(text).exists():
+            load_host(path_of(text), model)  # a wrong one is told now
+            found[name_of(model.network.name)] = path_of(text).read_bytes()
+    return found
 
 
 def _words(context: click.Context) -> list[str]:

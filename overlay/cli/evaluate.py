@@ -20,7 +20,7 @@ from bitloom.overlay.evaluation.host_transform import HostTransform, transform_o
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
-from bitloom.overlay.importers.host import Host, path_in, path_of
+from bitloom.overlay.importers.host import Host, name_of, path_of
 from bitloom.overlay.importers.host import load as load_host
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
@@ -151,7 +151,7 @@ def _subject(
         raise ValueError(f"{net}: --out is for the build that --hardware makes of a network, got {out}")
     made = loaded(Path(net)) if folder else None
     model = networks.find(net) if made is None else model_of(made, network)
-    beside = path_of(net) if made is None else path_in(made.folder, model.network.name)
+    beside = path_of(net) if made is None else made.folder / name_of(model.network.name)
     if host_file is None and (folder or Path(net).suffix == ".npz") and beside.exists():
         host_file = beside
     return _Evaluated(

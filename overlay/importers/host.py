@@ -166,9 +166,9 @@ def path_of(model: str | os.PathLike[str]) -> Path:
     return Path(model).with_suffix(".host.json")
 
 
-def path_in(folder: str | os.PathLike[str], network: str) -> Path:
-    """Where a build keeps the file of a network."""
-    return Path(folder) / f"{network}.host.json"
+def name_of(network: str) -> str:
+    """What the file of a network is called in a build."""
+    return f"{network}.host.json"
 
 
 def save(host: Host, path: str | os.PathLike[str]) -> None:

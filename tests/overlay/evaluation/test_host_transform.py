@@ -149,7 +149,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # generates hardware twice
 def test_a_build_keeps_the_host_file(tmp_path: Path) -> None:
-    """It is found in the folder, and goes where a later build is of a network without one."""
+    """It is found in the folder, and goes where a later build is of a network without one; a user's own stays."""
     model, data, folder = tmp_path / "tiny.npz", tmp_path / "data.npz", tmp_path / "build"
     file.save(corners(), model)
     hosts.save(host(), hosts.path_of(model))
@@ -157,11 +157,16 @@ def test_a_build_keeps_the_host_file(tmp_path: Path) -> None:
     for kept in (True, False):
         done = CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)])
         assert done.exit_code == 0, done.output
-        assert hosts.path_in(folder, "tiny").exists() == kept
+        assert (folder / hosts.name_of("tiny")).exists() == kept
         if kept:
             done = CliRunner().invoke(bitloom, ["evaluate", str(folder), str(data), "--transform", "host", "--json"])
             assert json.loads(done.stdout)["right"] == 3
             hosts.path_of(model).unlink()
+    (folder / hosts.name_of("tiny")).write_text("mine")
+    assert CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)]).exit_code == 0
+    assert (folder / hosts.name_of("tiny")).read_text() == "mine"
+    hosts.path_of(model).write_text("{}")
+    assert CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)]).exit_code == 1
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ def run(spill_words: int, folder: Path) -> np.ndarray:
     board = activate()
     board.stall()
     try:
-        with Accelerator(bit) as accelerator:
+        with Accelerator(bit, timeout=600) as accelerator:  # the simulation has a limit of its own, in cycles
             accelerator.load(program)
             return accelerator.predict(images())
     finally:

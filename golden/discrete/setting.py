@@ -59,10 +59,10 @@ def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
 
 _NEAREST = {
     1: UpdateRule("velocity", rate=3.0, mu=0.9, norm_rate=0.15),
-    2: UpdateRule("velocity", rate=0.3, mu=0.9),
+    2: UpdateRule("velocity", rate=3.0, mu=0.9, norm_rate=0.15),
     3: UpdateRule("velocity", rate=0.1, mu=0.9),
 }
-"""By bits: masters of 1 bit start spread over the zone and need a larger rate."""
+"""By bits: masters of 1 and 2 bits need a larger rate, since many steps pass before one comes to another code."""
 
 _STOCHASTIC = UpdateRule("velocity", rate=9.0, mu=0.9)
 _BINARY_RULE = UpdateRule("velocity", rate=1.0, mu=0.97, norm_rate=0.2)

@@ -165,7 +165,7 @@ def build(
     target
         Where the design shall run; with a board there are also sources for its bitstream.
     origin
-        What the build was asked for with, which it keeps.
+        What was asked for, which the build keeps.
 
     Returns
     -------
@@ -181,12 +181,11 @@ def build(
     DesignError
         If the generated Verilog breaks a rule of ``hls_gen.check``.
     """
-    folder, choices, target = Path(folder), choices or CompileChoices(), target or BoardTarget()
-    origin = origin or Origin()
-    made = _generated(design, "simulation")
+    folder, choices = Path(folder), choices or CompileChoices()
+    target, origin = target or BoardTarget(), origin or Origin()
+    made, synthesis = _generated(design, "simulation"), _generated(design, "synthesis").modules
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
-    synthesis = _generated(design, "synthesis").modules
     overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
     compiled = {f"{m.network.name}.program.npz": _compiled(m, manifest, choices).to_bytes() for m in models}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, fields
 from bitloom.golden.integers import make_fields_plain
 
 from .folding import check_least, check_power, require
-from .widths import FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
+from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice")
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words")
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -62,6 +62,12 @@ class Capacities:
         Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
     map_words
         Words of kfp features in the map store of outlet "loop", >= 2.
+    skip_words
+        Words of kfp features in the skip store, where a map waits for an addition or for its second reader, >= 2; 0:
+        no skip store and no addition. Of engine "integer" with inlet "loop" alone. 0 is not written.
+    add_factor_bits, add_bias_bits
+        Width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement. Without a skip store they
+        mean nothing.
     """
 
     acc_bits: int = 16
@@ -89,6 +95,9 @@ class Capacities:
     kernel_rows: int = 1024
     threshold_rows: int = 256
     map_words: int = 256
+    skip_words: int = field(default=0, metadata={"written_if_set": True})
+    add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
+    add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -105,4 +114,7 @@ class Capacities:
         }  # fmt: skip
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
+        for name, most in (("add_factor_bits", ADD_FACTOR_BITS), ("add_bias_bits", ADD_BIAS_BITS)):
+            require(getattr(self, name) <= most, f"{name} must be 2..{most}", getattr(self, name))
+        require(self.skip_words != 1, "skip_words must be 0 or >= 2", self.skip_words)
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

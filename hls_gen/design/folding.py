@@ -18,11 +18,12 @@ MOST_ACCUMULATORS = 256
 """Accumulators of a PE at most: a small memory beside it."""
 INLETS = ("host", "ring", "loop")
 OUTLETS = ("ring", "loop", "host")
-"""Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order."""
-INLET_BITS = bits_for(len(INLETS) - 1)
-"""Width of an inlet's place in INLETS."""
-INLET_PLACES = ", ".join(f"{place} {name}" for place, name in enumerate(INLETS))
-"""What the places mean, in words."""
+"""Ways into and out of an NPU; a field ``source`` or ``target`` counts those that it has, in this order, and then the
+skip store (`Npu.sources`, `Npu.targets`)."""
+SOURCES = (*INLETS, "skip")
+"""Where an NPU's words may come from; register STATE shows a place among these."""
+INLET_BITS = bits_for(len(SOURCES) - 1)
+"""Width of such a place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,16 +176,6 @@ class Folding:
         return max(4, bits_for(self.collect or self.kfp) + signed)
 
     @property
-    def source_bits(self) -> int:
-        """Width of an inlet's number, 0 where there is one inlet."""
-        return bits_for(len(self.inlets) - 1) if len(self.inlets) > 1 else 0
-
-    @property
-    def target_bits(self) -> int:
-        """Width of an outlet's number, 0 where there is one outlet."""
-        return bits_for(len(self.outlets) - 1) if len(self.outlets) > 1 else 0
-
-    @property
     def pulses(self) -> tuple[str, ...]:
         """What the counters count: every cycle is one of these."""
         return ("beat", "wait_input", "wait_room", "wait_table", *(("wait_weights",) if self.stream_weights else ()))
@@ -208,11 +199,6 @@ class Folding:
     def pool_word_bits(self) -> int:
         """Width of a word of the pool's tuple memory."""
         return self.pfp * self.feature_bits
-
-    @property
-    def pool_side_bits(self) -> int:
-        """Bits that go with a word of the pool unit: last of its tuple, last of its map, the map's outlet."""
-        return 2 + self.target_bits
 
     @property
     def pool_sum_bits(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .addition import addition_row
 from .fields import Field, named
 from .widths import (
     COUNT_BITS,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 Parts = list[tuple[str, int]]
 """Parts of a row: name and width of each, low bits first."""
 READ_AT_ONCE = frozenset(
-    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals"}
+    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals", "additions"}
 )
 """Memories that are read in the cycle in which the row's number is there, so that they can't be block RAM."""
 
@@ -150,6 +151,8 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         rows.append(("chunks", npu.layers, [("words_minus_1", bits_for(npu.buffer_words - 1))]))
     if npu.engine == "integer" and npu.pool:
         rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)]))
+    if npu.skip_words:
+        rows.append(("additions", npu.layers, addition_row(npu)))
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
 
 
@@ -221,7 +224,7 @@ def _pool_row(npu: "Npu") -> Parts:
     ring = npu.pool_address_bits
     return [
         *_reading_row(npu, npu.pool_index_bits, ring, npu.pool_taps, npu.pool_olds),
-        *_target(npu),
+        *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *(_counter_parts(ring) if npu.raster else []),
     ]
@@ -253,12 +256,14 @@ def _result_row(npu: "Npu") -> Parts:
         ("levels_minus_1", bits_for(npu.levels - 1)),
         ("threshold_base", bits_for(npu.threshold_rows - 1)),
         *([("raw", 1)] if "host" in npu.outlets else []),
-        *([] if npu.pool else _target(npu)),
+        *([] if npu.pool else way(npu)),
         *limits,
         *rounding,
     ]
 
 
-def _target(npu: "Npu") -> Parts:
-    """The outlet of a layer's map: in the row of the unit that gives it its last form."""
-    return [("target", npu.target_bits)] if npu.target_bits else []
+def way(npu: "Npu") -> Parts:
+    """Where a layer's map goes, in the row of the unit that gives it its last form: its target; whether its words go
+    to the skip store as well; whether they wait there for the addition, else for the layer that reads them."""
+    skip = [("forks", 1), ("for_addition", 1)] if npu.skip_words else []
+    return [*([("target", npu.target_bits)] if npu.target_bits else []), *skip]

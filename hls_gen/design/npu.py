@@ -9,11 +9,11 @@ from bitloom.golden.names import shown
 
 from .capacities import Capacities
 from .fields import named
-from .folding import Folding, require
+from .folding import SOURCES, Folding, require
 from .lanes import weight_of_lanes
 from .memories import Memory, memory_map
 from .reader import Reader
-from .widths import SHIFT_BITS, bits_for
+from .widths import ADD_FEATURE_BITS, MAX_ADD_SHIFT, SHIFT_BITS, bits_for
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at; the loader looks at the others."""
@@ -37,11 +37,60 @@ class Npu(Capacities, Folding):
         require(own or block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
         binary = self.engine == "binary" and not self.planes
         require(own or binary, "lanes_per_weight must be 1 for engine integer and for planes", self.lanes_per_weight)
+        if self.skip_words:
+            self._check_addition()
+
+    def _check_addition(self) -> None:
+        """Raise ValueError unless the NPU can have a skip store and an addition."""
+        words = self.skip_words
+        ok = self.engine == "integer" and "loop" in self.inlets
+        require(ok, f"skip_words must be 0 for engine {self.engine} with inlets {', '.join(self.inlets)}", words)
+        rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
+        require(self.feature_bits <= ADD_FEATURE_BITS, rule, self.feature_bits)
+        ok = not (self.kfp % self.ol and self.ol % self.kfp)
+        require(ok, f"ol must divide kfp = {self.kfp}, or be a multiple of it, for skip_words = {words}", self.ol)
 
     @property
     def folding(self) -> Folding:
         """What was chosen of this NPU."""
         return Folding(**{one.name: getattr(self, one.name) for one in fields(Folding)})
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where a layer's map may come from, in the order in which a field ``source`` counts: the inlets, and the skip
+        store where there is one."""
+        return (*self.inlets, "skip") if self.skip_words else self.inlets
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """Where a layer's map may go, in the order in which a field ``target`` counts: as ``sources``."""
+        return (*self.outlets, "skip") if self.skip_words else self.outlets
+
+    @property
+    def source_places(self) -> str:
+        """What register STATE says of an inlet, in words: the places of all that some NPU has."""
+        known = SOURCES if self.skip_words else SOURCES[:-1]
+        return ", ".join(f"{place} {name}" for place, name in enumerate(known))
+
+    @property
+    def source_bits(self) -> int:
+        """Width of a source's number, 0 where there is one source."""
+        return bits_for(len(self.sources) - 1) if len(self.sources) > 1 else 0
+
+    @property
+    def target_bits(self) -> int:
+        """Width of a target's number, 0 where there is one target."""
+        return bits_for(len(self.targets) - 1) if len(self.targets) > 1 else 0
+
+    @property
+    def way_bits(self) -> int:
+        """Width of the fields that say where a layer's map goes (memories.way)."""
+        return self.target_bits + (2 if self.skip_words else 0)
+
+    @property
+    def pool_side_bits(self) -> int:
+        """Bits that go with a word of the pool unit: last of its tuple, last of its map, where the map goes."""
+        return 2 + self.way_bits
 
     @property
     def plane_lanes(self) -> int:
@@ -92,6 +141,21 @@ class Npu(Capacities, Folding):
     def product_bits(self) -> int:
         """Width of a requantisation's product, to which half of 2^most_shift can be added."""
         return self.most_shift + 1
+
+    @property
+    def add_total_bits(self) -> int:
+        """Width of the sum of an addition: two products and a bias."""
+        return max(self.feature_bits + self.add_factor_bits, self.add_bias_bits) + 1
+
+    @property
+    def most_add_shift(self) -> int:
+        """Largest shift that an addition takes; a larger one has the same result, 0."""
+        return min(MAX_ADD_SHIFT, self.add_total_bits)
+
+    @property
+    def add_shift_bits(self) -> int:
+        """Width of an addition's shift."""
+        return bits_for(self.most_add_shift)
 
     @property
     def pool_address_bits(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .design import Design
 from .fields import Field, named
-from .folding import INLET_BITS, INLET_PLACES
+from .folding import INLET_BITS
 from .loader import STATE_BITS
 from .npu import Npu
 from .widths import LAYER_BITS
@@ -155,16 +155,23 @@ STATE = (
     Field("RING_BLOCKED", 22, 1, "a word for the NPU after is not taken"),
     Field("LOOP_BLOCKED", 23, 1, "a word for the map store is not taken"),
     Field("HOST_BLOCKED", 24, 1, "a map word for the host is not taken"),
-    Field("INLET", 25, INLET_BITS, f"whose words are taken now: {INLET_PLACES}"),
 )
-"""Fields of an NPU's register STATE where no weights are streamed."""
-WAITS_WEIGHTS = Field("WAITS_WEIGHTS", 27, 1)
-"""One more field of it, where weights are streamed."""
+"""Fields of an NPU's register STATE that all NPUs have, but for the inlet, which follows them."""
 
 
 def state_fields(npu: Npu) -> tuple[Field, ...]:
     """Fields of an NPU's register STATE, low bits first, without gaps."""
-    return (*STATE, WAITS_WEIGHTS) if npu.stream_weights else STATE
+    fields = [*STATE, Field("INLET", 25, INLET_BITS, f"whose words are taken now: {npu.source_places}")]
+    further = [("WAITS_WEIGHTS", "")] if npu.stream_weights else []
+    if npu.skip_words:
+        further += [
+            ("SKIP_VALID", "a word of the skip store has come for the convolution"),
+            ("SKIP_BLOCKED", "a word for the skip store is not taken"),
+            ("WAITS_SKIPPED", "the addition waits for a word of the skip store"),
+        ]
+    for name, description in further:
+        fields.append(Field(name, fields[-1].lsb + fields[-1].width, 1, description))
+    return tuple(fields)
 
 
 def state_bits(npu: Npu) -> int:

@@ -85,6 +85,19 @@ def activation_latency(npu: Npu) -> int:
     return len(REQUANTISE_STAGES) if npu.engine == "integer" else 1
 
 
+# Addition
+
+ADD_STAGES = ("operand", "product", "partial", "total", "rounded", "shifted", "sum")
+"""Register stages of an addition, in order, behind the register in which a step waits for what is added to it. Operands
+are one more register in front of the second product, so that a DSP block's adder adds one product to the other."""
+
+
+def addition_latency(npu: Npu) -> int:
+    """Cycles from a step of results behind the activation to the same step behind the addition; 0 where there is
+    none."""
+    return 1 + len(ADD_STAGES) if npu.skip_words else 0
+
+
 # Pool unit
 
 POOL_ENTRY = 1

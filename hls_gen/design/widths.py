@@ -1,6 +1,6 @@
 """Widths of numbers and words in bits."""
 
-from bitloom.golden.layers import requantise
+from bitloom.golden.layers import add, requantise
 
 PLACE_BITS = 5
 """Bits of a place in the kernel, in hardware's counters."""
@@ -22,6 +22,14 @@ MULTIPLIER_BITS = requantise.MULTIPLIER_BITS
 """Bits of a requantisation's multiplier at most."""
 FRACTION_BITS = requantise.MAX_FRACTION
 """Bits of a requantisation's bias behind the point at most."""
+ADD_FACTOR_BITS = add.FACTOR_BITS
+"""Bits of an addition's factor at most."""
+ADD_BIAS_BITS = add.OFFSET_BITS
+"""Bits of an addition's bias at most."""
+ADD_FEATURE_BITS = 18
+"""Bits of a feature that is added at most: a DSP block multiplies 25 bits by 18."""
+MAX_ADD_SHIFT = add.MAX_ADD_SHIFT
+"""Largest shift of an addition."""
 SHIFT_BITS = 6
 """Bits of a requantisation's shift at least (`Npu.scale_shift_bits`)."""
 FEATURE_BITS = 20

@@ -21,15 +21,13 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet
 from bitloom.hls_gen.design.program import Program
-from bitloom.hls_gen.design.registers import STATE
+from bitloom.hls_gen.design.registers import state_fields
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 from tests.cases import random_model
 
 KFP, KGP, DEPTH, WIDTH = 24, 3, 16, 72
 """Lanes of a word, kernels of a row of weights, rows of kernels and of thresholds, bits of a row of weights."""
 DIGEST = "00112233445566778899aabbccddeeff" + "0123456789abcdef" * 2
-STATE_NAMES = [f"npu0.{field.name}" for field in STATE]
-STATE_TEXT = ", ".join(f"{name} 0" for name in STATE_NAMES)
 MODEL_DIGEST = "fedcba9876543210" * 4
 
 
@@ -40,6 +38,10 @@ def design(stream_bits: int = 32) -> Design:
         taps=2, olds=2, jumps=2, kernel_rows=DEPTH, threshold_rows=DEPTH,
     )  # fmt: skip
     return Design(name="fake", stream_bits=stream_bits, npus=(npu,))
+
+
+STATE_NAMES = [f"npu0.{field.name}" for field in state_fields(design().npus[0])]
+STATE_TEXT = ", ".join(f"{name} 0" for name in STATE_NAMES)
 
 
 def manifest_dict(stream_bits: int = 32) -> dict:

@@ -30,7 +30,7 @@ from .spec import SequencerSpec
 from .tap import Tap
 from .tap_source import tap_source
 from .weights import WeightsBegun
-from .writer import INLET_MEANS, Written, writer
+from .writer import Written, inlet_means, writer
 
 __all__ = ["SequencerSpec", "sequencer"]
 
@@ -87,7 +87,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     beat, waits, weights = Beat.output(b, spec), WaitPulses.output(b, spec), WeightsBegun.output(b, spec)
     word = b.output("word", spec.word_bits, means="word of the beat a cycle ago")
     layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
-    inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=INLET_MEANS)}
+    inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))}
 
     # # #
 

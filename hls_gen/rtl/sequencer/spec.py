@@ -33,7 +33,7 @@ class SequencerSpec:
     @property
     def inlets(self) -> tuple[str, ...]:
         """Names of the streams of words that the sequencer takes from; the pool's has one."""
-        return ("in",) if self.pool else self.npu.inlets
+        return ("in",) if self.pool else self.npu.sources
 
     @property
     def tables(self) -> list[Memory]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from bitloom.hls_gen.design.folding import INLET_BITS, INLET_PLACES, INLETS
+from bitloom.hls_gen.design.folding import INLET_BITS, SOURCES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
@@ -25,7 +25,10 @@ from .bundle import Bundle, Meaning
 from .context import Context
 from .spec import SequencerSpec
 
-INLET_MEANS = f"inlet that is read: {INLET_PLACES}"
+
+def inlet_means(npu: Npu) -> str:
+    """What the port ``inlet`` says, for the header."""
+    return f"inlet that is read: {npu.source_places}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class InputRow:
     words : Signal
         Words of the map.
     source : Signal or None
-        Number of its inlet among those of the NPU; ``source_bits``. None where there is one inlet.
+        Number of its inlet in ``Npu.sources``; ``source_bits``. None where there is one.
     """
 
     words: Signal
@@ -63,7 +66,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     inlets = {name: Stream.input(b, name, spec.word_bits) for name in spec.inlets}
     out = Written.output(b, spec)
-    shown = None if spec.pool else b.output("inlet", INLET_BITS, means=INLET_MEANS)  # for register STATE
+    shown = None if spec.pool else b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))  # for register STATE
 
     # # #
 
@@ -85,7 +88,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
         (inlet,) = inlets.values()
         inlet.ready.assign(can)
         out.assign(write=inlet.valid & can, write_word=inlet.data)
-        place: Signal = None if spec.pool else const(INLETS.index(spec.inlets[0]), INLET_BITS)
+        place: Signal = None if spec.pool else const(SOURCES.index(spec.inlets[0]), INLET_BITS)
     else:
         source = b.reg("source", width(row.source))
         b.on(advance, (source, row.source))
@@ -114,9 +117,9 @@ def _source(b: Block, name: str, number: int, w: int) -> Signal:
 
 
 def _place(b: Block, npu: Npu, source: Signal) -> Signal:
-    """The place in INLETS of the inlet with number ``source`` in ``npu``."""
+    """The place in SOURCES of the inlet with number ``source`` in ``npu``."""
     place: Signal = const(0, INLET_BITS)
-    for number, name in enumerate(npu.inlets):
-        shown = b.localparam(f"INLET_{name.upper()}", INLETS.index(name), INLET_BITS)
+    for number, name in enumerate(npu.sources):
+        shown = b.localparam(f"INLET_{name.upper()}", SOURCES.index(name), INLET_BITS)
         place = choose(eq(source, _source(b, name, number, width(source))), shown, place, INLET_BITS)
     return place

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from bitloom.hls_gen.design.addition import passing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -30,6 +31,9 @@ BAD = {
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
+    "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
+    "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
+    "add_bias_bits": (41, "npu: add_bias_bits must be 2..40, got 41"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
     "lanes_per_weight": (9, "npu: lanes_per_weight * lane_step must be <= kfp = 8, got 9"),
     "lane_step": (0, "npu: lane_step must be an integer >= 1, got 0"),
@@ -234,13 +238,60 @@ def test_to_dict_and_back(design):
     assert Design.from_dict(json.loads(json.dumps(data))) == design
 
 
-@pytest.mark.parametrize(("name", "value"), [("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1)])
+@pytest.mark.parametrize(("name", "value"), [
+    ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
+    ("add_bias_bits", 9),
+])  # fmt: skip
 def test_what_came_later_is_written_where_it_is_set(name, value):
     """Files of before don't have the field, and designs without it stay as they were written."""
     assert name not in Npu(**INTEGER).to_dict()
     npu = Npu(**INTEGER, **{name: value})
     assert npu.to_dict()[name] == value
     assert Npu.from_dict(npu.to_dict()) == npu
+
+
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"skip_words": 9}, "npu: skip_words must be 0 for engine binary with inlets host, loop, got 9"),
+    ({**INTEGER, "inlets": ("host",), "outlets": ("host",), "skip_words": 9},
+     "npu: skip_words must be 0 for engine integer with inlets host, got 9"),
+    ({**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
+     "npu: feature_bits must be <= 18 for skip_words = 9, got 19"),
+    ({**INTEGER, "ol": 3, "skip_words": 9},
+     "npu: ol must divide kfp = 8, or be a multiple of it, for skip_words = 9, got 3"),
+])  # fmt: skip
+def test_where_no_addition_can_be(parameters, message):
+    with value_error(message):
+        Npu(**parameters)
+
+
+@pytest.mark.parametrize("pool", [True, False])
+def test_a_skip_store_is_one_more_way(pool):
+    """It is a source and a target behind the others, the row of a map's way says who takes the words from it, and a
+    memory has what the addition needs; without it nothing is there."""
+    without = Npu(**INTEGER, pool=pool)
+    npu = replace(without, skip_words=20, add_factor_bits=18, add_bias_bits=22)
+    assert (npu.sources, npu.targets) == (("host", "loop", "skip"), ("loop", "host", "skip"))
+    assert (without.sources, without.targets) == (("host", "loop"), ("loop", "host"))
+    assert (npu.source_bits, npu.target_bits, without.source_bits, without.target_bits) == (2, 2, 1, 1)
+    fields = {m.name: m.widths for m in npu.memories()}
+    way = {"target": 2, "forks": 1, "for_addition": 1}
+    assert way.items() <= fields["pool_layers" if pool else "results"].items()
+    assert [m.name for m in npu.memories()] == [*[m.name for m in without.memories()], "additions"]
+    assert fields["additions"] == {
+        "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 22, "shift": 5, "low": 8, "high": 8
+    }  # fmt: skip
+    assert npu.memory("additions").depth == npu.layers
+    assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (27, 27, 6)
+    assert passing(npu) == {
+        "adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": -128, "high": 127
+    }  # fmt: skip
+    assert Npu.from_dict(npu.to_dict()) == npu
+
+
+def test_the_widest_addition():
+    """What golden allows fits: total and shift are as wide as a DSP block's sum and golden's largest shift need."""
+    npu = Npu(**{**INTEGER, "feature_bits": 18, "acc_bits": 32}, skip_words=2)
+    assert (npu.add_total_bits, npu.most_add_shift, npu.add_shift_bits) == (44, 39, 6)
 
 
 @pytest.mark.parametrize("npu", [{**INTEGER, "lanes_per_weight": 2}, {"kfp": 20, "planes": 8, "lanes_per_weight": 2}])

@@ -17,14 +17,12 @@ import numpy as np
 import pynq
 from numpy.typing import NDArray
 
-from bitloom.hls_gen.design.headers import HEADER_WORDS
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import packets, transfers
 from bitloom.hls_gen.design.program import Program
 
 from .accelerator_link import AcceleratorLink
-from .errors import DeviceError, DigestMismatch
-from .frames import Frames
+from .errors import DeviceError
+from .frames import Frames, loads
 from .registers import Registers
 
 Array = NDArray[Any]
@@ -53,6 +51,10 @@ class Accelerator:
         Stem of the .bit file, the ``pynq.Overlay``, and what the hardware has.
     program
         The loaded program; None before ``load``.
+    results
+        Where results are as they came, after ``load(..., results=N)``: pynq's buffer, (N * program.result_words,)
+        uint32, for others from ``physical_address`` on. Those of frame i begin at word i * program.result_words. Else
+        None.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class Accelerator:
             manifest = Manifest.load(manifest or path.with_suffix(".manifest.json"))
         self.name, self.overlay, self.manifest = path.stem, overlay, manifest
         self.program: Program | None = None
+        self.results: Any = None
         self._link = AcceleratorLink(overlay, manifest, self.name, core, dma, timeout)
 
     def __repr__(self) -> str:
@@ -97,27 +100,41 @@ class Accelerator:
 
     @property
     def has_interrupt(self) -> bool:
-        """Whether ``predict_async`` waits for interrupts, of the DMA or of the core (`bitloom.driver.interrupts`).
+        """Whether calls wait for interrupts, of the DMA or of the core (`bitloom.driver.interrupts`).
 
-        Else it looks at the device now and then. ``predict`` always looks: pynq's events belong to the event loop that
-        first waits for them, so a loop of its own would take them from ``predict_async``.
+        Else they look at the device now and then. ``predict`` and ``classify`` look anyhow where this thread's event
+        loop runs already, as in Jupyter, and where it has none; coroutines that were begun in it go on meanwhile.
         """
-        return self._link.dma.has_interrupt or self._link.irq.wired
+        return self._link.has_interrupt
 
-    def load(self, program: Program | str | Path) -> None:
+    def load(self, program: Program | str | Path, results: int = 0) -> None:
         """Send the parameters of ``program``, or of its file; frames are computed with them from now on.
+
+        Parameters
+        ----------
+        program
+            The program, or the path of its file (.program.npz).
+        results
+            Most frames of a call, whose results get one place until the next ``load``: the buffer ``results``. 0: they
+            go to one of two buffers of the driver's own, transfer by transfer.
 
         Raises
         ------
         DigestMismatch
             The program was compiled for another design.
         ValueError
-            The file is no program, or a packet is longer than the DMA can send; else as ``predict``.
+            The file is no program, a packet is longer than the DMA can send, or ``results`` is negative; else as
+            ``predict``.
         """
         self._link.turn.check()
+        if results < 0:
+            raise ValueError(f"{self.name}: results must be >= 0 frames, got {results}")
         program = program if isinstance(program, Program) else Program.load(program)
-        parts, self.program = self._transfers(program), None
+        parts = loads(program, self.manifest, self._link.dma.limit_bytes)
+        self.program = self.results = None
         self._send(program, parts)
+        if results:
+            self.results = self._link.allocate("results", results * program.result_words)
         self.program = program
 
     def predict(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
@@ -156,8 +173,9 @@ class Accelerator:
     async def predict_async(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
         """As ``predict``, but other coroutines run while the device computes (``has_interrupt``: until when).
 
-        Use one event loop per overlay (pynq's events belong to the loop that first waits for them). One call at a time
-        uses the device: DeviceError from another one that begins meanwhile; ``close`` ends the one under way.
+        On a board interrupts come in the event loop in which the overlay was made (``pynq.uio``); in another one the
+        device is looked at. One call at a time uses the device: DeviceError from another one that begins meanwhile;
+        ``close`` ends the one under way.
         """
         outputs = self._outputs(images)
         batches = self._batches(images, batch, progress, outputs)
@@ -190,12 +208,12 @@ class Accelerator:
         if self.program is None:
             self._link.restart()
         else:
-            self._send(self.program, self._transfers(self.program))
+            self._send(self.program, loads(self.program, self.manifest, self._link.dma.limit_bytes))
 
     def close(self) -> None:
         """Free the buffers; the program must be loaded again after this."""
         self._link.close()
-        self.program = None
+        self.program = self.results = None
 
     def __enter__(self) -> "Accelerator":
         return self
@@ -209,6 +227,9 @@ class Accelerator:
         """Room for the outputs of ``images``, which are checked here. Resets the device after an error."""
         program = self._need_program()
         program.check_images(images)
+        room = len(images) if self.results is None else self.results.size // program.result_words
+        if len(images) > room:
+            raise ValueError(f"{program.name}: images must be at most {room}, as load was told, got {len(images)}")
         self._link.owner.check()
         if not self._link.clean:
             self.reset()
@@ -222,18 +243,19 @@ class Accelerator:
         frames = Frames(self.manifest, program, self._link.dma.limit_bytes // 4)
         size = frames.batch(self._link.dma.limit_bytes, batch)
         if len(images):
-            self._fill(program, frames, 0, images[:size])
-            self._start(program, frames, 0, len(images[:size]))
+            self._fill(program, frames, 0, 0, images[:size])
+            self._start(program, frames, 0, 0, len(images[:size]))
         for number, begin in enumerate(range(0, len(images), size)):
             now, after = images[begin : begin + size], images[begin + size : begin + 2 * size]
             this, other = number % 2, (number + 1) % 2
             if len(after):
-                self._fill(program, frames, other, after)
+                self._fill(program, frames, other, begin + size, after)
             words = len(now) * program.result_words
             yield words, f"{program.name}: {len(now)} frames must be computed"
             if len(after):
-                self._start(program, frames, other, len(after))
-            results = self._link.buffer(f"receive{this}", words)[:words]
+                self._start(program, frames, other, begin + size, len(after))
+            key, first = self._place(program, this, begin)
+            results = self._link.buffer(key, first + words)[first : first + words]
             outputs[begin : begin + len(now)] = program.unpack_results(results)
             if progress is not None:
                 progress(begin + len(now), len(images))
@@ -242,29 +264,6 @@ class Accelerator:
         if self.program is None:
             raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
         return self.program
-
-    def _transfers(self, program: Program) -> list[Array]:
-        """The program's parameters as transfers, everything checked that can be without the device."""
-        if program.design_digest != self.manifest.digest:
-            raise DigestMismatch(
-                f"{program.name}: the program must be for the design {self.manifest.digest[:32]} "
-                f"({self.manifest.name}), got one for {program.design_digest[:32]}",
-                self.manifest.digest, program.design_digest,
-            )  # fmt: skip
-        payload, limit = self.manifest.frame_payload(program.frame_words), self._link.dma.limit_bytes
-        if program.payload_words != payload:
-            raise ValueError(f"{program.name}: a frame's payload must be {payload} words, got {program.payload_words}")
-        if program.result_words % self.manifest.stream_words:
-            raise ValueError(f"{program.name}: result_words must fill stream words of {self.manifest.stream_bits} "
-                             f"bits, got {program.result_words}")  # fmt: skip
-        for what, count in (("frame", HEADER_WORDS + payload), ("result", program.result_words)):
-            if 4 * count > limit:
-                raise ValueError(f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
-                                 f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
-        if not any(m.name == "network" for _, m, _ in packets(self.manifest, program.parameters, program.name)):
-            raise ValueError(f"{program.name}: parameters must load memory network, got packets for others only")
-        Frames(self.manifest, program, limit // 4)
-        return list(transfers(self.manifest, program.parameters, limit // 4, program.name))
 
     def _send(self, program: Program, parts: list[Array]) -> None:
         """Reset, send the parameters and see them arrive."""
@@ -284,12 +283,18 @@ class Accelerator:
             link.check_error()
             link.owner.claim(program.name, parts)
 
-    def _fill(self, program: Program, frames: Frames, number: int, images: Array) -> None:
-        """Write the blocks of ``images`` to a send buffer and make room for their results."""
+    def _fill(self, program: Program, frames: Frames, number: int, begin: int, images: Array) -> None:
+        """Write the blocks of images, those from ``begin`` of the call on, and make room for their results."""
         words = len(images) * frames.words
-        self._link.buffer(f"receive{number}", len(images) * program.result_words)
+        key, first = self._place(program, number, begin)
+        self._link.buffer(key, first + len(images) * program.result_words)
         out, owner = self._link.buffer(f"send{number}", words)[:words], self._link.owner
         frames.fill(out, images, owner.signature, owner.count(len(images) * frames.packets))
 
-    def _start(self, program: Program, frames: Frames, number: int, count: int) -> None:
-        self._link.start(f"send{number}", frames.transfers(count), f"receive{number}", count * program.result_words)
+    def _start(self, program: Program, frames: Frames, number: int, begin: int, count: int) -> None:
+        key, first = self._place(program, number, begin)
+        self._link.start(f"send{number}", frames.transfers(count), key, count * program.result_words, first)
+
+    def _place(self, program: Program, number: int, begin: int) -> tuple[str, int]:
+        """Buffer of the results from image ``begin`` of the call on, and their first word in it."""
+        return (f"receive{number}", 0) if self.results is None else ("results", begin * program.result_words)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from .errors import DesignMismatch, TransferError
-from .interrupts import wired
+from .interrupts import renew, wired
 
 SEND, RECEIVE = 0x00, 0x30
 """Offsets of the two channels' registers (PG021, table 2-7)."""
@@ -76,11 +76,11 @@ class StreamDma:
         self._started[SEND] = buffer.physical_address + first & 0xFFFFFFFF
         self._transfer(self._dma.sendchannel, buffer, nbytes, first)
 
-    def receive(self, buffer: Any, nbytes: int) -> None:
-        """Start to receive at most ``nbytes`` bytes into a pynq buffer; tlast ends the transfer sooner."""
+    def receive(self, buffer: Any, nbytes: int, first: int = 0) -> None:
+        """Start to receive at most ``nbytes`` bytes into a pynq buffer from byte ``first`` on; tlast ends it sooner."""
         self._dma.mmio.write(RECEIVE + STATUS, INTERRUPT)  # a transfer that was polled has left it pending
-        self._started[RECEIVE] = buffer.physical_address & 0xFFFFFFFF
-        self._transfer(self._dma.recvchannel, buffer, nbytes)
+        self._started[RECEIVE] = buffer.physical_address + first & 0xFFFFFFFF
+        self._transfer(self._dma.recvchannel, buffer, nbytes, first)
         self._target = buffer
 
     def sent(self) -> bool:
@@ -114,6 +114,7 @@ class StreamDma:
 
         May wait for ever: it is to be cancelled.
         """
+        renew(self._dma.s2mm_introut)
         await self._dma.recvchannel.wait_async()
 
     def reset(self, timeout: float = 1.0) -> None:

@@ -1,4 +1,4 @@
-"""What is sent for a frame: its packet, between the packets of those weights that don't stay on the device.
+"""What is sent: a program's parameters; and for a frame its packet, between those of weights that don't stay there.
 
     block of a frame:  WEIGHTS ... | FRAME header, payload | WEIGHTS ...
     send buffer:       block, block, ...
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from bitloom.hls_gen.design.headers import HEADER_WORDS, Words
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.packets import frame_header, packets, pieces, renumber, transfers
 from bitloom.hls_gen.design.program import Program
+
+from .errors import DigestMismatch
 
 BATCH_BYTES = 1 << 20
 """A batch is at most this long by default, in either direction: enough to hide the start of a transfer."""
@@ -123,3 +125,44 @@ class Frames:
 
 def _joined(parts: Iterable[Words]) -> Words:
     return np.concatenate([np.zeros(0, np.uint32), *parts])
+
+
+def loads(program: Program, manifest: Manifest, limit: int) -> list[Words]:
+    """A program's parameters as transfers, everything checked that can be without the device.
+
+    Parameters
+    ----------
+    program
+        The program.
+    manifest
+        What the hardware has.
+    limit
+        Bytes that a DMA transfer may have.
+
+    Raises
+    ------
+    DigestMismatch
+        The program was compiled for another design.
+    ValueError
+        The program isn't what the manifest says, or a packet doesn't fit a transfer.
+    """
+    if program.design_digest != manifest.digest:
+        raise DigestMismatch(
+            f"{program.name}: the program must be for the design {manifest.digest[:32]} "
+            f"({manifest.name}), got one for {program.design_digest[:32]}",
+            manifest.digest, program.design_digest,
+        )  # fmt: skip
+    payload = manifest.frame_payload(program.frame_words)
+    if program.payload_words != payload:
+        raise ValueError(f"{program.name}: a frame's payload must be {payload} words, got {program.payload_words}")
+    if program.result_words % manifest.stream_words:
+        raise ValueError(f"{program.name}: result_words must fill stream words of {manifest.stream_bits} "
+                         f"bits, got {program.result_words}")  # fmt: skip
+    for what, count in (("frame", HEADER_WORDS + payload), ("result", program.result_words)):
+        if 4 * count > limit:
+            raise ValueError(f"{program.name}: a {what} must fit a DMA transfer of {limit} bytes "
+                             f"(c_sg_length_width), got {4 * count} bytes")  # fmt: skip
+    if not any(m.name == "network" for _, m, _ in packets(manifest, program.parameters, program.name)):
+        raise ValueError(f"{program.name}: parameters must load memory network, got packets for others only")
+    Frames(manifest, program, limit // 4)
+    return list(transfers(manifest, program.parameters, limit // 4, program.name))

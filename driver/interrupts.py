@@ -1,13 +1,20 @@
-"""Waiting for the end of a transfer by interrupts, while other coroutines run (spec B17).
+"""Waiting for the end of a transfer by interrupts (spec B17), while other coroutines run or none.
 
     AXI DMA  s2mm_introut   the results are in memory
     core     irq            the last result has left, or an error: a refused packet ends the wait at once
 
 Each is used where the overlay wires it to the processor. None is trusted: what has happened is read from the DMA and
 the core, so that an interrupt that gets lost, or comes too often, costs time at most.
+
+pynq lets the event loop that is the thread's own when an interrupt is first used look at it (``pynq.uio``). A call
+that isn't a coroutine can only run that loop where it stands still: not in Jupyter, whose loop runs always. In another
+loop no interrupt comes, so that the device is looked at often until one has come there.
 """
 
 import asyncio
+import warnings
+from collections.abc import Coroutine
+from contextlib import suppress
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +26,43 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN = 0.001
 """Seconds between looks while other coroutines run, where no interrupt comes or more is to be sent."""
+LOOKS_FIRST = 32
+"""Looks by a call that isn't a coroutine before it waits for an interrupt: that costs as much, and a short transfer has
+ended by then."""
 
 
 def wired(interrupt: Any) -> bool:
     """Whether a pynq ``Interrupt`` can be awaited. None can't, nor can what stands for one on pynq's remote devices."""
     return iscoroutinefunction(getattr(interrupt, "wait", None))
+
+
+def renew(interrupt: Any) -> None:
+    """Give a pynq ``Interrupt`` a new event: one belongs to the first loop in which somebody waits for it."""
+    interrupt.event, interrupt.waiting = asyncio.Event(), False
+
+
+def idle_loop() -> asyncio.AbstractEventLoop | None:
+    """This thread's event loop, in which pynq's interrupts come; None where it runs already, or there is none."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # none runs
+        with suppress(RuntimeError), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12: where it has to be made
+            loop = asyncio.get_event_loop_policy().get_event_loop()
+            return None if loop.is_closed() else loop
+    return None
+
+
+def run_in(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end in a loop that stands still; what stops the loop, such as Ctrl-C, ends it first."""
+    task = loop.create_task(coroutine)
+    try:
+        loop.run_until_complete(task)
+    except BaseException:
+        if task.cancel():
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
+        raise
 
 
 class CoreInterrupt:
@@ -58,6 +97,7 @@ class CoreInterrupt:
 
     async def wait(self) -> None:
         """Wait for it. May wait for ever: it is to be cancelled."""
+        renew(self._interrupt)
         await self._interrupt.wait()
 
 
@@ -78,17 +118,20 @@ async def wait_for_results(link: "Link", what: str) -> None:
     """
     waits = [link.dma.wait_receive] * link.dma.has_interrupt + [link.irq.wait] * link.irq.wired
     tasks, watch = [asyncio.ensure_future(wait()) for wait in waits], Watch(link, what, count=True)
-    link.turn.waits = tasks
+    link.turn.waits, loop = tasks, asyncio.get_running_loop()
     link.irq.enable(True)
     try:
         while not _received(link):
             open_tasks = [task for task in tasks if not task.done()]
-            soon = link.sends_more or len(open_tasks) < len(tasks) or not tasks  # an interrupt came: results come now
+            came = len(open_tasks) < len(tasks)  # then results come now
+            soon = came or link.sends_more or link.heard_in is not loop
             timeout = LOOK_AGAIN if soon else link.timeout / LOOKS
             if open_tasks:
                 await asyncio.wait(open_tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             else:
                 await asyncio.sleep(timeout)
+            if any(task.done() for task in tasks):
+                link.heard_in = loop
             link.ended()
             watch.look()
             for task in tasks:

@@ -10,6 +10,7 @@ and a DMA that is reset first can take up result words of the old frame.
 """
 
 import time
+from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,7 +28,7 @@ from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from .cores import check_identity, driver_of, find_core
 from .dma import StreamDma
 from .errors import DesignMismatch, DeviceError, Timeout, TransferError
-from .interrupts import CoreInterrupt, wait_for_results
+from .interrupts import LOOKS_FIRST, CoreInterrupt, idle_loop, run_in, wait_for_results
 from .registers import Counters, Registers
 from .turn import Turn
 from .watch import Watch
@@ -57,6 +58,8 @@ class Link:
         False while a transfer runs and after one failed: ``restart`` before the next.
     turn
         Which call may use the device.
+    heard_in
+        Event loop in which an interrupt has come; None before.
     """
 
     vlnv = ""
@@ -89,6 +92,7 @@ class Link:
         self._buffers: dict[str, Any] = {}
         self._parts: deque[tuple[Any, int, int]] = deque()
         self.clean = False
+        self.heard_in: AbstractEventLoop | None = None
         self.turn = Turn(name)
         self.counters = Counters(self.registers)
 
@@ -117,11 +121,16 @@ class Link:
         """
         old = self._buffers.get(key)
         if old is None or old.size < words:
-            if old is not None:
-                del self._buffers[key]
-                old.freebuffer()
-            self._buffers[key] = pynq.allocate((words,), "u4", target=self.overlay.device)
+            self.allocate(key, words)
         return np.asarray(self._buffers[key])
+
+    def allocate(self, key: str, words: int) -> Any:
+        """Make the buffer ``key`` anew, ``words`` uint32 long, by pynq. No transfer may be using the old one."""
+        old = self._buffers.pop(key, None)
+        if old is not None:
+            old.freebuffer()
+        made = self._buffers[key] = pynq.allocate((words,), "u4", target=self.overlay.device)
+        return made
 
     def close(self) -> None:
         """Free the buffers. Explicitly, because pynq's DMA channel keeps a reference to the last one after a fault.
@@ -171,11 +180,14 @@ class Link:
         self.dma.send(self._buffers[key], 4 * words)
         self.wait(self.dma.sent, what)
 
-    def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int) -> None:
-        """Start to receive, then to send. ``ends``: words of the buffer at which its transfers end, in order."""
+    def start(self, send_key: str, ends: Sequence[int], receive_key: str, receive_words: int, first: int = 0) -> None:
+        """Start to receive, from word ``first`` of its buffer on, then to send.
+
+        ``ends`` are the words of the send buffer at which its transfers end, in order.
+        """
         self.counters.rebase()
         self.irq.forget()
-        self.dma.receive(self._buffers[receive_key], 4 * receive_words)
+        self.dma.receive(self._buffers[receive_key], 4 * receive_words, 4 * first)
         buffer = self._buffers[send_key]
         self._parts = deque((buffer, 4 * begin, 4 * (end - begin)) for begin, end in zip((0, *ends), ends))
         self._send_part()
@@ -186,10 +198,23 @@ class Link:
         self.dma.send(buffer, count, first)
 
     def finish(self, words: int, what: str) -> None:
-        """Wait for what ``start`` started. TransferError unless ``words`` words came."""
-        self.wait(self.ended, what, count=True)
-        self.dma.finish_receive()
+        """Wait for what ``start`` started, by interrupts where this thread can. TransferError unless ``words`` came."""
+        loop = idle_loop() if self.has_interrupt and not self._ends_soon(what) else None
+        if loop is None:
+            self.wait(self.ended, what, count=True)
+            self.dma.finish_receive()
+        else:
+            run_in(loop, wait_for_results(self, what))
         self._close(words, what)
+
+    def _ends_soon(self, what: str) -> bool:
+        """Whether all has ended after LOOKS_FIRST looks."""
+        watch = Watch(self, what, count=True)
+        for _ in range(LOOKS_FIRST):
+            if self.ended():
+                return True
+            watch.look()
+        return False
 
     async def finish_async(self, words: int, what: str) -> None:
         """As ``finish``; other coroutines run until an interrupt comes, or between looks if there is none."""
@@ -218,6 +243,11 @@ class Link:
         watch = Watch(self, what, count)
         while not done():
             watch.look()
+
+    @property
+    def has_interrupt(self) -> bool:
+        """Whether the end of a receive can be awaited, by the DMA's interrupt or by the core's."""
+        return self.dma.has_interrupt or self.irq.wired
 
     @property
     def sends_more(self) -> bool:

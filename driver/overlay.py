@@ -85,6 +85,11 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     clear_counters = _of_accelerator("clear_counters")
     utilisation = _of_accelerator("utilisation")
 
+    @property
+    def results(self) -> Any:
+        """Where results are after ``load(..., results=N)``: pynq's buffer, as of Accelerator; else None."""
+        return self.accelerator.results
+
     def download(self, dtbo: str | None = None) -> None:
         """Load the bitstream (again). The program must be loaded after it."""
         self._close()

@@ -12,6 +12,7 @@ from importlib.metadata import version
 import numpy as np
 import pytest
 
+from bitloom.driver import link
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DeviceTaken, DigestMismatch, PacketError, Timeout, TransferError
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -104,6 +105,28 @@ def test_async(bench, accelerator):
     assert accelerator.has_interrupt == (bench.device is bench.system)
     outputs = asyncio.run(accelerator.predict_async(bench.images, batch=3))
     np.testing.assert_array_equal(outputs, bench.expected[0])
+
+
+def test_predict_waits_for_interrupts(bench, accelerator, monkeypatch):
+    """With pynq's interrupt controller in between; where the protocol has none, the device is looked at."""
+    monkeypatch.setattr(link, "LOOKS_FIRST", 0)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        right(bench, accelerator, batch=3)
+        assert accelerator._link.heard_in is (loop if accelerator.has_interrupt else None)
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
+    accelerator.load(bench.programs[0], results=len(bench.images))
+    right(bench, accelerator, batch=batch)
+    place, nbytes = accelerator.results.physical_address, 4 * accelerator.results.size
+    words = np.frombuffer(bytes(bench.system.ddr.view(place, nbytes)), "<u4")
+    np.testing.assert_array_equal(accelerator.program.unpack_results(words), bench.expected[0])
 
 
 @pytest.mark.parametrize("missing", ["flush", "invalidate"])

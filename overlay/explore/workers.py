@@ -4,11 +4,13 @@ A task of a search takes a second, one of a refit (a synthesis) up to half a min
 the tasks.
 """
 
+import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 from bitloom.golden.names import shown
@@ -59,7 +61,7 @@ class Workers:
         if self.scheduler is not None:
             yield from self._cluster(work, tasks)
         elif self.jobs > 1:
-            with ProcessPoolExecutor(self.jobs) as pool:
+            with ProcessPoolExecutor(self.jobs, initializer=_end_with_parent) as pool:
                 yield from pool.map(work, tasks)
         else:
             yield from map(work, tasks)
@@ -77,7 +79,8 @@ class Workers:
                 most = AHEAD * max(1, sum(client.ncores().values()))
                 yield from _ahead(lambda task: client.submit(work, task, pure=False), tasks, most)
         elif self.jobs > 1:
-            with ProcessPoolExecutor(self.jobs, get_context("spawn")) as pool:  # gRPC and models survive no fork
+            spawn = get_context("spawn")  # gRPC and models survive no fork
+            with ProcessPoolExecutor(self.jobs, spawn, initializer=_end_with_parent) as pool:
                 yield from _ahead(lambda task: pool.submit(work, task), tasks, AHEAD * self.jobs)
         else:
             yield from map(work, tasks)
@@ -88,6 +91,18 @@ class Workers:
             futures = client.map(work, tasks, pure=False)
             for future in futures:
                 yield future.result()
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that began it does, even where that one is killed: nobody waits for it then."""
+    parent = parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _client(scheduler: str | None) -> Any:

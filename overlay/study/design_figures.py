@@ -7,7 +7,8 @@ last result, and:
 
 so that what only the first and the last frame cost is not in it. The same goes for beats and waits, which add up to it.
 latency_cycles is that of a frame alone: the cycles of a batch of one, from the first word of the frame, whose header is
-accepted by then, to its last result word.
+accepted by then, to its last result word. That batch comes first, since the first frame after a network was loaded
+waits for the tables' first rows, which later batches find read.
 
 A lane is one multiply-accumulate of one input channel and one kernel a cycle, whatever the width of its operands:
 kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU;
@@ -81,19 +82,22 @@ def measure(
     models = design.models()
     hardware = design.design(name, models)
     build = builds.build(folder / name, hardware, models, choices=design.choices)
-    wrong, counters, also = _batches(build, models, frames, progress)
+    wrong, (alone, *batches), also = _batches(build, models, frames, progress)
     return {
         "name": name, **lanes(hardware), "frames": frames, "mismatches": wrong,
-        **_steady(counters, hardware, build.program(models[0].network.name)), "latency_cycles": counters[1]["cycles"],
+        **_steady(batches, hardware, build.program(models[0].network.name)), "latency_cycles": alone["cycles"],
         **({"also": also} if also else {}),
     }, build  # fmt: skip
 
 
 def _batches(
     build: builds.Build, models: Sequence[Model], frames: int, progress: Progress | None
-) -> tuple[int, dict[int, dict[str, int]], list[Figures]]:
-    """Frames of the first network that differ from golden, counters of its batches, figures of the other networks."""
-    lengths = sorted({1, frames // 2, frames})
+) -> tuple[int, list[dict[str, int]], list[Figures]]:
+    """Frames of the first network that differ from golden, counters of its batches, figures of the other networks.
+
+    The batches are of 1, ``frames / 2`` and ``frames`` frames.
+    """
+    lengths = [1, frames // 2, frames]
     total = sum(lengths) + frames * len(models[1:])
     done = 0
 
@@ -114,7 +118,7 @@ def _batches(
                 missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
                 also.append({
                     "network": other.network.name, "frames": frames, "mismatches": int(missed.sum()),
-                    "cycles_per_frame": cycles[frames]["cycles"] / frames,
+                    "cycles_per_frame": cycles[0]["cycles"] / frames,
                 })  # fmt: skip
     finally:
         board.close()
@@ -123,20 +127,20 @@ def _batches(
 
 def _run(
     accelerator: Accelerator, program: Program, model: Model, lengths: Sequence[int], count: Callable[[int], None]
-) -> tuple[np.ndarray, dict[int, dict[str, int]]]:
+) -> tuple[np.ndarray, list[dict[str, int]]]:
     """Run batches of so many of the same random images.
 
-    Returns a flag for each frame that golden has otherwise, and the counters of each batch by its length.
+    Returns a flag for each frame that golden has otherwise, and the counters of each batch.
     """
     frames = max(lengths)
     images = random_images(model.network, frames, 0)
     golden = packed.forward(model, images)
-    wrong, counters = np.zeros(frames, bool), {}
+    wrong, counters = np.zeros(frames, bool), []
     accelerator.load(program)
     for length in lengths:
         accelerator.clear_counters()
         outputs = accelerator.predict(images[:length], length)
-        counters[length] = accelerator.counters()
+        counters.append(accelerator.counters())
         wrong[:length] |= (outputs != golden[:length]).any(axis=(1, 2, 3))
         count(length)
     return wrong, counters
@@ -168,12 +172,12 @@ def area_figures(design: Design) -> Figures:
     return {key: getattr(found if key == "levels" else found.total, key) for key in AREA}
 
 
-def _steady(counters: Mapping[int, Mapping[str, int]], design: Design, program: Program) -> Figures:
-    """Figures a frame of a steady stream, from the counters of batches of so many frames."""
-    few, many = sorted(counters)[-2:]
+def _steady(counters: Sequence[Mapping[str, int]], design: Design, program: Program) -> Figures:
+    """Figures a frame of a steady stream, from the counters of a batch and of one of twice as many frames."""
+    few, many = counters
 
     def per_frame(key: str) -> int | float:
-        cycles, frames = counters[many][key] - counters[few][key], many - few
+        cycles, frames = many[key] - few[key], many["frames"] - few["frames"]
         return cycles / frames if cycles % frames else cycles // frames
 
     cycles = per_frame("cycles")

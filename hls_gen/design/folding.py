@@ -3,12 +3,13 @@
 A network is not in it. With capacities, which sizing finds (capacities.py), a folding becomes an NPU (npu.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.golden.integers import make_fields_plain
 
 from .lanes import lane_groups, plane_lanes
+from .packed_products import most_kernels
 from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
@@ -76,6 +77,9 @@ class Folding:
         (hls_gen/rtl/sequencer/raster.py).
     stream_weights
         Whether weights may come down the stream while frames are computed (hls_gen/compiler/streamed_weights.py).
+    kernels_per_multiplier
+        Kernels whose weights one multiplier takes side by side, 1..kgp and as many as fit (packed_products.py): with 2,
+        an array of 8-bit integers takes half the DSP blocks. Integer only. 1 is not written.
     """
 
     engine: str = "binary"
@@ -98,6 +102,7 @@ class Folding:
     pool: bool = True
     raster: bool = False
     stream_weights: bool = False
+    kernels_per_multiplier: int = field(default=1, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -105,6 +110,7 @@ class Folding:
         self._check_ways()
         self._check_numbers()
         self._check_accumulation()
+        self._check_packing()
 
     def _check_engine(self) -> None:
         """Raise ValueError unless engine, feature_bits, weight_bits, planes and shift_bits go together."""
@@ -166,6 +172,16 @@ class Folding:
             "collect needs engine binary, accumulators 1, planes 0 and shift_bits 0",
             "{}, {}, {} and {}".format(*needs),
         )
+
+    def _check_packing(self) -> None:
+        """Raise ValueError unless a multiplier can take the weights of kernels_per_multiplier kernels."""
+        name, kernels = "kernels_per_multiplier", self.kernels_per_multiplier
+        check_least(self, name, 1)
+        require(kernels == 1 or self.engine == "integer", f"{name} must be 1 for engine binary", kernels)
+        require(kernels <= self.kgp, f"{name} must be <= kgp = {self.kgp}", kernels)
+        most = most_kernels(self.feature_bits, self.weight_bits)
+        sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"
+        require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
 
     @property
     def least_acc_bits(self) -> int:

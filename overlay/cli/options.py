@@ -120,6 +120,7 @@ folding_options = together(
     click.option("--accumulators", type=int, help="Accumulators of a PE: kernel groups that share a word."),
     click.option("--feature-bits", type=int, help="Bits of a feature of the integer engine."),
     click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
+    click.option("--kernels-per-multiplier", type=int, help="Kernels whose integer weights share a multiplier."),
     click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
     click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
     click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),

@@ -28,9 +28,14 @@ SINGLE = {
     "int_k3_g5": Design(name="int_k3_g5", npus=(replace(ROOMY_INTEGER, kfp=3, kgp=5, pfp=2, ol=2),)),
     "int_k8_g8_w4_f5": Design(
         name="int_k8_g8_w4_f5",
-        npus=(replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24),),
+        npus=(
+            replace(ROOMY_INTEGER, kfp=8, kgp=8, pfp=1, weight_bits=4, feature_bits=5, acc_bits=24,
+                    kernels_per_multiplier=3),
+        ),
     ),
-    "int_wide": Design(name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, **WIDE),)),
+    "int_wide": Design(
+        name="int_wide", npus=(replace(ROOMY_INTEGER, kfp=4, kgp=6, pfp=3, ol=3, kernels_per_multiplier=2, **WIDE),)
+    ),
     "int_k16_g12": Design(
         name="int_k16_g12", stream_bits=64,
         npus=(replace(ROOMY_INTEGER, kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),

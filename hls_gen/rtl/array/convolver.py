@@ -17,10 +17,12 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .multipliers import multipliers
 from .pe import pe
 from .pe_collect import pe_collect
 from .pe_integer import pe_integer
 from .pe_or import pe_or
+from .pe_sums import pe_sums
 
 
 def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:
@@ -90,7 +92,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     Block
         Module ``convolver``.
     """
-    make, latency, begins = processing_element(npu)
+    _, latency, begins = processing_element(npu)
     at_total = timing.ARRAY_READ + latency - 1  # cycles from a beat to the edge at which its total becomes the result
     b = Block(library.name("convolver", npu), _header(npu))
     memory = npu.memory("kernels")
@@ -126,7 +128,8 @@ def convolver(library: Library, npu: Npu) -> Block:
     if npu.code_bits:
         window["code"] = delayed(b, part["code"], "code", latency - 1, npu.code_bits)[-1]
     window |= {"features": features, **slots}
-    results.assign(_elements(b, library.get(make, library, npu), npu, part["weights"], window))
+    place = _sharing_elements if npu.kernels_per_multiplier > 1 else _elements
+    results.assign(place(b, library, npu, part["weights"], window))
     result_valid.assign(last_line[-1])
     return b
 
@@ -143,9 +146,10 @@ def _header(npu: Npu) -> Header:
     )
 
 
-def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:
+def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:
     """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
     b.comment("Processing elements: the same word, each with its own weights.")
+    block = library.get(processing_element(npu)[0], library, npu)
     outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
     w = npu.row_weights * npu.weight_bits
     for k, out in enumerate(outputs):
@@ -154,6 +158,27 @@ def _elements(b: Block, block: Block, npu: Npu, weights: Signal, shared: dict[st
             own = b.wire(f"weights_{k}", npu.kfp, _shared(own, npu))
         b.instance(block, f"pe_{k}", weights=own, result=out, **shared)
     return Cat(*reversed(outputs)) if npu.kgp > 1 else outputs[0]
+
+
+def _sharing_elements(b: Block, library: Library, npu: Npu, weights: Signal, window: dict[str, Signal]) -> Signal:
+    """As `_elements`, of an NPU whose processing elements share multipliers; one that is left over has its own."""
+    b.comment("Processing elements: the same word, each with its own weights; so many share their multipliers.")
+    outputs = [b.wire(f"result_{k}", npu.acc_bits) for k in range(npu.kgp)]
+    w, lanes = npu.kfp * npu.weight_bits, npu.kfp * (npu.feature_bits + npu.weight_bits)
+    features = window.pop("features")
+    for first in range(0, npu.kgp, npu.kernels_per_multiplier):
+        sharing = range(first, min(first + npu.kernels_per_multiplier, npu.kgp))
+        own = {"features": features, "weights": bits(weights, first * w, len(sharing) * w)}
+        if len(sharing) == 1:
+            b.instance(library.get(pe_integer, library, npu), f"pe_{first}", **own, result=outputs[first], **window)
+            continue
+        made = {f"products_{j}": b.wire(f"products_{k}", lanes) for j, k in enumerate(sharing)}
+        made |= {f"carries_{j}": b.wire(f"carries_{k}", npu.kfp) for j, k in enumerate(sharing) if j}
+        b.instance(library.get(multipliers, library, npu, len(sharing)), f"multipliers_{first}", **own, **made)
+        for j, k in enumerate(sharing):
+            ports = {"products": made[f"products_{j}"], **({"carries": made[f"carries_{j}"]} if j else {})}
+            b.instance(library.get(pe_sums, library, npu, j > 0), f"pe_{k}", **ports, result=outputs[k], **window)
+    return Cat(*reversed(outputs))
 
 
 def _shared(weights: Signal, npu: Npu) -> Signal:

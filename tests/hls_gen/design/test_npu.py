@@ -59,6 +59,7 @@ BAD = {
     "pool": (1, "npu: pool must be True or False, got 1"),
     "raster": (1, "npu: raster must be True or False, got 1"),
     "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
+    "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
 

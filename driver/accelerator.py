@@ -8,28 +8,24 @@ After an error, or an interrupted call, the device is in an unknown state. The e
 (``registers.dump()``); the next ``predict`` or ``load`` resets it first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import pynq
-from numpy.typing import NDArray
 
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 
 from .accelerator_link import AcceleratorLink
-from .errors import DeviceError
+from .classifier import Array, Classifier, Progress
 from .frames import Frames, loads
 from .registers import Registers
 
-Array = NDArray[Any]
-Progress = Callable[[int, int], None]
 
-
-class Accelerator:
+class Accelerator(Classifier):
     """A design on a device; for one thread at a time.
 
     Parameters
@@ -184,10 +180,6 @@ class Accelerator:
                 await self._link.finish_async(words, what)
         return outputs
 
-    def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """Index of the largest output of each image, (N,); the first where several are equal. As ``predict``."""
-        return self._need_program().classify(self.predict(images, batch, progress))
-
     def counters(self) -> dict[str, int]:
         """Totals over all ``predict`` transfers since ``clear_counters``; names as the registers, in lower case."""
         return dict(self._link.counters.totals)
@@ -259,11 +251,6 @@ class Accelerator:
             outputs[begin : begin + len(now)] = program.unpack_results(results)
             if progress is not None:
                 progress(begin + len(now), len(images))
-
-    def _need_program(self) -> Program:
-        if self.program is None:
-            raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
-        return self.program
 
     def _send(self, program: Program, parts: list[Array]) -> None:
         """Reset, send the parameters and see them arrive."""

@@ -34,8 +34,9 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     """A ``pynq.Overlay`` with the calls of its accelerator.
 
     ``load`` sends a compiled network, which ``bitloom build`` wrote (.program.npz). ``predict`` gives its outputs for
-    images, (N, H, W, C) integers, and ``classify`` the class of each. ``counters`` tells where the cycles went. Use it
-    in a ``with`` block, or call ``free`` at the end.
+    images, (N, H, W, C) integers, and ``classify`` the class of each; of an imported network it takes images as the
+    network's file does, and ``scores`` gives what that computes. ``counters`` tells where the cycles went. Use it in a
+    ``with`` block, or call ``free`` at the end.
 
     Parameters
     ----------
@@ -81,6 +82,7 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
     predict = _of_accelerator("predict")
     predict_async = _of_accelerator("predict_async")
     classify = _of_accelerator("classify")
+    scores = _of_accelerator("scores")
     counters = _of_accelerator("counters")
     clear_counters = _of_accelerator("clear_counters")
     utilisation = _of_accelerator("utilisation")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from bitloom.golden.file import model_digest
+from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.gearbox import gear
@@ -37,6 +38,7 @@ def compile_model(
     choices: CompileChoices | None = None,
     *,
     chunk: int = 1,
+    host: Host | None = None,
 ) -> Program:
     """Compile a network for the design of a manifest.
 
@@ -48,6 +50,8 @@ def compile_model(
         Of the design that the program will run on.
     choices, chunk
         As ``bitloom.hls_gen.compiler.plan.plan`` has them.
+    host
+        What the host does around an imported network, which the program keeps.
 
     Returns
     -------
@@ -64,9 +68,7 @@ def compile_model(
     made = plan(model, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     placement = _place(made, manifest, len(frame)) if manifest.npus[0].stream_weights else None
-    for n in range(count):
-        _check_depths(made, manifest, n, placed=placement is not None)
-    _check_flow(network.name, made, manifest)
+    _check_fits(made, manifest, placed=placement is not None)
     parameters, before, after = _packets(made, manifest, placement, len(frame))
     final = made.npus[made.mapping[-1]]
     result_words, index = _result_index(made, final, manifest.stream_bits)
@@ -88,7 +90,15 @@ def compile_model(
         frame_words=len(made.input_words),
         result_words=result_words,
         result_index=index.astype(np.int32),
+        host=host,
     )
+
+
+def _check_fits(made: Plan, manifest: Manifest, *, placed: bool) -> None:
+    """ValueError unless every NPU has what its layers need, and maps can flow; see `_check_depths` for ``placed``."""
+    for n in range(len(made.npus)):
+        _check_depths(made, manifest, n, placed=placed)
+    _check_flow(made.lowered.model.network.name, made, manifest)
 
 
 def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:

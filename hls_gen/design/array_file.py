@@ -34,7 +34,7 @@ def npy_bytes(array: Array) -> bytes:
     return data.getvalue()
 
 
-def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] = ()) -> dict[str, Array]:
+def read_arrays(path: str | Path, names: Sequence[str], *together: Sequence[str]) -> dict[str, Array]:
     """Read arrays of a file.
 
     Parameters
@@ -44,7 +44,7 @@ def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] 
     names
         Arrays that it must have.
     together
-        Arrays that it must have all or none of; the first one tells.
+        Groups of arrays that it must have all or none of; the first one of a group tells.
 
     Returns
     -------
@@ -60,5 +60,5 @@ def read_arrays(path: str | Path, names: Sequence[str], together: Sequence[str] 
     """
     archive = read_archive(path)
     with naming(path):
-        more = together if together and together[0] in archive.arrays else ()
+        more = [name for group in together if group[0] in archive.arrays for name in group]
         return {name: archive.array(name) for name in (*names, *more)}

@@ -1,9 +1,9 @@
-"""Bits of images, as frames carry them."""
+"""Bits of images, as frames carry them, and values of results."""
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array, Encoding
-from bitloom.golden.packing import to_bits
+from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed
+from bitloom.golden.packing import from_bits, to_bits
 
 
 def stored_bits(encoding: Encoding, values: Array) -> Array:
@@ -33,3 +33,27 @@ def stored_bits(encoding: Encoding, values: Array) -> Array:
         return np.unpackbits(codes, axis=1, bitorder="little")
     codes = codes.reshape(n, size, container)
     return np.unpackbits(codes, axis=2, count=encoding.bits, bitorder="little").reshape(n, -1)
+
+
+def read_results(words: Array, index: Array, kind: str) -> Array:
+    """Values in the result words of frames.
+
+    Parameters
+    ----------
+    words
+        (n, result words) uint32.
+    index, kind
+        ``result_index`` and ``output_kind`` of the program.
+
+    Returns
+    -------
+    ndarray
+        (n, outputs) int64.
+    """
+    if kind == "raw":
+        return np.take(words, index[:, 0], axis=1).view(np.int32).astype(np.int64)
+    bits = np.unpackbits(words.astype("<u4").view(np.uint8), axis=1, bitorder="little")
+    chosen = np.take(bits, index, axis=1)  # (n, outputs, k)
+    if kind == "bits":
+        return np.asarray(2 * chosen.sum(axis=2, dtype=np.int64) - chosen.shape[2])
+    return from_bits(chosen, signed(chosen.shape[2]))

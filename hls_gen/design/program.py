@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.atomic import write_bytes
-from bitloom.golden.encoding import signed
+from bitloom.golden.host import file as host_file
+from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
 from bitloom.golden.names import check_classes, check_layer_names, check_name
-from bitloom.golden.packing import from_bits
 from bitloom.golden.reading.file import naming
 
 from .array_file import array_bytes, read_arrays
-from .image_bits import stored_bits
+from .image_bits import read_results, stored_bits
 from .program_header import OUTPUT_KINDS, header_of, read_header
+from .program_host import input_of, read_host
 
 Array = NDArray[Any]
 
@@ -74,6 +75,8 @@ class Program:
         (m,) uint32, WEIGHTS packets that go with every frame; none where all weights stay on the device.
     weights_before
         How many words of these go before the frame; the others go after it.
+    host
+        What the host does around an imported network; None for others.
 
     Raises
     ------
@@ -98,6 +101,7 @@ class Program:
     result_index: Array
     weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
     weights_before: int = 0
+    host: Host | None = None
 
     def __post_init__(self) -> None:
         check_name("program", self.name)
@@ -134,6 +138,9 @@ class Program:
         self._require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
         check_classes(self.name, self.classes, self.output_shape[2])
         check_layer_names(*(layer for layer, _ in self.layers))
+        if self.host is not None:
+            self._require(self.host.digest == self.model_digest, f"the host's part must belong to the model "
+                          f"{self.model_digest[:12]}", self.host.digest[:12])  # fmt: skip
 
     def _require(self, ok: bool, rule: str, value: Any) -> None:
         """Raise ValueError with the rule and the value unless ``ok``."""
@@ -218,24 +225,36 @@ class Program:
         words = np.asarray(words, np.uint32)
         self._require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
         words = np.ascontiguousarray(words).reshape(-1, self.result_words)
-        if self.output_kind == "raw":
-            values = np.take(words, self.result_index[:, 0], axis=1).view(np.int32).astype(np.int64)
-        else:
-            bits = np.unpackbits(words.astype("<u4").view(np.uint8), axis=1, bitorder="little")
-            chosen = np.take(bits, self.result_index, axis=1)  # (n, outputs, k)
-            if self.output_kind == "bits":
-                values = 2 * chosen.sum(axis=2, dtype=np.int64) - chosen.shape[2]
-            else:
-                values = from_bits(chosen, signed(chosen.shape[2]))
+        values = read_results(words, self.result_index, self.output_kind)
         outputs: Array = values.reshape(len(words), *self.output_shape)
         return outputs
 
     def classify(self, outputs: Array) -> Array:
-        """Find the index, (n,), of each frame's largest output value; of equal ones the first.
+        """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
 
-        It is the class if the output is 1 x 1 x classes.
+        That is so if the output is 1 x 1 x classes. Of an imported network it is the largest score of its file.
         """
+        if self.host is not None:
+            return self.host.classes(outputs)
         return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
+
+    def to_input(self, images: Array) -> Array:
+        """Make values of the input, (n, H, W, C) integers, of an imported network's images as its file has them.
+
+        Parameters
+        ----------
+        images
+            (n, ...) numbers; where the network isn't an imported one, (n, H, W, C) integers, which stay as they are.
+
+        Raises
+        ------
+        ValueError
+            Images have another shape, or give values that aren't the input's.
+        """
+        if self.host is None:
+            return images
+        with naming(self.name):
+            return input_of(self.host, images, self.input)
 
     def save(self, path: str | Path) -> None:
         """Write the program to a file, in one step: a process that is killed leaves the old file."""
@@ -248,6 +267,8 @@ class Program:
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
         if len(self.weights):
             arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
+        if self.host is not None:
+            arrays["host"] = np.frombuffer(host_file.to_bytes(self.host), np.uint8)
         return array_bytes(arrays)
 
     @classmethod
@@ -261,9 +282,11 @@ class Program:
         ValueError
             The file holds no program. One line that begins with the path.
         """
-        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"))
+        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"), ("host",))
         with naming(path):
             given: dict[str, Any] = read_header(arrays.pop("header"))
+            if "host" in arrays:
+                given["host"] = read_host(arrays.pop("host"), given)
             for key, array in arrays.items():
                 given[key] = _scalar(key, array) if key in (*SCALARS, "weights_before") else array
             return cls(**given)

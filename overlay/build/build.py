@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.golden import file, zoo
+from bitloom.golden.host import file as host_file
+from bitloom.golden.host.host import Host
 from bitloom.golden.names import check_path
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
@@ -132,12 +134,12 @@ class Origin:
     ----------
     command
         Words of the command line, which build.json keeps.
-    files
-        Further files of the networks, such as what the host does for imported ones: contents, by path in the build.
+    hosts
+        What the host does around imported networks, by their names: programs keep it, and a file beside them.
     """
 
     command: Sequence[str] = ()
-    files: Mapping[str, bytes] = field(default_factory=dict)
+    hosts: Mapping[str, Host] = field(default_factory=dict)
 
 
 def build(
@@ -187,9 +189,9 @@ def build(
     manifest = Manifest.from_dict(made.manifest, design.name)
     block_design = BlockDesign.from_manifest(made.manifest, target)
     overlay, names = simulation_overlay_files(made.manifest, made.text, target), [m.network.name for m in models]
-    compiled = {f"{m.network.name}.program.npz": _compiled(m, manifest, choices).to_bytes() for m in models}
+    compiled, hosts = _compiled(models, manifest, choices, origin.hosts)
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
-    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept, **origin.files}
+    files = {**_modules(made.modules, synthesis), **overlay, **compiled, **kept, **hosts}
     if target.board:
         sources = source_files(block_design, made.manifest, synthesis, compiled)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
@@ -208,10 +210,17 @@ def _generated(design: Design, target: Target) -> Verilog:
         return generate(design, target=target)
 
 
-def _compiled(model: Model, manifest: Manifest, choices: CompileChoices) -> Program:
-    """A network's program; a step of its own."""
-    with step(f"compiling {model.network.name}"):
-        return compile_model(model, manifest, choices)
+def _compiled(
+    models: Sequence[Model], manifest: Manifest, choices: CompileChoices, hosts: Mapping[str, Host]
+) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Files of the networks' programs, and of what the host does around them; a step for each program."""
+    programs = {}
+    for model in models:
+        name = model.network.name
+        with step(f"compiling {name}"):
+            program = compile_model(model, manifest, choices, host=hosts.get(name))
+            programs[f"{name}.program.npz"] = program.to_bytes()
+    return programs, {host_file.name_of(name): host_file.to_bytes(host) for name, host in hosts.items()}
 
 
 def load(folder: Path | str) -> Build:

@@ -4,23 +4,30 @@ import os
 
 import numpy as np
 
+from bitloom.golden.host.host import Host
 from bitloom.golden.limits import MB, RUN_MB
 from bitloom.golden.network import Network
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.npy import parse_npy
+from bitloom.hls_gen.design.program_host import input_of
 
 
-def read_images(path: str | os.PathLike[str], network: Network, most: int | None = None) -> np.ndarray:
+def read_images(
+    path: str | os.PathLike[str], network: Network, most: int | None = None, host: Host | None = None
+) -> np.ndarray:
     """Images in a file.
 
     Parameters
     ----------
     path
-        A .npy file of integers, (N, H, W, C) of the network's input, N >= 1.
+        A .npy file of integers, (N, H, W, C) of the network's input, N >= 1. Or with ``host`` of real numbers, as the
+        file has them that the network was imported from.
     network
         Whose input the images are for.
     most
         How many to take, the first ones; None: all.
+    host
+        What the host does for an imported network; None for others.
 
     Returns
     -------
@@ -36,7 +43,9 @@ def read_images(path: str | os.PathLike[str], network: Network, most: int | None
     """
     data = read_file(path)
     with naming(os.fspath(path)):
-        images = parse_npy(data)
+        images = parse_npy(data, "biuf" if host is not None else "biu")
+        if host is not None and images.dtype.kind == "f":
+            images = input_of(host, images, network.input)
         height, width, channels = network.input.shape
         if images.ndim != 4 or images.shape[1:] != network.input.shape or len(images) < 1:
             raise ValueError(f"images must have shape (N, {height}, {width}, {channels}), N >= 1, got {images.shape}")

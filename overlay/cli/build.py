@@ -12,6 +12,9 @@ import click
 from click.core import ParameterSource
 
 from bitloom.golden import zoo
+from bitloom.golden.host.file import load as load_host
+from bitloom.golden.host.file import path_of
+from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -20,8 +23,6 @@ from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.estimate import estimate
-from bitloom.overlay.importers.host import load as load_host
-from bitloom.overlay.importers.host import name_of, path_of
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
@@ -84,7 +85,7 @@ def build_command(
         made = builds.build(
             out or Path("build") / subject.name, design, subject.models,
             choices=found.choices, target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
-            origin=builds.Origin(command=_words(click.get_current_context()), files=_hosts(networks, subject.models)),
+            origin=builds.Origin(command=_words(click.get_current_context()), hosts=_hosts(networks, subject.models)),
         )  # fmt: skip
     done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
     append_log(made.folder / LOG, done, lines)
@@ -163,13 +164,12 @@ def _warn(design: Design, target: Board) -> None:
         )
 
 
-def _hosts(given: Sequence[str], models: Sequence[Model]) -> dict[str, bytes]:
-    """What the host does for imported networks, which lies beside their models: files that the build keeps."""
+def _hosts(given: Sequence[str], models: Sequence[Model]) -> dict[str, Host]:
+    """What the host does for imported networks, by their names; it lies beside their models."""
     found = {}
     for text, model in zip(reversed(given), reversed(models)):  # from the end: a reference design may stand for several
         if text.endswith(".npz") and path_of(text).exists():
-            load_host(path_of(text), model)  # a wrong one is told now
-            found[name_of(model.network.name)] = path_of(text).read_bytes()
+            found[model.network.name] = load_host(path_of(text), model)
     return found
 
 

@@ -8,6 +8,9 @@ from typing import Any
 import click
 
 from bitloom.golden import zoo as networks
+from bitloom.golden.host.file import load as load_host
+from bitloom.golden.host.file import name_of, path_of
+from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import reason
 from bitloom.golden.transform import NONE, Transform
@@ -20,8 +23,6 @@ from bitloom.overlay.evaluation.host_transform import HostTransform, transform_o
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
 from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
-from bitloom.overlay.importers.host import Host, name_of, path_of
-from bitloom.overlay.importers.host import load as load_host
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
@@ -202,7 +203,9 @@ def _simulated(
         with working("generating Verilog and compiling the network"):
             found = chosen_design(subject.model)
             design = found.design(subject.name, [subject.model])
-            made = builds.build(subject.out, design, [subject.model], choices=found.choices)
+            hosts = {subject.name: subject.host} if subject.host is not None else {}
+            origin = builds.Origin(hosts=hosts)
+            made = builds.build(subject.out, design, [subject.model], choices=found.choices, origin=origin)
         tell_kept(made)
     values = inputs(images, subject.model.network, transform, 0, count)
     with bar("building and running the simulation") as update:

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from bitloom.golden import file
+from bitloom.golden.host import file as hosts
 from bitloom.golden.names import check_name, shown
 from bitloom.golden.reading.file import naming
-from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.choose import ENGINES
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation

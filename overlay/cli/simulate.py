@@ -28,7 +28,8 @@ LARGE_MB = 100
 @click.command("simulate")
 @click.argument("folder", type=FOLDER)
 @click.argument("network", required=False)
-@click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers.  [default: random ones]")
+@click.option("--images", type=FILE, help="Images: .npy of shape (N, H, W, C), integers; of an imported network also "
+              "real numbers, as its file takes them.  [default: random ones]")  # fmt: skip
 @click.option("--frames", type=click.IntRange(1), help="Images to run.  [default: all of --images; else 16]")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
 @stall_options
@@ -55,7 +56,7 @@ def simulate_command(
     made = loaded(folder)
     model = model_of(made, network)
     if images:
-        given = _first(read_images(images, model.network), images, frames)
+        given = _first(read_images(images, model.network, host=made.program(model.network.name).host), images, frames)
     else:
         given = random_images(model.network, frames or FRAMES, seed)
     for file in (vcd, out):

@@ -1,4 +1,4 @@
-"""Pixels become values of an imported network's input by what its host file says (overlay/importers/host.py).
+"""Pixels become values of an imported network's input by what its host file says (golden/host/host.py).
 
 A network in a file of others was fed with real numbers, such as a pixel divided by 255. ``host:SCALE:OFFSET`` says
 which number a pixel stands for, pixel x SCALE + OFFSET, and the host file how numbers become integers:
@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import Host
 from bitloom.golden.names import shown
 from bitloom.golden.transform import Transform
-from bitloom.overlay.importers.host import Host
 
 WORD = "host"
 _NUMBER = r"-?\d{1,12}(?:\.\d{1,12}|/[1-9]\d{0,11})?"

@@ -7,12 +7,12 @@ from math import sqrt
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array
+from bitloom.golden.host.host import Host
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
 from bitloom.golden.zoo.bnn_pynq import highest_set_class
-from bitloom.overlay.importers.host import Host
 
 from .host_transform import HostTransform
 from .labelled import LabelledImages

@@ -17,6 +17,9 @@ from bitloom.golden.discrete.data import LearnData
 from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.file import model_digest
+from bitloom.golden.host import file as hosts
+from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -38,7 +41,6 @@ from bitloom.overlay.evaluation.pictures import check_pillow, read_picture
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.fuzz.campaign import read_progress, run_campaign, until
-from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.platform.block_design import BlockDesign
@@ -104,7 +106,13 @@ def _manifest() -> Manifest:
 
 @cache
 def _program() -> Program:
-    return compile_model(_model(), _manifest())
+    """With the part of a host that hands images and results on."""
+    host = Host(
+        digest=model_digest(_model()), shape=(64,), order=np.arange(64), front=(), boundaries=np.arange(0.5, 16)[None],
+        reached=np.ones(16, bool), first=0, stride=1, back=(("line", np.ones(10), np.zeros(10)),),
+        output_order=np.arange(10), closing=("Softmax",),
+    )  # fmt: skip
+    return compile_model(_model(), _manifest(), host=host)
 
 
 def _write_json(path: Path, data: Any) -> None:

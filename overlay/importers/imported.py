@@ -11,6 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
+from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.widths import FEATURE_BITS
@@ -19,7 +20,7 @@ from .canonical import canonical
 from .choose import EngineChoice, choose
 from .cut import cut
 from .emit import Emitted, emit
-from .host import Host, links
+from .host import links
 from .joined import join
 from .onnx_file import read_onnx
 from .operation_graph import OperationGraph

@@ -276,13 +276,12 @@ class Layout(Operation):
         return x.reshape(len(x), -1)[:, self.order.ravel()].reshape(len(x), *self.order.shape[1:])
 
 
-CLOSINGS = ("Softmax", "LogSoftmax", "Sigmoid", "ArgMax", "TopK")
-"""What the host does at the end: these leave the order of the classes as it is."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Closing(Operation):
-    """An operator at the end that the host computes, one of CLOSINGS. It leaves the order of the classes as it is."""
+    """An operator at the end that the host computes, one of `bitloom.golden.host.host.CLOSINGS`.
+
+    It leaves the order of the classes as it is.
+    """
 
     def shape(self, source: Shape) -> Shape:
         return source

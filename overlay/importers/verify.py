@@ -19,12 +19,13 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
+from bitloom.golden.host.host import CLOSINGS
 
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
 from .joins import Sum
-from .operations import CLOSINGS, Levels, Operation
+from .operations import Levels, Operation
 from .rationals import floats
 from .references import reference
 from .source import TFLITE, SourceGraph, SourceNode

@@ -9,12 +9,13 @@ from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden.file import model_digest
+from bitloom.golden.host import file as hosts
+from bitloom.golden.host.host import Host
 from bitloom.golden.transform import Transform
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
 from bitloom.overlay.evaluation.score import class_rule, classifier
-from bitloom.overlay.importers import host as hosts
-from bitloom.overlay.importers.host import Host
 from tests import board_data
 from tests.errors import value_error
 
@@ -158,6 +159,7 @@ def test_a_build_keeps_the_host_file(tmp_path: Path) -> None:
         done = CliRunner().invoke(bitloom, ["build", str(model), "--out", str(folder)])
         assert done.exit_code == 0, done.output
         assert (folder / hosts.name_of("tiny")).exists() == kept
+        assert (Program.load(folder / "tiny.program.npz").host is not None) == kept
         if kept:
             done = CliRunner().invoke(bitloom, ["evaluate", str(folder), str(data), "--transform", "host", "--json"])
             assert json.loads(done.stdout)["right"] == 3

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import file
+from bitloom.golden.host import file as hosts
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.importers import host as hosts
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, parse_input
 from tests.errors import value_error

@@ -1,0 +1,217 @@
+"""What the host does, as JSON: beside a model as ``NAME.host.json``, and in a program's file.
+
+    {"format": "bitloom host", "version": 1, "digest": "...", "input": {...}, "scores": {...}}
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.atomic import write_bytes
+from bitloom.golden.encoding import Array
+from bitloom.golden.file import model_digest
+from bitloom.golden.layer import Map
+from bitloom.golden.names import shown
+from bitloom.golden.network import Model
+from bitloom.golden.reading.file import foreign_reason, naming
+from bitloom.golden.reading.json_text import parse_json, read_json
+
+from .host import CLOSINGS, MOST, Host, Links
+
+FORMAT = "bitloom host"
+VERSION = 1
+MOST_AXES = 8
+"""Axes of an image in the file at most."""
+MOST_LINKS = 64
+"""Links of a chain at most; the importer joins lines that follow each other, so that few are left."""
+
+
+def path_of(model: str | os.PathLike[str]) -> Path:
+    """Where the file beside a model is: ``net.npz`` has ``net.host.json``."""
+    return Path(model).with_suffix(".host.json")
+
+
+def name_of(network: str) -> str:
+    """What the file of a network is called in a build."""
+    return f"{network}.host.json"
+
+
+def save(host: Host, path: str | os.PathLike[str]) -> None:
+    """Write the file beside a model, in one step."""
+    write_bytes(path, to_bytes(host))
+
+
+def to_bytes(host: Host) -> bytes:
+    """What `save` writes: JSON, and a line's end."""
+    data = {
+        "format": FORMAT,
+        "version": VERSION,
+        "digest": host.digest,
+        "input": {
+            "shape": list(host.shape),
+            "order": host.order.tolist(),
+            "chain": _plain(host.front),
+            "boundaries": None if host.boundaries is None else host.boundaries.tolist(),
+            "reached": None if host.reached is None else host.reached.tolist(),
+            "first": host.first,
+            "stride": host.stride,
+        },
+        "scores": {
+            "chain": _plain(host.back),
+            "order": host.output_order.tolist(),
+            "closing": list(host.closing),
+        },
+    }
+    return (json.dumps(data, separators=(",", ":")) + "\n").encode()
+
+
+def _plain(chain: Links) -> list[list[Any]]:
+    """A chain as JSON data; JSON has no infinite numbers, so a missing end is null."""
+    return [
+        [kind, *([None if np.isinf(v) else v for v in values.tolist()] for values in pair)] for kind, *pair in chain
+    ]
+
+
+def load(path: str | os.PathLike[str], model: Model) -> Host:
+    """Read the file beside a model.
+
+    Parameters
+    ----------
+    path : path
+    model : Model
+
+    Returns
+    -------
+    Host
+
+    Raises
+    ------
+    OSError
+        If there is no file.
+    ValueError
+        If it is damaged, or belongs to another model. One line, with the path in front.
+    """
+    data = read_json(path, "a host file")
+    with naming(os.fspath(path)):
+        return _checked(data, model_digest(model), model.network.input, model.network.output)
+
+
+def from_bytes(text: bytes, digest: str, source: Map, output: Map) -> Host:
+    """Read what `to_bytes` made.
+
+    Parameters
+    ----------
+    text : bytes
+    digest : str
+        Of the model that it must belong to.
+    source, output : Map
+        That model's input and output.
+
+    Returns
+    -------
+    Host
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, or belongs to another model. One line.
+    """
+    return _checked(parse_json(text, "the host's part"), digest, source, output)
+
+
+def _checked(data: Any, digest: str, source: Map, output: Map) -> Host:
+    """A host of JSON data from anybody."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise ValueError(f"must be a {FORMAT} file of version {VERSION}")
+    if data.get("digest") != digest:
+        raise ValueError(f"must belong to the model {digest[:12]}, got {shown(data.get('digest'))}")
+    try:
+        return _host(data, source, output)
+    except (KeyError, TypeError, AttributeError, OverflowError) as e:
+        raise ValueError(f"a field is missing or wrong: {type(e).__name__} {foreign_reason(e)}") from None
+    except ValueError as e:  # of numbers that are text, which may be of any length
+        raise ValueError(foreign_reason(e)) from None
+
+
+def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
+    """The checked content of a file."""
+    given, scores = data["input"], data["scores"]
+    shape = tuple(int(size) for size in given["shape"])
+    if min(shape, default=0) < 1 or len(shape) > MOST_AXES or prod(shape) != source.size:
+        rule = f"input.shape must have {source.size} values, and at most {MOST_AXES} axes"
+        raise ValueError(f"{rule}, got {shown(shape)}")
+    boundaries, reached = _boundaries(given, source.channels)
+    first, stride, encoding = int(given["first"]), int(given["stride"]), source.encoding
+    if abs(first) > MOST:
+        raise ValueError(f"input.first must be {-MOST}..{MOST}, got {shown(first)}")
+    most = first if boundaries is None else first + stride * boundaries.shape[1]
+    if stride != encoding.step or (boundaries is not None and not encoding.low <= first <= most <= encoding.high):
+        raise ValueError(f"input.first and stride must give values of {encoding}, got {first}, {stride}")
+    return Host(
+        digest=str(data["digest"]),
+        shape=shape,
+        order=_order(given["order"], "input.order", source),
+        front=_links(given["chain"], source.channels, "input.chain"),
+        boundaries=boundaries,
+        reached=reached,
+        first=first,
+        stride=stride,
+        back=_links(scores["chain"], output.channels, "scores.chain"),
+        output_order=_order(scores["order"], "scores.order", output),
+        closing=_closing(scores["closing"]),
+    )
+
+
+def _order(values: Any, what: str, of: Map) -> Array:
+    """Places of a map's values, each once."""
+    order = np.array(values, np.int64).ravel()
+    if sorted(order.tolist()) != list(range(of.size)):
+        raise ValueError(f"{what} must have each place of {of.shape} once")
+    return order
+
+
+def _boundaries(given: Mapping[str, Any], channels: int) -> tuple[Array | None, Array | None]:
+    """Where levels begin, and whether equality reaches them."""
+    if given["boundaries"] is None:
+        return None, None
+    boundaries, reached = np.array(given["boundaries"], np.float64), np.array(given["reached"], bool)
+    if boundaries.ndim != 2 or len(boundaries) not in (1, channels):
+        raise ValueError(f"input.boundaries must have 1 or {channels} rows")
+    if not np.isfinite(boundaries).all() or (np.diff(boundaries, axis=1) < 0).any():
+        raise ValueError("input.boundaries must be finite and rise")
+    if reached.shape != boundaries.shape[1:]:
+        raise ValueError("input.reached must have as many entries as input.boundaries have columns")
+    return boundaries, reached
+
+
+def _closing(words: Any) -> tuple[str, ...]:
+    """What the file computes of the scores."""
+    if not isinstance(words, list) or len(words) > MOST_LINKS or any(word not in CLOSINGS for word in words):
+        raise ValueError(f"scores.closing must be of {', '.join(CLOSINGS)}, got {shown(words)}")
+    return tuple(words)
+
+
+def _links(chain: Any, channels: int, what: str) -> Links:
+    """A chain, with as many numbers a link as channels."""
+    if len(chain) > MOST_LINKS:
+        raise ValueError(f"{what}: must have at most {MOST_LINKS} links, got {len(chain)}")
+    out = []
+    for entry in chain:
+        kind, first, second = entry
+        if kind not in ("line", "clip"):
+            raise ValueError(f"{what}: links must be line or clip, got {shown(kind)}")
+        ends = (-np.inf, np.inf)
+        pair = [
+            np.array([end if v is None else float(v) for v in values]) for values, end in zip((first, second), ends)
+        ]
+        if kind == "line" and not all(np.isfinite(values).all() for values in pair):
+            raise ValueError(f"{what}: lines must have finite numbers")
+        if any(values.shape != (channels,) or np.isnan(values).any() for values in pair):
+            raise ValueError(f"{what}: links must have {channels} numbers each")
+        out.append((str(kind), *pair))
+    return tuple(out)  # type: ignore[arg-type]

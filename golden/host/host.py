@@ -1,0 +1,198 @@
+"""What the host does around an imported network: images become integers in front of it, integers become scores behind.
+
+    image --lines, clips--> real numbers --levels--> [network] --lines, clips--> scores --closing--> the file's output
+
+Both ends are chains of lines and clips, a channel, as floating-point numbers: the host computes in float64.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+MOST = 1 << 31
+"""Beyond this no integer belongs to an input: floating-point numbers are cut to it before they become integers."""
+
+Links = tuple[tuple[str, Array, Array], ...]
+"""("line", multiply, add) or ("clip", low, high), each with an array for all channels; clips may be infinite."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Host:
+    """What the host does for an imported network: images become integers, and the network's integers become scores.
+
+    Attributes
+    ----------
+    digest : str
+        Of the model that it belongs to.
+    shape : tuple of int
+        Of an image as the file has it, such as (channels, rows, columns).
+    order : (values,) int64
+        The place of each of its values in the network's input map.
+    front : Links
+        What is computed before quantisation.
+    boundaries : (1 or channels, levels) float64, or None
+        A value's level is the number of boundaries that it has reached; None where images are integers already.
+    reached : (levels,) bool, or None
+        Whether equality reaches a boundary.
+    first, stride : int
+        A quantised value is first + stride * level. Where images are integers, first is what is added to them.
+    back : Links
+        What makes scores of the network's output.
+    output_order : (scores,) int64
+        The place of each score in the network's output map.
+    closing : tuple of str
+        What the file computes of the scores, words of CLOSINGS; it leaves their order as it is.
+    """
+
+    digest: str
+    shape: tuple[int, ...]
+    order: Array
+    front: Links
+    boundaries: Array | None
+    reached: Array | None
+    first: int
+    stride: int
+    back: Links
+    output_order: Array
+    closing: tuple[str, ...]
+
+    def check_images(self, images: Array) -> None:
+        """Raise ValueError unless images are numbers in the file's shape, (N, *shape)."""
+        if not isinstance(images, np.ndarray) or images.ndim == 0 or images.shape[1:] != self.shape:
+            got = getattr(images, "shape", type(images).__name__)
+            raise ValueError(f"images must have shape (N, {', '.join(map(str, self.shape))}), got {got}")
+        if images.dtype.kind not in "biuf":
+            raise ValueError(f"images must be numbers, got dtype {images.dtype}")
+
+    def to_input(self, images: Array, size: tuple[int, int, int]) -> Array:
+        """Images as the file has them -> what the network reads.
+
+        Parameters
+        ----------
+        images : (N, *shape) numbers
+        size : (int, int, int)
+            Rows, columns and channels of the network's input.
+
+        Returns
+        -------
+        (N, rows, columns, channels) int64
+
+        Raises
+        ------
+        ValueError
+            If the images have another shape, or numbers that are none.
+        """
+        self.check_images(images)
+        placed = np.empty((len(images), self.order.size), np.float64)
+        placed[:, self.order] = images.reshape(len(images), self.order.size)
+        x = _through(self.front, placed.reshape(len(images), *size))
+        if not np.isfinite(x).all():
+            raise ValueError(f"images must give finite numbers, got {x[~np.isfinite(x)][0]}")
+        if self.boundaries is None or self.reached is None:
+            values: Array = np.rint(np.clip(x, -MOST, MOST)).astype(np.int64) + self.first
+            return values
+        return self.first + self.stride * levels(x, self.boundaries, self.reached)
+
+    def scores(self, output: Array) -> Array:
+        """What the network makes, (N, rows, columns, channels) integers -> (N, scores) float64.
+
+        Raises
+        ------
+        ValueError
+            If a score is not finite, so that none is the largest.
+        """
+        made = _through(self.back, output.astype(np.float64))
+        if not np.isfinite(made).all():
+            raise ValueError(f"the host's scores must be finite, got {made[~np.isfinite(made)][0]}")
+        ordered: Array = made.reshape(len(output), self.output_order.size)[:, self.output_order]
+        return ordered
+
+    def classes(self, output: Array) -> Array:
+        """The class of each frame: the number, (N,), of its largest score, of equal ones the first. See `scores`."""
+        return np.asarray(self.scores(output).argmax(axis=1))
+
+    def closed(self, output: Array) -> Array:
+        """What the file itself makes of the network's output.
+
+        Parameters
+        ----------
+        output : (N, rows, columns, channels) integers
+
+        Returns
+        -------
+        (N, scores) float64
+            The scores, behind softmax, its logarithm or a sigmoid where the file ends in these and the output has one
+            position. Where the file ends in the class, or in the largest scores, they are all scores.
+
+        Raises
+        ------
+        ValueError
+            As `scores`.
+        """
+        made = self.scores(output)
+        for word in self.closing if output.shape[1:3] == (1, 1) else ():
+            made = CLOSINGS[word](made)
+        return made
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the largest integer is always the largest score, so that nobody needs the scores for the class."""
+        for kind, multiply, add in self.back:
+            if kind == "clip" or (multiply != multiply[0]).any() or multiply[0] <= 0 or (add != add[0]).any():
+                return False
+        return np.array_equal(self.output_order, np.arange(self.output_order.size))
+
+
+def _softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    total: Array = powers / powers.sum(axis=1, keepdims=True)
+    return total
+
+
+def _log_softmax(x: Array) -> Array:
+    below = x - x.max(axis=1, keepdims=True)
+    found: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+    return found
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))  # never too large
+    found: Array = np.where(x >= 0, 1, small) / (1 + small)
+    return found
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+CLOSINGS: dict[str, Callable[[Array], Array]] = {
+    "Softmax": _softmax, "LogSoftmax": _log_softmax, "Sigmoid": _sigmoid, "ArgMax": _same, "TopK": _same,
+}  # fmt: skip
+"""Operators at a file's end, as functions of (N, scores) float64. They leave the order of the scores as it is."""
+
+
+def levels(x: Array, boundaries: Array, reached: Array) -> Array:
+    """How many boundaries each value has reached: (..., channels) -> int64."""
+    equal = np.append(0, np.cumsum(reached))  # of the first boundaries, those that equality reaches
+    if len(boundaries) == 1:
+        return _level(x, boundaries[0], equal)
+    out = np.empty(x.shape, np.int64)
+    for channel, limits in enumerate(boundaries):
+        out[..., channel] = _level(x[..., channel], limits, equal)
+    return out
+
+
+def _level(x: Array, limits: Array, equal: Array) -> Array:
+    below, upto = (np.searchsorted(limits, x, side=side) for side in ("left", "right"))
+    found: Array = below + equal[upto] - equal[below]
+    return found
+
+
+def _through(chain: Links, x: Array) -> Array:
+    with np.errstate(all="ignore"):  # whoever calls looks at what comes out
+        for kind, first, second in chain:
+            x = x * first + second if kind == "line" else np.clip(x, first, second)
+    return x

@@ -1,0 +1,69 @@
+"""What a program has the host do: images of an imported network become its input."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.host import file as host_file
+from bitloom.golden.host.host import Host
+from bitloom.golden.layer import Map
+from bitloom.golden.reading.file import naming
+
+CHUNK_VALUES = 1 << 20
+"""Values that the host makes of images, in floating point of 64 bits, at a time: 8 MB of scratch for each."""
+
+
+def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]:
+    """Make values of a network's input of images as the file has them that it was imported from.
+
+    Parameters
+    ----------
+    host
+        What the host does.
+    images
+        (n, *host.shape) numbers.
+    source
+        The input.
+
+    Returns
+    -------
+    ndarray
+        (n, H, W, C), checked values of the input.
+
+    Raises
+    ------
+    ValueError
+        Images have another shape, or give values that aren't the input's.
+    """
+    host.check_images(images)
+    made = np.empty((len(images), *source.shape), np.int32)
+    size = max(1, CHUNK_VALUES // source.size)
+    for begin in range(0, len(images), size):
+        values = host.to_input(images[begin : begin + size], source.shape)
+        source.encoding.check("images", values)
+        made[begin : begin + size] = values
+    return made
+
+
+def read_host(text: NDArray[Any], header: Mapping[str, Any]) -> Host:
+    """The part of the host in a program's file.
+
+    Parameters
+    ----------
+    text
+        (n,) uint8, the bytes of its JSON.
+    header
+        Of the program, checked.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, or belongs to another network.
+    """
+    height, width, channels = header["output_shape"]
+    output = Map(height=height, width=width, channels=channels, encoding=signed(32))
+    with naming("host"):
+        return host_file.from_bytes(text.tobytes(), header["model_digest"], header["input"], output)

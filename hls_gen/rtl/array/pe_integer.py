@@ -13,7 +13,7 @@ from functools import reduce
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, product, resize, sign_extend
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, product, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -62,38 +62,14 @@ def pe_integer(library: Library, npu: Npu) -> Block:
         term = b.reg(f"product_{k}", npu.feature_bits + npu.weight_bits, init=None)
         b.on(None, (term, product(feature, weight)))
         terms.append(term)
-    sum_products(b, library, npu, terms, window)
-    return b
-
-
-def sum_products(
-    b: Block, library: Library, npu: Npu, terms: list[Signal], window: WindowPorts, carries: list[Signal] | None = None
-) -> None:
-    """The adder tree and the accumulator of an integer processing element.
-
-    Parameters
-    ----------
-    b : Block
-        The processing element; it gets the ports of `accumulator`.
-    library : Library
-        Where memories come from.
-    npu : Npu
-        The NPU whose array it is part of.
-    terms : list of Signal
-        Products of a beat, in two's complement, one a lane; they come from registers.
-    window : WindowPorts
-        Where the beat stands.
-    carries : list of Signal or None
-        What is added to each product, 0 or 1; None: nothing is.
-    """
     b.comment("Sums, a register a stage.")
-    more = [resize(carry, npu.acc_bits) for carry in carries or []]
     for stage in range(timing.sum_stages(npu)):
         sums = []
         for i in range(0, len(terms), timing.SUM_TERMS):
             part = b.reg(f"sum_{stage}_{i // timing.SUM_TERMS}", npu.acc_bits, init=None)
             wide = [sign_extend(t, npu.acc_bits) for t in terms[i : i + timing.SUM_TERMS]]
-            b.on(None, (part, reduce(lambda a, c: a + c, wide + more[i : i + timing.SUM_TERMS])))
+            b.on(None, (part, reduce(lambda a, c: a + c, wide)))
             sums.append(part)
-        terms, more = sums, []
+        terms = sums
     accumulator(b, library, npu, lambda base: terms[0] + base, window)
+    return b

@@ -3,19 +3,26 @@
     products[kfp] (multipliers.py) --+--> sums of 4, in stages --> accumulator --> result
     carries[kfp] --------------------+
 
-Together with the multipliers it computes what pe_integer.py does, in as many cycles. ``result`` holds from the last
-beat of a window to that of the next.
+Together with the multipliers it computes what pe_integer.py does, in as many cycles. An adder takes a carry at no cost:
+of the carries that come with the terms of a sum all but one go into its adders, and one goes on with the sum, up to the
+accumulator. Sums are as wide as their products need. ``result`` holds from the last beat of a window to that of the
+next.
 """
+
+from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, bits
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .accumulator import WindowPorts
+from .accumulator import WindowPorts, accumulator
 from .multipliers import LATENCY
-from .pe_integer import sum_products
+
+Term = tuple[Signal, Signal | None]
+"""A number in two's complement and what is still to be added to it, 0 or 1; None: nothing is."""
 
 
 def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
@@ -50,7 +57,46 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
 
     # # #
 
-    terms = [b.wire(f"product_{k}", w, bits(products, k * w, w)) for k in range(npu.kfp)]
-    more = None if carries is None else [bits(carries, k, 1) for k in range(npu.kfp)]
-    sum_products(b, library, npu, terms, window, more)
+    terms: list[Term] = [
+        (b.wire(f"product_{k}", w, bits(products, k * w, w)), None if carries is None else bits(carries, k, 1))
+        for k in range(npu.kfp)
+    ]
+    b.comment("Sums, a register a stage.")
+    for stage in range(timing.sum_stages(npu)):
+        groups = [terms[i : i + timing.SUM_TERMS] for i in range(0, len(terms), timing.SUM_TERMS)]
+        terms = [_sum(b, f"{stage}_{i}", group, npu.acc_bits) for i, group in enumerate(groups)]
+    ((total, carry),) = terms
+    total = b.wire("term", npu.acc_bits, sign_extend(total, npu.acc_bits))
+    accumulator(b, library, npu, lambda base: _added(b, "merged", total, base, carry), window)
     return b
+
+
+def _sum(b: Block, name: str, terms: list[Term], most: int) -> Term:
+    """The sum of some terms as a register, of ``most`` bits at most, with the carry that is left over."""
+    made = [value for value, _ in terms]
+    w = min(most, max(map(width, made)) + (bits_for(len(made) - 1) if len(made) > 1 else 0))
+    made = [sign_extend(value, w) for value in made]
+    carries = [carry for _, carry in terms if carry is not None]
+    while len(made) > 1:
+        count, pairs = len(made), zip(made[::2], made[1::2])
+        sums = [
+            _added(b, f"part_{name}_{count}_{i}", *pair, carries.pop() if len(carries) > 1 else None)
+            for i, pair in enumerate(pairs)
+        ]
+        made = [*sums, *made[count & ~1 :]]
+    total = b.reg(f"sum_{name}", w, init=None)
+    b.on(None, (total, made[0]))
+    if not carries:
+        return total, None
+    (left,) = carries
+    late = b.reg(f"carry_{name}", init=None)
+    b.on(None, (late, left))
+    return total, late
+
+
+def _added(b: Block, name: str, a: Signal, c: Signal, carry: Signal | None) -> Signal:
+    """a + c + carry. A carry goes into the adder's lowest place, by way of a bit below it."""
+    w = width(a)
+    if carry is None:
+        return b.wire(name, w, a + c)
+    return bits(b.wire(name, w + 1, Cat(a, const(1, 1)) + Cat(c, carry)), 1, w)

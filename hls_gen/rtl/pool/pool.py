@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -55,8 +56,7 @@ class PoolPorts:
             b.input("tuple_last", means="the beat is the last of its tuple"),
             b.input("map_last", means="the window is the last of its map"),
         ]
-        if npu.target_bits:
-            flags.append(b.input("target", npu.target_bits, means="outlet of the map"))
+        flags += [b.input(name, w) for name, w in way(npu)]
         index = b.input("index", npu.pool_index_bits, means="which word of the tuple the beat is")
         word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")

@@ -78,6 +78,8 @@ SHARED = {
     "tuple_last": "the beat is the last of its tuple",
     "map_last": "the window is the last of its map",
     "target": "outlet of the map",
+    "forks": "the map goes to the skip store as well",
+    "for_addition": "in the skip store the map waits for the addition",
     "average": "1: average; 0: maximum",
     "taps": "valid taps of the window so far, that of the beat included",
     "index": "which word of the tuple the beat is",

@@ -36,7 +36,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .requantise import requantise
-from .step import Step
+from .step import Step, number_bits
 from .threshold import threshold
 
 
@@ -52,12 +52,15 @@ class _Layer:
         The next layer is taken up at this clock edge.
     now, next : dict
         Fields of its row of memory ``results``, as registers, and of the next layer's.
+    number : Signal or None
+        Register: its number, for the addition; None in an NPU without one.
     """
 
     loaded: Signal
     begin: Signal
     now: dict[str, Signal]
     next: dict[str, Signal]
+    number: Signal | None
 
 
 @dataclass(frozen=True)
@@ -98,14 +101,7 @@ def results(library: Library, npu: Npu) -> Block:
     Block
         Module ``results_unit``.
     """
-    activation = timing.activation_latency(npu)
-    header = Header(
-        __doc__,
-        rate="one step of OL results a cycle",
-        latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
-        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", "feature_bits", "accumulators")},
-    )
-    b = Block(library.name("results_unit", npu), header)
+    b = Block(library.name("results_unit", npu), _header(npu))
     binary, acc = npu.engine == "binary", npu.acc_bits
     rows, factors = npu.memory("results"), npu.memory("thresholds" if binary else "scales")
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
@@ -140,9 +136,21 @@ def results(library: Library, npu: Npu) -> Block:
         layer=layer.now,
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
+        number=layer.number,
     )
     _activation(b, npu, step, load, sums_offset)
     return b
+
+
+def _header(npu: Npu) -> Header:
+    """What the module says of itself."""
+    activation = timing.activation_latency(npu)
+    return Header(
+        __doc__,
+        rate="one step of OL results a cycle",
+        latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
+        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", "feature_bits", "accumulators")},
+    )
 
 
 def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None) -> None:
@@ -175,7 +183,11 @@ def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signa
     following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
     now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
     b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
-    return _Layer(loaded, begin, now, following)
+    number = None
+    if npu.skip_words:
+        number = b.reg("layer_number", number_bits(npu), init=None)
+        b.on(begin, (number, resize(upcoming, number_bits(npu))))
+    return _Layer(loaded, begin, now, following, number)
 
 
 def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from veriloggen import Cat
 
+from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 
 
@@ -26,6 +28,8 @@ class Step:
         Fields of the layer's row of memory ``results``.
     tuple_last, map_last : Signal
         The tuple, the map ends with the step.
+    number : Signal or None
+        Number of the layer, for the addition; None in an NPU without one.
     """
 
     go: Signal
@@ -35,6 +39,7 @@ class Step:
     layer: dict[str, Signal]
     tuple_last: Signal
     map_last: Signal
+    number: Signal | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Values:
     tuple_last : Signal
         The tuple ends with the step.
     side : Signal or None
-        Where there is no pool unit, ``map_last`` and the map's outlet.
+        Where there is no pool unit, ``map_last`` and where the map goes; and above it the layer's number where there
+        is an addition. None where there is nothing to be said.
     raw : Signal or None
         The values leave as they are; None in an NPU without outlet "host".
     map_last : Signal or None
@@ -78,16 +84,28 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
 
     raw = "raw" in step.layer
     map_last = held("map_last", step.map_last) if raw or not npu.pool else None
-    side = None
+    sides = []
     if not npu.pool:
-        target = [held("target", step.layer["target"], npu.target_bits)] if npu.target_bits else []
-        side = join([map_last, *target])
+        sides = [map_last, *[held(name, step.layer[name], w) for name, w in way(npu)]]
+    if step.number is not None:
+        sides.append(held("number", step.number, number_bits(npu)))
+    side = join(sides) if sides else None
     return Values(
         held("tuple_last", step.tuple_last),
         side,
         held("raw", step.layer["raw"]) if raw else None,
         map_last if raw else None,
     )
+
+
+def result_side_bits(npu: Npu) -> int:
+    """Side bits of a step that the unit behind activation and addition looks at."""
+    return 0 if npu.pool else 1 + npu.way_bits
+
+
+def number_bits(npu: Npu) -> int:
+    """Width of a layer's number, which steps have with them where there is an addition."""
+    return bits_for(npu.layers - 1)
 
 
 def join(parts: list[Signal]) -> Signal:

@@ -221,7 +221,7 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first_tap, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
-    for name in ("target", "average"):
+    for name in ("target", "forks", "for_addition", "average"):
         value = getattr(tap, name)
         if value is not None:
             kept = b.reg(f"at_{name}", width(value), init=None)

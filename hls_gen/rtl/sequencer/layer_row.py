@@ -183,6 +183,9 @@ class LayerRow:
     target : Signal or None
         Number of the outlet that the map goes to; ``target_bits``. None in the array's sequencer, and where the NPU has
         one outlet.
+    forks, for_addition : Signal or None
+        1: the map goes to the skip store as well; 1: it waits there for the addition, else for a layer that reads it.
+        None in the array's sequencer, and where the NPU has no skip store.
     average : Signal or None
         1: the pool unit takes averages, else maxima. None in the array's sequencer and with engine "binary".
     kernel : KernelRow or None
@@ -197,6 +200,8 @@ class LayerRow:
     window_taps_minus_1: Signal
     windows_minus_1: Signal
     target: Signal | None = None
+    forks: Signal | None = None
+    for_addition: Signal | None = None
     average: Signal | None = None
     kernel: KernelRow | None = None
     raster: RasterRow | None = None

@@ -51,6 +51,13 @@ class Tap(Bundle):
     target: Annotated[
         Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))
     ] = None
+    forks: Annotated[
+        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
+    ] = None
+    for_addition: Annotated[
+        Signal | None,
+        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
+    ] = None
     average: Annotated[
         Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
     ] = None

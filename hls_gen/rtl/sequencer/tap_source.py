@@ -75,7 +75,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
-    tap.assign(target=now.target, average=now.average)
+    tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
     held = None
     if now.kernel is not None:
         b.comment("Kernel row that the tap meets; each pass begins anew at its kernel group.")

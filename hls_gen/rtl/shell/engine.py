@@ -1,7 +1,7 @@
 """Engine of an NPU: from words to features and raw values (part of hls_gen/rtl/shell/npu.py).
 
-    inlets --> sequencer --beats--> convolver --results--> results unit --> features, raw values
-                  ^---------------- room for another window -----'
+    inlets --> sequencer --beats--> convolver --results--> results unit --(addition)--> features
+                  ^---------------- room for another window -----'  `--> raw values
 
 The array never stalls: a window's last beat is issued only where the results unit has a place for what comes of it.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bitloom.hls_gen.rtl.array.convolver import convolver
 from bitloom.hls_gen.rtl.primitives.block import Signal
 from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.results import results
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
@@ -24,17 +25,20 @@ class EngineOutputs:
     Attributes
     ----------
     features : Stream
-        OL features a word. Without a pool unit its side bits are "last of its map" and the map's outlet.
+        OL features a word. Without a pool unit its side bits are "last of its map" and where the map goes.
     ports : dict of str to Signal
         What is connected to the ports of the convolution's sequencer, for counters and register STATE.
+    waits_skipped : Signal or None
+        A step waits for a word of the skip store; None in an NPU without one.
     """
 
     features: Stream
     ports: dict[str, Signal]
+    waits_skipped: Signal | None
 
 
-def engine(c: NpuContext, words: dict[str, Stream]) -> EngineOutputs:
-    """Sequencer, convolver and results unit.
+def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> EngineOutputs:
+    """Sequencer, convolver and results unit, and the addition where there is a skip store.
 
     Parameters
     ----------
@@ -42,6 +46,8 @@ def engine(c: NpuContext, words: dict[str, Stream]) -> EngineOutputs:
         The NPU; it gets port ``weights_there`` if its weights are streamed and stream ``raw`` if it has outlet "host".
     words : dict of str to Stream
         What may be read, by inlet.
+    skipped : Stream or None
+        Words of the skip store for the addition, in an NPU that has one.
 
     Returns
     -------
@@ -78,7 +84,12 @@ def engine(c: NpuContext, words: dict[str, Stream]) -> EngineOutputs:
         **({} if raw is None else raw.ports("raw")),
     )
     room.assign(out["room"])
-    return EngineOutputs(Stream.of(out, "features"), conv)
+    features = Stream.of(out, "features")
+    if skipped is None:
+        return EngineOutputs(features, conv, None)
+    unit = c.library.get(addition, c.library, npu)
+    added = c.place(unit, "addition", **features.ports("in"), **skipped.ports("skip"))
+    return EngineOutputs(Stream.of(added, "out"), conv, added["waits"])
 
 
 def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:

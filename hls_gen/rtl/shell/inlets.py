@@ -2,10 +2,12 @@
 
     host words --(binariser)-----------------> convolution
     ring words --> ping-pong pair --(to +-1)-> convolution
-    loop words ------------------------------> convolution
+    words of the map store and skip store ---> convolution
 
 Which inlet is read is said by each layer's row of memory ``inputs`` (hls_gen/rtl/sequencer/writer.py).
 """
+
+from collections.abc import Mapping
 
 from veriloggen import Cat, Repeat
 
@@ -18,31 +20,30 @@ from .binariser import binariser
 from .context import NpuContext
 
 
-def inlets(c: NpuContext, loop: Stream | None) -> dict[str, Stream]:
+def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
     """The streams of words that the convolution's sequencer takes.
 
     Parameters
     ----------
     c : NpuContext
         The NPU; it gets the ports of inlets "host" and "ring".
-    loop : Stream or None
-        Words of the map store, in an NPU with inlet "loop".
+    stores : mapping of str to Stream
+        Words of the map store and of the skip store, by inlet "loop" and "skip", as far as the NPU has them.
 
     Returns
     -------
     dict of str to Stream
-        A stream for each inlet that the NPU has, in the order of ``Npu.inlets``.
+        A stream for each inlet that the NPU has, in the order of ``Npu.sources``.
     """
     c.b.comment("Inlets: where the words come from that the convolution takes.")
     found: dict[str, Stream] = {}
-    for name in c.npu.inlets:
+    for name in c.npu.sources:
         if name == "host":
             found[name] = _host(c)
         elif name == "ring":
             found[name] = _ring(c)
         else:
-            assert loop is not None  # the caller makes one for every NPU with this inlet
-            found[name] = loop
+            found[name] = stores[name]
     return found
 
 

@@ -14,7 +14,7 @@ of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the
 Parts: hls_gen/rtl/shell/inlets.py, engine.py, pooling.py, outlets.py.
 """
 
-from bitloom.hls_gen.design.folding import INLETS
+from bitloom.hls_gen.design.folding import SOURCES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
@@ -29,6 +29,18 @@ from .inlets import inlets
 from .outlets import outlets
 from .pooling import pooling
 from .register_word import word_of
+from .skip_store import skip_store
+
+WITH_SKIP_STORE = """
+With a skip store:
+
+    results --> addition --> gearbox ... gearbox --> outlets
+                   ^------------- skip store <----------'
+                                      `--> sequencer, as one more inlet
+
+Parts: hls_gen/rtl/shell/skip_store.py, map_fork.py.
+"""
+"""What the header of an NPU with a skip store says besides."""
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -52,7 +64,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(
-        __doc__ or "",
+        (__doc__ or "") + WITH_SKIP_STORE * bool(params.skip_words),
         rate="one beat of kfp x kgp products a cycle",
         latency="that of the layers, which are data",
         parameters={size: getattr(params, size) for size in sizes},
@@ -66,10 +78,12 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
 
     c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, settings)
     loop = Stream.wires(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
-    words = inlets(c, loop)
-    made = engine(c, words)
+    skip = skip_store(c) if params.skip_words else None
+    stores = {} if loop is None else {"loop": loop}
+    words = inlets(c, stores if skip is None else {**stores, "skip": skip.to_inlet})
+    made = engine(c, words, None if skip is None else skip.to_addition)
     maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, LAYER_BITS))
-    waiting = outlets(c, maps, loop)
+    waiting = outlets(c, maps, loop, None if skip is None else skip.words)
     conv = made.ports
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
@@ -80,7 +94,8 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         "RUN": run,
         "INLET": conv["inlet"],
         **{f"WAITS_{what.upper()}": conv[f"wait_{what}"] for what in ("input", "room")},
-        **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in INLETS},
+        **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in SOURCES},
+        "WAITS_SKIPPED": made.waits_skipped,
         **{f"{name.upper()}_BLOCKED": signal for name, signal in waiting.items()},
     }
     if params.stream_weights:

@@ -2,23 +2,26 @@
 
     words[PFP] --> gearbox --+--> ring: the NPU after
                              +--> loop: map store, and from there back to the NPU's own inlet "loop"
-                             `--> host
+                             +--> host
+                             `--> skip store, as well or alone
 
 The map's outlet is a side bit or two of each word. Outlets whose words have the same width share a gearbox; a word for
-an outlet with another width goes past it into a gearbox of its own.
+an outlet with another width goes past it into a gearbox of its own. Behind that of outlet "loop" maps are forked.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.design.folding import OUTLETS
-from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, eq, width
+from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, width
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
-from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.results.step import join
 
 from .context import NpuContext
+from .map_fork import Marks, goes_to, map_fork
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ class Group:
 
     @property
     def marks_maps(self) -> bool:
-        """Whether a taker looks at the last word of a map; the map store alone doesn't."""
-        return self.names != ["loop"]
+        """Whether a taker looks at the last word of a map; the stores alone don't."""
+        return not {"loop", "skip"}.issuperset(self.names)
 
     @property
     def label(self) -> str:
@@ -50,23 +53,7 @@ class Group:
         return "_".join(self.names)
 
 
-@dataclass(frozen=True)
-class Marks:
-    """What the side bits of a word of a map say.
-
-    Attributes
-    ----------
-    map_last : Signal
-        The word is in the last tuple of its map, 1 bit.
-    target : Signal or None
-        Number of the map's outlet, where the NPU has several.
-    """
-
-    map_last: Signal
-    target: Signal | None
-
-
-def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> dict[str, Signal]:
+def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | None) -> dict[str, Signal]:
     """Words of maps to their outlets, in the widths of who takes them.
 
     Parameters
@@ -74,9 +61,11 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> dict[str, Signa
     c : NpuContext
         The NPU; it gets the ports of outlets "ring" and "host".
     maps : Stream
-        The words, ``last`` at the end of each tuple; side: last of its map, and the map's outlet.
+        The words, ``last`` at the end of each tuple; side: last of its map, and where the map goes.
     loop : Stream or None
         What comes out of the map store, in an NPU with outlet "loop".
+    skip : Stream or None
+        What goes into the skip store, in an NPU that has one.
 
     Returns
     -------
@@ -86,17 +75,23 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> dict[str, Signa
     c.b.comment("Outlets: where the words of maps go.")
     signs = _signs(c, maps.data) if c.ring.to_bits else None
     assert maps.side is not None  # made by the pool unit, or by the results unit where there is none
-    target_bits = c.npu.target_bits
-    marks = Marks(bits(maps.side, 0, 1), bits(maps.side, 1, target_bits) if target_bits else None)
+    marks = Marks.split(maps.side, [("map_last", 1), *way(c.npu)])
     groups = _groups(c)
     ready: list[Signal] = []
-    waits = {name: const(0, 1) for name in OUTLETS}
+    waits = {name: const(0, 1) for name in (*OUTLETS, *(["skip"] if skip is not None else []))}
     for group in groups:
         given = maps.replace(data=signs) if group.of_signs else maps
         if len(groups) > 1:
             given, takes = _for_group(c, group, given, marks)
             ready.append(takes)
-        waits.update(_taken_by(c, group, _regrouped(c, group, given, marks), loop))
+        words = _regrouped(c, group, given, marks)
+        names = group.names
+        if "skip" in names:
+            assert skip is not None  # the caller makes one for every NPU with this target
+            names = [name for name in names if name != "skip"]
+            words = _forked(c, group, names, words, skip)
+            waits["skip"] = skip.valid & ~skip.ready
+        waits.update(_taken_by(c, names, words, loop))
     if len(groups) > 1:
         maps.ready.assign(any_of(*ready))
     return {name: c.b.wire(f"waits_{name}", 1, signal) for name, signal in waits.items()}
@@ -105,22 +100,23 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None) -> dict[str, Signa
 def _groups(c: NpuContext) -> list[Group]:
     """The NPU's outlets by the width and kind of their words."""
     found: dict[tuple[int, bool], list[str]] = {}
-    for name in c.npu.outlets:
+    for name in c.npu.targets:
         ring = name == "ring"
         found.setdefault((c.ring.out_bits if ring else c.npu.word_bits, ring and c.ring.to_bits), []).append(name)
     return [Group(names, w, of_signs) for (w, of_signs), names in found.items()]
 
 
-def _goes(c: NpuContext, target: Signal, name: str) -> Signal:
-    """Whether a word whose map's outlet is ``target`` goes to outlet ``name``."""
-    number = c.b.localparam(f"OUTLET_{name.upper()}", c.npu.outlets.index(name), c.npu.target_bits)
-    return eq(target, number)
+def _parts(c: NpuContext, group: Group) -> tuple[tuple[str, int], ...]:
+    """Marks of a word that are still needed behind the group's gearbox: name and width of each."""
+    names = [*(["map_last"] if group.marks_maps else []), *(["target"] if len(group.names) > 1 else [])]
+    names += ["forks", "for_addition"] if "skip" in group.names else []
+    return tuple(part for part in (("map_last", 1), *way(c.npu)) if part[0] in names)
 
 
 def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple[Stream, Signal]:
     """(words of ``maps`` for one group of several, whether such a word is there and can be taken)."""
     label = group.label
-    mine = c.b.wire(f"for_{label}", 1, any_of(*[_goes(c, marks.target, name) for name in group.names]))
+    mine = c.b.wire(f"for_{label}", 1, any_of(*[goes_to(c.b, c.npu, marks.target, name) for name in group.names]))
     takes = c.b.wire(f"takes_{label}")
     given = maps.replace(valid=c.b.wire(f"given_{label}", 1, maps.valid & mine), ready=takes)
     return given, mine & takes
@@ -128,27 +124,37 @@ def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple
 
 def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stream:
     """Words of ``given`` in the group's width; side: what is left to be said of a word."""
-    side = [*([marks.map_last] if group.marks_maps else []), *([marks.target] if len(group.names) > 1 else [])]
-    block = c.library.get(gearbox, given.data_bits, group.word_bits, sum(width(s) for s in side))
+    parts = _parts(c, group)
+    block = c.library.get(gearbox, given.data_bits, group.word_bits, sum(w for _, w in parts))
     return chain(
         c.b,
         block,
         f"words_to_{group.label}",
-        given.replace(side=join(side) if side else None),
+        given.replace(side=marks.joined(parts)),
         unused=() if group.marks_maps else ("last",),
         rst=c.restart,
     )
 
 
-def _taken_by(c: NpuContext, group: Group, words: Stream, loop: Stream | None) -> dict[str, Signal]:
-    """Hands ``words`` to the outlets of ``group``; returns for each whether a word waits for it."""
+def _forked(c: NpuContext, group: Group, names: list[str], words: Stream, skip: Stream) -> Stream:
+    """Those of ``words`` that go to other outlets of ``group``, ``names``, than the skip store; the others and those
+    that go to both are given to ``skip``."""
+    parts, on = _parts(c, group), _parts(c, replace(group, names=names))
+    words = words if group.marks_maps else words.replace(last=None)
+    made = c.place(c.library.get(map_fork, c.library, c.npu, parts, on), "map_fork", **words.ports("in"))
+    connect(Stream.of(made, "skip"), skip)
+    return Stream.of(made, "out")
+
+
+def _taken_by(c: NpuContext, names: list[str], words: Stream, loop: Stream | None) -> dict[str, Signal]:
+    """Hands ``words`` to the outlets ``names``; returns for each whether a word waits for it."""
     waits, accepted = {}, []
-    for name in group.names:
+    for name in names:
         valid, last, mine = words.valid, None, None
-        if len(group.names) > 1:
-            mine = c.b.wire(f"chooses_{name}", 1, _goes(c, bits(words.side, 1, c.npu.target_bits), name))
+        if len(names) > 1:
+            mine = c.b.wire(f"chooses_{name}", 1, goes_to(c.b, c.npu, bits(words.side, 1, c.npu.target_bits), name))
             valid = c.b.wire(f"gives_{name}", 1, valid & mine)
-        if group.marks_maps:
+        if names != ["loop"]:
             last = words.last & bits(words.side, 0, 1)  # the last word of the last tuple
         ready = _taker(c, name, words.replace(valid=valid, last=last), loop)
         waits[name] = valid & ~ready

@@ -6,6 +6,7 @@
 The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
 """
 
+from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.rtl.pool.pool import pool_unit
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
@@ -30,7 +31,7 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     Returns
     -------
     Stream
-        Words of PFP features, ``last`` at the end of each tuple; side: last of its map, and the map's outlet.
+        Words of PFP features, ``last`` at the end of each tuple; side: last of its map, and where the map goes.
     Signal
         Number of the layer after the one being pooled, 8 bits.
     """
@@ -47,7 +48,7 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
         **packed.replace(last=None).ports("in"),
     )
     names = ["beat", "first", "last", "tuple_last", "map_last", "index", "word"]
-    names += ["target"] if npu.target_bits else []
+    names += [name for name, _ in way(npu)]
     binary = npu.engine == "binary"
     names += [] if binary else ["average", "taps"]
     unit = c.library.get(pool_unit if binary else pool_unit_integer, c.library, npu)

@@ -1,0 +1,236 @@
+"""Addition: to the results of a layer comes the map that waits in the skip store.  Golden twin: golden/layers/add.py.
+
+    in[OL] --> row --> x factor_kept ----> + bias --+
+                                                    + --> + half --> >> shift --> clip to low..high --> out[OL]
+    skip[KFP] --> step[OL] --> x factor_skipped ----+
+
+A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
+as they are: their row of memory ``additions`` multiplies them by 1. Which row it is comes with each step, as the number
+of its layer, so that layers may follow one another without a gap.
+
+A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
+goes with that. Where OL is more than KFP, several words make a step.
+
+Products and sums are registers as DSP blocks have them: the second product comes a stage after the first one, so that
+one block's adder takes the sum of the other. Rounds to nearest, halves away from zero: half of 2^shift is added, or one
+less to a negative total. All stages move together, when the last one is free.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from veriloggen import Cat, Repeat
+from veriloggen.core.vtypes import Srl
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    nonzero,
+    product,
+    sign_extend,
+    signed_at_least,
+    sub,
+    width,
+)
+from bitloom.hls_gen.rtl.primitives.chain import chain
+from bitloom.hls_gen.rtl.primitives.gearbox import collector
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.text import Header
+
+from .step import join, number_bits, result_side_bits
+
+STAGES = timing.ADD_STAGES
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What all lanes share.
+
+    Attributes
+    ----------
+    move : Signal
+        Every stage takes what the stage before has.
+    row : dict
+        Registers of the fields of the row of the step that waits.
+    late : dict
+        Stage and field, as ``total_shift`` -> the field's register in time with that stage.
+    half_less_1 : Signal
+        Half of 2^shift, less 1, in time with the totals; 0 without a shift.
+    shifts : Signal
+        There is a shift, in time with the totals.
+    """
+
+    move: Signal
+    row: dict[str, Signal]
+    late: dict[str, Signal]
+    half_less_1: Signal
+    shifts: Signal
+
+
+def addition(library: Library, npu: Npu) -> Block:
+    """The addition of an NPU with a skip store.
+
+    Parameters
+    ----------
+    library : Library
+        Where further modules come from.
+    npu : Npu
+        The NPU: ``ol`` lanes; widths of factors, bias and features.
+
+    Returns
+    -------
+    Block
+        Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number
+        above those that go on; stream ``skip`` of words of the skip store.
+    """
+    sizes = ("kfp", "ol", "feature_bits", "add_factor_bits", "add_bias_bits")
+    header = Header(
+        __doc__ or "",
+        rate="one step of OL results a cycle" + f", every {npu.ol // npu.kfp} cycles where added" * (npu.ol > npu.kfp),
+        latency=f"{timing.addition_latency(npu)} cycles from in to out, where what is added is there",
+        parameters={size: getattr(npu, size) for size in sizes},
+    )
+    b = Block(library.name("addition", npu), header)
+    memory = npu.memory("additions")
+    bus = LoadBus.ports(b, library.stream_bits, [memory])
+    side = result_side_bits(npu)
+    source = Stream.input(b, "in", npu.ol * npu.feature_bits, last=True, side_bits=side + number_bits(npu))
+    skip = Stream.input(b, "skip", npu.word_bits)
+    out = Stream.output(b, "out", npu.ol * npu.feature_bits, last=True, side_bits=side)
+    waits = b.output("waits", means="a step waits for a word of the skip store")
+
+    # # #
+
+    b.comment("The step that waits for what is added to it, and the row of its layer.")
+    fields = library.loadable(b, memory, bus, bits(source.side, side, number_bits(npu)))
+    valid, take = b.reg("row_valid"), b.wire("take", 1, source.taken)
+    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items()}
+    kept = b.reg("row_data", source.data_bits, init=None)
+    goes = join([source.last] + ([bits(source.side, 0, side)] if side else []))
+    ends = b.reg("row_side", width(goes), init=None)
+    b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
+    step, move = _step(b, library, npu, skip, bits(ends, 0, 1)), b.wire("move_on")
+    there = b.wire("there", 1, any_of(~row["adds"], step.valid))
+    step.ready.assign(all_of(valid, row["adds"], move))
+    source.ready.assign(any_of(~valid, there & move))
+    waits.assign(all_of(valid, row["adds"], ~step.valid))
+    b.on(source.ready, (valid, 0))
+    b.on(take, (valid, 1))
+
+    pipe, w = _pipe(b, npu, move, row), npu.feature_bits
+    parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.ol)]
+    out.data.assign(join([_lane(b, npu, pipe, k, *two) for k, two in enumerate(parts)]))
+    _ends(b, move, valid & there, ends, out)
+    return b
+
+
+def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> None:
+    """Through all stages: whether there is a step, and ``side``, its last and side bits. All stages ``move`` when the
+    last one is free."""
+    valid = {stage: b.reg(f"{stage}_valid") for stage in STAGES}
+    move.assign(any_of(~valid["sum"], out.ready))
+    b.on(move, (valid["operand"], enters), *[(valid[after], valid[before]) for before, after in pairwise(STAGES)])
+    for stage in STAGES:
+        late = b.reg(f"{stage}_side", width(side), init=None)
+        b.on(move, (late, side))
+        side = late
+    out.valid.assign(valid["sum"])
+    out.last.assign(bits(side, 0, 1))
+    if out.side is not None:
+        out.side.assign(bits(side, 1, out.side_bits))
+
+
+def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
+    """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple."""
+    step_bits, pieces = npu.ol * npu.feature_bits, npu.kfp // npu.ol
+    if npu.ol > npu.kfp:
+        together = library.get(collector, npu.word_bits, step_bits, npu.ol // npu.kfp)
+        return chain(b, together, "step", skip.replace(last=const(0, 1)), unused=("last",), rst=b.rst)
+    step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
+    if pieces == 1:
+        step.data.assign(skip.data)
+        skip.ready.assign(step.ready)
+        return step
+    b.comment("A word is cut into steps, and leaves with its last one, or with that of its tuple.")
+    w = bits_for(pieces - 1)
+    piece = b.reg("piece", w)
+    last = any_of(eq(piece, b.localparam("LAST_PIECE", pieces - 1, w)), tuple_last)
+    word_last = b.wire("word_last", 1, last)
+    b.on(step.ready & skip.valid, (piece, choose(word_last, 0, add(piece, 1, w), w)))
+    skip.ready.assign(step.ready & word_last)
+    step.data.assign(_chosen(piece, [bits(skip.data, k * step_bits, step_bits) for k in range(pieces)]))
+    return step
+
+
+def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
+    """The part with this number: a tree of choices, one level a bit of the number."""
+    level, found = 0, list(parts)
+    while len(found) > 1:
+        odd, pairs = bits(number, level, 1), zip(found[1::2], found[::2])
+        found = [*[choose(odd, high, low, width(low)) for high, low in pairs], *found[len(found) & ~1 :]]
+        level += 1
+    return found[0]
+
+
+def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
+    """The fields of the row, each as late as the stage that needs it."""
+    needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
+    late: dict[str, Signal] = {}
+    for name, until in {**needed, "low": "shifted", "high": "shifted"}.items():
+        before = row[name]
+        for stage in STAGES[: STAGES.index(until) + 1]:
+            register = late[f"{stage}_{name}"] = b.reg(f"{stage}_{name}", width(before), init=None)
+            b.on(move, (register, before))
+            before = register
+    wide, shift = npu.add_total_bits + 1, late["partial_shift"]
+    narrow = width(shift)
+    half_less_1, shifts = b.reg("total_half_less_1", wide, init=None), b.reg("total_shifts", init=None)
+    less = b.wire("shift_less", narrow, sub(shift, 1, narrow))
+    ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
+    some = b.wire("some_shift", 1, nonzero(shift))
+    b.on(move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
+    return _Shared(move, row, late, half_less_1, shifts)
+
+
+def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
+    """The sum of lane ``k``, a register."""
+    move, late, f = pipe.move, pipe.late, npu.feature_bits
+    w, wide = npu.add_total_bits, npu.add_total_bits + 1
+
+    def stage(name: str, bits_: int, value: Signal) -> Signal:
+        register = b.reg(f"{name}_{k}", bits_, init=None)
+        b.on(move, (register, value))
+        return register
+
+    operand_kept, operand_skipped = stage("operand_kept", f, kept), stage("operand_skipped", f, skipped)
+    both = f + npu.add_factor_bits
+    product_kept = stage("product_kept", both, product(operand_kept, late["operand_factor_kept"]))
+    product_operand = stage("product_operand", f, operand_skipped)
+    with_bias = sign_extend(product_kept, w) + sign_extend(late["product_bias"], w)
+    partial = stage("partial", w, with_bias)
+    partial_skipped = stage("partial_skipped", both, product(product_operand, late["product_factor_skipped"]))
+    total = stage("total", w, partial + sign_extend(partial_skipped, w))
+    up = b.wire(f"up_{k}", 1, pipe.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
+    # one adder for three numbers: the lowest bit of each makes the carry
+    doubled = b.wire(f"doubled_{k}", wide + 1, Cat(sign_extend(total, wide), up) + Cat(pipe.half_less_1, up))
+    b.wire(f"carry_unused_{k}", 1, bits(doubled, 0, 1))
+    rounded = stage("rounded", wide, bits(doubled, 1, wide))
+    sign = bits(rounded, wide - 1, 1)
+    turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
+    shifted = stage("shifted", wide, Srl(turned, late["rounded_shift"]) ^ Repeat(sign, wide))
+    low, high = late["shifted_low"], late["shifted_high"]
+    above = b.wire(f"above_{k}", 1, signed_at_least(shifted, b.wire(f"high_{k}", wide, sign_extend(high, wide))))
+    below = b.wire(f"below_{k}", 1, signed_at_least(b.wire(f"low_{k}", wide, sign_extend(low, wide)), shifted))
+    return stage("sum", f, choose(above, high, choose(below, low, bits(shifted, 0, f), f), f))

@@ -1,0 +1,188 @@
+"""Addition behind the activation against golden: ties, saturation, ends; words of the skip store in steps."""
+
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.hls_gen.design.addition import passing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.results.addition import addition
+from bitloom.hls_gen.rtl.results.step import number_bits, result_side_bits
+
+from .bench import Bench, Sink, Source, load, pack, run, steady
+
+LATENCY = 8
+"""Cycles from a step to its sum, where what is added is there."""
+
+
+def npu(feature_bits: int, kfp: int, ol: int, **more: int) -> Npu:
+    return Npu(
+        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=16, ol=ol,
+        layers=8, skip_words=9, **more,
+    )  # fmt: skip
+
+
+NPUS = {
+    "f9_k8_o2": npu(9, 8, 2, pool=False), "f18_k3_o1": npu(18, 3, 1), "f8_k4_o4": npu(8, 4, 4, pool=False),
+    "f5_k2_o4": npu(5, 2, 4, add_factor_bits=9, add_bias_bits=12), "f2_k3_o1_small": npu(2, 3, 1, add_factor_bits=2,
+    add_bias_bits=2), "f4_k10_o2": npu(4, 10, 2, add_factor_bits=6, add_bias_bits=20),
+}  # fmt: skip
+
+
+@dataclass
+class Play:
+    """What goes in, and what must come out."""
+
+    rows: list[dict[str, int]]
+    steps: list[dict[str, int]] = field(default_factory=list)
+    words: list[dict[str, int]] = field(default_factory=list)
+    sums: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def layers(one: Npu, draw: random.Random) -> list[tuple[Add, dict[str, np.ndarray]] | None]:
+    """What each of the NPU's layers adds; None for those that add nothing."""
+    most, wide = (1 << one.add_factor_bits - 1) - 1, 1 << one.add_bias_bits - 1
+    f, shifts = one.feature_bits, one.most_add_shift
+    low = -(1 << min(f, 9) - 1)
+    clips = [None, (0, -low - 1), (low, low), (-1, 1)]
+    made: list[tuple[Add, dict[str, np.ndarray]] | None] = []
+    for number in range(one.layers):
+        add = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 4], inputs=("a", "b"))
+        if number % 4 == 0:  # ends
+            factors, bias = [draw.choice([-most, most]) for _ in range(2)], draw.choice([-wide, wide - 1])
+            shift = draw.choice([0, shifts - 1, shifts])
+        elif number % 4 == 1:  # halves: sums are odd multiples of 2^(shift - 1)
+            shift = draw.randrange(1, min(one.add_factor_bits, one.add_bias_bits, shifts))
+            factors, bias = [1 << shift - 1, -(1 << shift - 1)], draw.choice([-1, 1]) << shift - 1
+        elif number % 4 == 2:  # results of a few bits
+            factors, bias = [draw.randrange(-most, most + 1) for _ in range(2)], draw.randrange(-wide, wide)
+            shift = min(shifts, draw.randrange(one.add_factor_bits - 1, one.add_factor_bits + 2))
+        else:
+            made.append(None)
+            continue
+        arrays = {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
+        made.append((add, arrays))
+    return made
+
+
+def row_of(one: Npu, layer: tuple[Add, dict[str, np.ndarray]] | None) -> dict[str, int]:
+    """The row of memory ``additions``."""
+    if layer is None:
+        return passing(one)
+    add, arrays = layer
+    kept, skipped = (int(factor) for factor in arrays["multiplier"])
+    return {
+        "adds": 1, "factor_kept": kept, "factor_skipped": skipped, "bias": int(arrays["bias"][0]),
+        "shift": int(arrays["shift"][0]), "low": add.low, "high": add.high,
+    }  # fmt: skip
+
+
+def features(one: Npu, shape: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:
+    """Values of which many are the ends, and many small."""
+    top = 1 << one.feature_bits - 1
+    kinds = [draw.integers(-top, top, shape), draw.choice([-top, top - 1], shape), draw.integers(-2, 2, shape)]
+    return np.choose(draw.integers(0, 3, shape), kinds)
+
+
+def packed(one: Npu, values: np.ndarray) -> int:
+    """Lanes side by side, lane 0 low."""
+    f = one.feature_bits
+    return sum((int(value) & ((1 << f) - 1)) << k * f for k, value in enumerate(values))
+
+
+def play(one: Npu, tuples: int, seed: int) -> Play:
+    """Tuples of any layers, one after another, of 1 to 7 steps each."""
+    draw, numbers = random.Random(seed), np.random.default_rng(seed)
+    of_layers = layers(one, draw)
+    made, side = Play([row_of(one, layer) for layer in of_layers]), result_side_bits(one)
+    for _ in range(tuples):
+        number, steps = draw.randrange(one.layers), draw.randrange(1, 8)
+        kept, skipped = (features(one, (steps, one.ol), numbers) for _ in range(2))
+        wanted = kept
+        if of_layers[number] is not None:
+            add, arrays = of_layers[number]
+            source = Map(height=1, width=1, channels=kept.size, encoding=signed(one.feature_bits))
+            maps = [values.reshape(1, 1, 1, -1) for values in (kept, skipped)]
+            wanted = add.forward_of(maps, arrays, [source, source]).reshape(kept.shape)
+            lanes = skipped.ravel()
+            for low in range(0, lanes.size, one.kfp):
+                word = np.zeros(one.kfp, np.int64) - 1  # what is left of the last word means nothing
+                word[: lanes[low : low + one.kfp].size] = lanes[low : low + one.kfp]
+                made.words.append({"data": packed(one, word)})
+        for k in range(steps):
+            last, mark = int(k == steps - 1), draw.getrandbits(side) if side else 0
+            made.steps.append({"data": packed(one, kept[k]), "last": last, "side": number << side | mark})
+            made.sums.append((packed(one, wanted[k]), last, *([mark] if side else [])))
+    return made
+
+
+@pytest.fixture(scope="module", params=NPUS)
+def built(request):
+    one = NPUS[request.param]
+    with Bench(addition(Library(32), one)) as made:
+        yield made, one
+
+
+def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
+    """Of the steps, the words of the skip store and the sums."""
+    memory = one.memory("additions")
+    load(bench, memory, 0, [pack(memory, row) for row in made.rows])
+    names = ["data", "last", *(["side"] if result_side_bits(one) else [])]
+    return [
+        Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2),
+        Sink(bench, "out_", names, len(made.sums), stalls[2]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("stalls", [(0, 0, 0), (0.4, 0.4, 0.4), (0, 0.8, 0), (0.8, 0, 0), (0, 0, 0.8)])
+def test_equals_golden(built, stalls):
+    bench, one = built
+    bench.reset()
+    made = play(one, 60, int(10 * sum(stalls)))
+    steps, words, sums = agents(bench, one, made, stalls)
+    run(bench, steps, words, sums)
+    assert sums.words == made.sums
+
+
+def test_rate_and_latency(built):
+    """A step a cycle, added or not, where words of the store have as many lanes at least."""
+    bench, one = built
+    bench.reset()
+    made = play(one, 40, 7)
+    steps, words, sums = agents(bench, one, made, (0, 0, 0))
+    run(bench, steps, words, sums)
+    if one.ol <= one.kfp:
+        assert steady(steps.taken)
+        assert sums.taken == [cycle + LATENCY for cycle in steps.taken]
+
+
+def test_a_step_waits_for_its_word(built):
+    """It says so, steps before it go on, and those behind it wait."""
+    bench, one = built
+    bench.reset()
+    made = play(one, 60, 3)
+    steps, _, sums = agents(bench, one, made, (0, 0, 0))
+    before = next(k for k, step in enumerate(made.steps) if made.rows[step["side"] >> result_side_bits(one)]["adds"])
+    bench["skip_valid"] = 0
+    sums.expect = before
+    run(bench, sums, steps, cycles=before + 20)
+    assert sums.words == made.sums[:before]
+    assert (len(steps.taken), bench["waits"]) == (before + 1, 1)
+
+
+def test_the_cases_are_what_they_should_be():
+    """Halves of either sign, results that are clipped and that are not, layers that add and that don't."""
+    one = NPUS["f9_k8_o2"]
+    made, numbers = play(one, 300, 0), number_bits(one)
+    assert len(made.rows) == 1 << numbers
+    assert [row["adds"] for row in made.rows] == [1, 1, 1, 0] * 2
+    halves = made.rows[1]
+    assert halves["factor_kept"] == -halves["factor_skipped"] == 1 << halves["shift"] - 1 == abs(halves["bias"])
+    lanes = [data >> 9 * k & 511 for data, *_ in made.sums for k in range(2)]
+    assert 100 < sum(lane in (0x100, 0x0FF) for lane in lanes) < 0.8 * len(lanes)

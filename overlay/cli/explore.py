@@ -14,8 +14,9 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import plot
-from bitloom.overlay.explore.search import HALVINGS, POINTS, Effort, Explored, explore
+from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
+from bitloom.overlay.explore.variations import setting_of
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
@@ -27,7 +28,8 @@ from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_b
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors
 
-HEADER = ["", "NPUs", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36", "DSP"]
+HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36",
+          "DSP", "map order"]  # fmt: skip
 RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 """What a board's device has, by the budget's name."""
 
@@ -48,7 +50,7 @@ RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 @click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate and for frames a second.")
 @click.option("--latency", type=float, help="Latency at most, in cycles.")
 @stream_bits_option("64")
-@map_order_option("pull", "raster", default="pull")
+@map_order_option(*MAP_ORDERS, default="both")
 @click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
 @click.option(
     "--halvings",
@@ -79,6 +81,9 @@ def explore_command(
 ) -> None:
     """Search foldings for NETWORK: NPUs, their layers, lanes and memories, within a budget or for a rate.
 
+    NPUs are joined to pipelines, cascades and rings; they have tables or counters, either dataflow, and where a network
+    needs or allows it both engines.
+
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
     """
@@ -90,9 +95,7 @@ def explore_command(
     name = model.network.name
     effort = Effort(points=points, halvings=halvings, workers=Workers(jobs, scheduler))
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(
-            model, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update
-        )
+        found = explore(model, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update)
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None:
@@ -102,9 +105,11 @@ def explore_command(
         dump({"network": name, "front": [row.to_dict() for row in found.front],
               "best": found.best and found.best.to_dict(), "nearest": found.nearest and found.nearest.to_dict(),
               "budget": {key: value for key, value in asdict(limit).items() if value is not None},
-              "model_error": error(), "synthesised": measured})  # fmt: skip
+              "model_error": error(), "synthesised": measured, "tried": found.tried,
+              "varied": list(found.varied)})  # fmt: skip
         return
     _show_front(name, found, on, budget["clock_mhz"])
+    click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")
     _show_budget(found, limit, on, budget["clock_mhz"])
     if measured is not None:
         _show_measured(measured)
@@ -205,27 +210,34 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None, clock_mhz: fl
 
 def _show_npus(best: Row, names: list[str]) -> None:
     """Print the folding and the memories of each NPU of the chosen design."""
-    header = ["NPU", "layers", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows", "kernel RAM",
-              "tuple words"]  # fmt: skip
+    header = ["NPU", "layers", "engine", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows",
+              "kernel RAM", "tuple words"]  # fmt: skip
     rows = []
     for n, npu in enumerate(best.candidate.npus):
-        own = [name for name, m in zip(names, best.candidate.mapping) if m == n]
-        layers = own[0] if len(own) == 1 else f"{own[0]} .. {own[-1]}"
         values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
                   npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
-        rows.append([str(n), layers, *(f"{v:,}" if isinstance(v, int) else v for v in values)])
-    grid("the chosen design", header, rows, labels=2)
+        cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
+        rows.append([str(n), _layers([names[i] for i in best.candidate.own(n)], names), npu.engine, *cells])
+    grid("the chosen design", header, rows, labels=3)
     orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
     if orders:
         click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")
+
+
+def _layers(own: list[str], names: list[str]) -> str:
+    """The layers of an NPU: the first and the last one of a run, else all of them."""
+    first = names.index(own[0])
+    if len(own) > 1 and own == names[first : first + len(own)]:
+        return f"{own[0]} .. {own[-1]}"
+    return ", ".join(own)
 
 
 def _row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
     """Cells of one design."""
     f, a = row.figures, row.figures.area
     rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
-    cells = [name, str(len(row.candidate.npus)), f"{f.lanes:,}", _number(f.cycles), rate, f"{f.latency:,}",
-             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp)]  # fmt: skip
+    cells = [name, row.candidate.topology, f"{f.lanes:,}", _number(f.cycles), rate, f"{f.latency:,}",
+             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
     if on is None:
         return cells
     used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}

@@ -74,6 +74,39 @@ class Candidate:
         return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells candidates for a network apart, for sets and dictionaries."""
+        return self.npus, self.mapping, self.map_order, tuple(sorted(self.dataflow.items()))
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The engine of each weighted layer."""
+        return tuple(self.npus[n].engine for n in self.mapping)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the NPUs are a ring: the last one leads to NPU 0."""
+        return "ring" in self.npus[0].inlets
+
+    @property
+    def topology(self) -> str:
+        """How the NPUs are joined, in a few words."""
+        count = len(self.npus)
+        if count == 1:
+            return "1 NPU"
+        if self.closed:
+            return f"ring of {count}"
+        return f"{'cascade' if any('loop' in npu.outlets for npu in self.npus) else 'pipeline'} of {count}"
+
+    def own(self, n: int) -> tuple[int, ...]:
+        """Numbers of the layers that NPU ``n`` computes."""
+        return tuple(i for i, npu in enumerate(self.mapping) if npu == n)
+
+    def with_npu(self, n: int, npu: Npu, dataflow: Mapping[str, str]) -> "Candidate":
+        """The candidate with another NPU in place ``n``, and other dataflows."""
+        return replace(self, npus=(*self.npus[:n], npu, *self.npus[n + 1 :]), dataflow=dataflow)
+
+    @property
     def stream_weights(self) -> bool:
         """Whether weights come over the stream in each frame."""
         return any(npu.stream_weights for npu in self.npus)

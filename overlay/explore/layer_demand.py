@@ -8,28 +8,22 @@ with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KG
 leave in so many steps, and those of two groups may be on their way.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.fitted import LEAST
 from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
-from bitloom.overlay.build.small_npu import needs_integer
 
 from .reading_demand import ReadingDemand, tabled
-from .sharing import value_bits
 
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
@@ -192,38 +186,22 @@ class LayerDemand:
         return self.pool_taps * geared(self.steps(npu), npu.ol, npu.pfp)
 
 
-def layers(model: Model, map_order: str = "pull") -> list[LayerDemand]:
-    """The weighted layers of a network.
-
-    Raises
-    ------
-    ValueError
-        If no engine can compute the network.
-    """
-    engine = "integer" if needs_integer(model) else "binary"
-    made = plan(model, [_any(engine)], CompileChoices(map_order=map_order))
-    tables, out = iter(made.schedule.tables), list[LayerDemand]()
-    lowered: Sequence[BinaryLayer | IntegerLayer] = made.lowered.layers
-    bits = value_bits(made.lowered)
-    for number, p in enumerate(lowered):
-        conv = next(tables)
-        pool = next(tables) if p.pool else None
-        planes = made.lowered.input_bits if engine == "binary" and not number else 0
-        out.append(replace(_layer(p, conv, pool, engine, planes), bits=bits[p.reads]))
-    return out
-
-
-def _any(engine: str) -> Npu:
-    """An NPU of that engine that computes whatever the engine can."""
-    if engine == "integer":
-        return Npu(engine="integer", feature_bits=FEATURE_BITS, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
-    return Npu(accumulate="both", acc_bits=32, shift_bits=bits_for(PLANES - 1))
-
-
-def _layer(
-    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, engine: str, planes: int
+def layer_demand(
+    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, *, planes: int, counters: bool
 ) -> LayerDemand:
-    """The demand of a lowered layer of the compiler, with the schedules of its convolution and its pool."""
+    """The demand of a lowered layer of the compiler.
+
+    Parameters
+    ----------
+    p
+        The layer.
+    conv, pool
+        The schedules of its convolution and, where it has one, of its pool.
+    planes
+        Bit planes of its input, if that is one of integers to the binary engine; else 0.
+    counters
+        Whether NPUs have counters for raster order.
+    """
     visits = p.visits
     places = int(p.weight.shape[1])
     low, high = p.value_range[0], p.value_range[1] + 1
@@ -233,15 +211,15 @@ def _layer(
     taps, results = np.bincount(conv.window) * visits, np.arange(p.out_channels * p.levels)[:, None]
     return LayerDemand(
         name=p.name,
-        engine=engine,
+        engine="binary" if binary else "integer",
         channels=channels,
         planes=planes,
         kernels=p.out_channels,
         levels=p.levels,
         places=places,
         taps=taps,
-        reading={again: tabled(conv, visits, again) for again in (False, True)},
-        pool=None if pool is None else tabled(pool, 1, False, kernel=False),
+        reading={again: tabled(conv, visits, again, raster=counters) for again in (False, True)},
+        pool=None if pool is None else tabled(pool, 1, False, kernel=False, raster=counters),
         pool_taps=0 if pool is None else len(pool.index),
         raw=p.raw,
         any_match=binary and p.any_match,

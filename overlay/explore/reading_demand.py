@@ -18,6 +18,8 @@ class ReadingDemand:
         Tuples of the map.
     taps, olds, jumps
         Rows of the tables.
+    steady
+        Tuples with which counters don't wait at the beginning of a row of windows; 0 without counters.
     """
 
     hold: int
@@ -25,6 +27,7 @@ class ReadingDemand:
     taps: int
     olds: int
     jumps: int
+    steady: int = 0
 
     def ring_words(self, words: int, room: int = 1) -> int:
         """Words of a tuple memory, a power of two.
@@ -36,17 +39,32 @@ class ReadingDemand:
         room
             Tuples beyond those that it must hold.
         """
-        least = max((self.hold + (self.hold < self.tuples)) * words, 2)
+        least = max((self.hold + (self.hold < self.tuples)) * words, self.steady * words, 2)
         return 1 << (max(least, (self.hold + room) * words) - 1).bit_length()
 
 
-def tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True) -> ReadingDemand:
-    """What reading by these tables needs; ``again``: each window is passed several times."""
-    made = Tables(kernel=kernel)
+def tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True, raster: bool = False) -> ReadingDemand:
+    """What reading by these tables needs, or by counters in their place.
+
+    Parameters
+    ----------
+    tables
+        The schedule.
+    visits
+        Beats of each word at a tap.
+    again
+        Whether each window is passed several times.
+    kernel
+        Whether they are a convolution's; else a pool's.
+    raster
+        Whether the NPU has counters.
+    """
+    made = Tables(kernel=kernel, raster=raster)
     if kernel:
         made.append(tables, 1, visits=visits, reread=again)
     else:
         made.append(tables, 1)
-    hold = int(made.layers[-1]["hold_tuples"])
+    hold = int(made.layers[-1]["hold_words"])  # a tuple is a word here
     tuples, taps = len(tables.input_order), rows(made.flags)
-    return ReadingDemand(hold=hold, tuples=tuples, taps=taps, olds=rows(made.olds), jumps=rows(made.jumps))
+    steady = made.steady_words if raster else 0
+    return ReadingDemand(hold, tuples, taps, rows(made.olds), rows(made.jumps), steady)

@@ -13,7 +13,7 @@ from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .budget import Budget
 from .candidate import Candidate, Figures, figures
-from .layer_demand import layers
+from .demands import layers
 
 STEPS = 4
 """Changes at most, one after the other."""
@@ -62,7 +62,7 @@ def refine(
 
 def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
     """Candidates that differ in one thing: a late layer's dataflow, or a late NPU's KGP."""
-    own = layers(model, candidate.map_order)
+    own = layers(model, candidate.map_order, candidate.engines)
     for n, npu in enumerate(candidate.npus):
         mine = [layer for layer, k in zip(own, candidate.mapping) if k == n]
         if len(mine) == 1 and not mine[0].planes and npu.engine == "binary":
@@ -70,17 +70,11 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
             groups = layer.groups(npu)
             if layer.name in candidate.dataflow:
                 dataflow = {k: v for k, v in candidate.dataflow.items() if k != layer.name}
-                yield _with(candidate, n, replace(npu, accumulators=1), dataflow)
+                yield candidate.with_npu(n, replace(npu, accumulators=1), dataflow)
             elif 1 < groups <= MOST_ACCUMULATORS:
                 count = min(MOST_ACCUMULATORS, 1 << (2 * groups - 1).bit_length())
-                yield _with(candidate, n, replace(npu, accumulators=count), {**candidate.dataflow, layer.name:
-                "input_stationary"})
+                yield candidate.with_npu(
+                    n, replace(npu, accumulators=count), {**candidate.dataflow, layer.name: "input_stationary"}
+                )
         if n and 2 * npu.kgp <= max(layer.kernels for layer in mine):
-            yield _with(candidate, n, replace(npu, kgp=2 * npu.kgp), candidate.dataflow)
-
-
-def _with(candidate: Candidate, n: int, npu: object, dataflow: object) -> Candidate:
-    """The candidate with another NPU in place ``n``, and other dataflows."""
-    npus = list(candidate.npus)
-    npus[n] = npu  # type: ignore[call-overload]
-    return replace(candidate, npus=tuple(npus), dataflow=dataflow)
+            yield candidate.with_npu(n, replace(npu, kgp=2 * npu.kgp), candidate.dataflow)

@@ -1,21 +1,24 @@
-"""The search: chains for a sweep of intervals, each tried in the flow model; of these the Pareto front.
+"""The search: chains and rings for a sweep of intervals, each tried in the flow model; of these the Pareto front.
 
-    intervals x prices --chain.py--> candidates --flow model, area model--> figures --budget--> front
-                                                                            `--> the best, refined (refine.py)
+    intervals x prices --chain.py, ring.py--> candidates --flow model, area model--> figures --budget--> front
+                                                 ^------- variations.py -------------------------'
+                                                                                   `--> the best, refined (refine.py)
 
 Nothing is returned that ``size_memories``, the compiler's plan and the flow model did not accept.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bitloom.golden.network import Model
 
 from .budget import Budget
-from .chain import Price
-from .layer_demand import layers
+from .one_npu import Price
+from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
 from .refine import refine
-from .tries import FEW_NPUS, Row, Tries
+from .tries import FEW_NPUS, Joining, Row, Task, Tries
+from .variations import SETTINGS, MapSetting, setting_of
 from .workers import Workers
 
 POINTS = 9
@@ -27,10 +30,15 @@ REFINED = 3
 PRICES = (FEW_NPUS, Price(npu=-900), Price(npu=-10_000))
 """An NPU costs about 900 LUTs beside its lanes. Without that price there are more of them, so that less waits for
 another, and with the last price there is one a layer. Long intervals are tried with the first ones only."""
+SPARSE = 3
+"""Of so many intervals of a sweep one is also tried with rings, and with other engines."""
+VARIED, ROUNDS = 4, 2
+"""Rows that are varied at a time, and how often: the second time those that came of the first."""
+MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
+"""What ``explore`` takes as map order."""
 
 THIS_PROCESS = Workers()
 
-Task = tuple[int, Price]
 Progress = Callable[[int, int], None]
 
 
@@ -68,11 +76,17 @@ class Explored:
         was found keeps to the budget.
     nearest
         Where ``best`` is None: the row that is least over its limits.
+    tried
+        Designs that were tried.
+    varied
+        What was varied beside the foldings, a few words each.
     """
 
     front: tuple[Row, ...]
     best: Row | None
     nearest: Row | None = None
+    tried: int = 0
+    varied: tuple[str, ...] = ()
 
 
 def explore(
@@ -80,11 +94,11 @@ def explore(
     budget: Budget,
     *,
     stream_bits: int = 64,
-    map_order: str = "pull",
+    map_order: str = "both",
     effort: Effort | None = None,
     progress: Progress | None = None,
 ) -> Explored:
-    """Search for NPUs, mapping, lanes and memories with which ``model`` keeps to a budget.
+    """Search for NPUs, how they are joined, mapping, lanes and memories with which ``model`` keeps to a budget.
 
     Parameters
     ----------
@@ -95,7 +109,7 @@ def explore(
     stream_bits
         Width of both streams, 32 or 64.
     map_order
-        Order in which the tuples of each map are computed (spec B7), "pull" or "raster".
+        Order in which the tuples of each map are computed (spec B7): "pull", "raster", or "both" to try both.
     effort
         How long to search, and on how many processes; by default ``Effort()``.
     progress
@@ -109,41 +123,97 @@ def explore(
     Raises
     ------
     ValueError
-        If no engine computes the network, or no chain of NPUs was found.
+        If there is no such map order, no engine computes the network, or no chain of NPUs was found.
 
     Examples
     --------
         found = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
         design = found.best.candidate.design(model)
     """
-    effort = effort or Effort()
-    tries = Tries(model, layers(model, map_order), budget, stream_bits, map_order)
+    effort, tries = effort or Effort(), Tries(model, budget, stream_bits, _settings(map_order))
     sweep = _sweep(tries, effort)
-    prices = PRICES[:2] if effort.halvings <= HALVINGS else PRICES
-    count = _Counter(len(sweep) + effort.halvings * len(prices) + 1, progress)
-    rows = list(count.rows(effort.workers, tries, sweep))
+    count = _Counter(len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1, progress)
+    rows = list(count.rows(effort.workers, tries.rows, sweep))
     if not rows:
         raise ValueError(f"{model.network.name}: no folding was found")
+    for _ in range(ROUNDS):
+        rows += count.rows(effort.workers, tries.varied, _to_vary(rows, budget))
     for _ in range(effort.halvings):
-        interval = between_fitting(rows, budget)
-        if interval is None:
-            break
-        rows += count.rows(effort.workers, tries, [(interval, price) for price in prices])
-    fitting = [row for row in rows if row.fits]
-    fitting += [row for row in [_refined(model, rows, budget, _best(fitting, budget))] if row]
+        rows += count.rows(effort.workers, tries.rows, _between(rows, budget, effort))
+    fitting = _fitting(model, rows, budget)
     count.end()
-    nearest = None if fitting else min(rows, key=lambda row: max(budget.excess(row.figures).values()))
-    return Explored(tuple(pareto(fitting or rows)), _best(fitting, budget), nearest)
+    return Explored(
+        front=tuple(pareto(fitting or rows)),
+        best=best_of(fitting, budget),
+        nearest=None if fitting else min(rows, key=lambda row: worst_excess(row, budget)),
+        tried=len({row.candidate.key for row in rows}),
+        varied=_varied(tries),
+    )
+
+
+def _settings(map_order: str) -> list[MapSetting]:
+    """The settings of a map order, or of both."""
+    if map_order not in MAP_ORDERS:
+        raise ValueError(f"explore: map_order must be one of {', '.join(MAP_ORDERS)}, got {map_order!r}")
+    return [setting for setting in SETTINGS if map_order in ("both", setting.map_order)]
 
 
 def _sweep(tries: Tries, effort: Effort) -> list[Task]:
-    """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with."""
-    free = tries.budget.cycles is None
-    return [
-        (interval, price)
-        for k, interval in enumerate(tries.intervals(effort.points))
+    """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with; of ways beside the first
+    one, fewer intervals are tried."""
+    first, *others = tries.ways()
+    setting, free = tries.settings[0], tries.budget.cycles is None
+    intervals = tries.intervals(effort.points)
+    own = [
+        Task(first, setting, interval, price)
+        for k, interval in enumerate(intervals)
         for price in PRICES[: 3 - k // 3 * free]
     ]
+    return own + [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+
+
+def _prices(effort: Effort) -> Sequence[Price]:
+    """Prices that an interval between two others is tried with."""
+    return PRICES[:2] if effort.halvings <= HALVINGS else PRICES
+
+
+def _between(rows: Sequence[Row], budget: Budget, effort: Effort) -> list[Task]:
+    """The tasks of the next halving, as the best row is joined; none where no interval is left between two."""
+    interval = between_fitting(rows, budget)
+    best = best_of([row for row in rows if late_at_most(row, budget)], budget)
+    if interval is None or best is None:
+        return []
+    ring = best.candidate.mapping if best.candidate.closed else None
+    way, prices = Joining(best.candidate.engines, ring), _prices(effort) if ring is None else [FEW_NPUS]
+    return [Task(way, setting_of(best.candidate), interval, price) for price in prices]
+
+
+def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
+    """Rows that are worth to be varied: the best one, and others of the front, far from each other; where nothing fits,
+    those that are least over their limits."""
+    fitting = [row for row in rows if row.fits]
+    if not fitting:
+        return sorted(rows, key=lambda row: worst_excess(row, budget))[:VARIED]
+    best, front = best_of(fitting, budget), pareto(fitting)
+    step = max(1, len(front) // max(1, VARIED - 1))
+    return ([best] + [row for row in front[::step] if row is not best])[:VARIED]
+
+
+def _varied(tries: Tries) -> tuple[str, ...]:
+    """What a search varies beside foldings."""
+    ways = tries.ways()
+    sizes = sorted({max(way.ring) + 1 for way in ways if way.ring})
+    found = ["pipelines, cascades and single NPUs" if len(tries.layers) > 1 else "lanes of one NPU"]
+    if sizes:
+        found.append(f"rings of {' and '.join(map(str, sizes))} NPUs")
+    orders = list(dict.fromkeys(setting.map_order for setting in tries.settings))
+    found.append(f"map order {' and '.join(orders)}")
+    if any(setting.counters for setting in tries.settings):
+        found.append("tables and counters")
+    found.append("both dataflows")
+    if len({engine for way in ways for engine in way.engines}) > 1:
+        found.append("NPUs of both engines")
+    return tuple(found)
 
 
 class _Counter:
@@ -152,9 +222,9 @@ class _Counter:
     def __init__(self, total: int, progress: Progress | None):
         self._total, self._progress, self._done = total, progress, 0
 
-    def rows(self, workers: Workers, tries: Tries, tasks: Sequence[Task]) -> Iterator[Row]:
-        """What the tasks give, counted one by one."""
-        for found in workers.map(tries.rows, tasks):
+    def rows(self, workers: Workers, work: Callable[[Any], list[Row]], tasks: Sequence[Any]) -> Iterator[Row]:
+        """What ``work`` gives for the tasks, counted one by one."""
+        for found in workers.map(work, tasks):
             self._done += 1
             self._tell(self._done)
             yield from found
@@ -168,47 +238,11 @@ class _Counter:
             self._progress(done, self._total)
 
 
-def pareto(rows: Iterable[Row]) -> list[Row]:
-    """The rows that no other beats or equals in both LUTs and cycles, fastest first."""
-    front: list[Row] = []
-    for row in sorted(rows, key=lambda r: (r.figures.cycles, r.figures.lut, r.figures.latency)):
-        if not front or row.figures.lut < front[-1].figures.lut:
-            front.append(row)
-    return front
-
-
-def _merit(row: Row, budget: Budget) -> tuple[float, float]:
-    """What the budget asks to be small: LUTs if a rate is given, else cycles; then the other of the two."""
-    pair = (row.figures.lut, row.figures.cycles)
-    return pair if budget.cycles is not None else pair[::-1]
-
-
-def _best(fitting: Sequence[Row], budget: Budget) -> Row | None:
-    """The row of those that fit that the budget asks for, None if there is none."""
-    return min(fitting, key=lambda row: _merit(row, budget), default=None)
-
-
-def _late_at_most(row: Row, budget: Budget) -> bool:
-    """Whether the row keeps to the budget, but perhaps for the latency, which can be refined."""
-    return not set(budget.excess(row.figures)) - {"latency"}
-
-
-def between_fitting(rows: Sequence[Row], budget: Budget) -> int | None:
-    """The interval midway between the fastest one that fits and the slowest below that.
-
-    Returns
-    -------
-    int or None
-        None where a rate is asked for, nothing fits, or there is no interval between the two.
-    """
-    if budget.cycles is not None:
-        return None
-    fits = {row.asked for row in rows if _late_at_most(row, budget)}
-    if not fits:
-        return None
-    below = max((row.asked for row in rows if row.asked < min(fits)), default=None)
-    middle = None if below is None else round((below * min(fits)) ** 0.5)
-    return None if middle in (below, min(fits)) else middle
+def _fitting(model: Model, rows: Sequence[Row], budget: Budget) -> list[Row]:
+    """The rows that fit, and one that was refined until it did."""
+    found = [row for row in rows if row.fits]
+    refined = _refined(model, rows, budget, best_of(found, budget))
+    return found if refined is None else [*found, refined]
 
 
 def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None) -> Row | None:
@@ -217,9 +251,9 @@ def _refined(model: Model, rows: Sequence[Row], budget: Budget, best: Row | None
     Rows that are no better than ``best`` are not looked at; None where none comes down to the latency.
     """
     near = {
-        _merit(row, budget): row
+        merit(row, budget): row
         for row in rows
-        if not row.fits and _late_at_most(row, budget) and (best is None or _merit(row, budget) < _merit(best, budget))
+        if not row.fits and late_at_most(row, budget) and (best is None or merit(row, budget) < merit(best, budget))
     }
     for _, row in sorted(near.items())[:REFINED]:
         candidate, found = refine(model, row.candidate, row.figures, budget)

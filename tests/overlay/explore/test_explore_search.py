@@ -15,9 +15,11 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, Figures, figures
-from bitloom.overlay.explore.chain import Chain, Price, splits
-from bitloom.overlay.explore.layer_demand import layers
-from bitloom.overlay.explore.search import Effort, between_fitting, explore, pareto
+from bitloom.overlay.explore.chain import Chain
+from bitloom.overlay.explore.demands import layers
+from bitloom.overlay.explore.one_npu import NpuChoices, Price, splits
+from bitloom.overlay.explore.ranking import between_fitting, pareto
+from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.tries import Row, candidate_of
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
@@ -34,7 +36,7 @@ def test_depths_are_those_of_fit(name: str) -> None:
     """The search prices an NPU with the memories that size_memories gives it."""
     model = networks.load(name)
     made = layers(model)
-    chain = Chain(made, 64, 1 if name == "digits-cnn" else 8)
+    chain = Chain(NpuChoices(made, 64))
     runs = chain.cheapest(40_000, Price(npu=-10_000))
     assert runs is not None
     assert len(runs) == len(made)
@@ -48,12 +50,13 @@ def test_depths_are_those_of_fit(name: str) -> None:
 def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""
     model = networks.load("digits-cnn")
-    chain = Chain(layers(model), 64)
+    choices = NpuChoices(layers(model), 64)
+    chain = Chain(choices)
     runs = chain.cheapest(interval, Price(npu=-10_000))
     if runs is None:
         assert interval < 577  # the largest number of taps
         return
-    slowest = max(chain.cycles(r.first, r.last, r.npu) for r in runs)
+    slowest = max(choices.cycles(r.own, r.npu) for r in runs)
     found = figures(model, candidate_of("digits-cnn", runs, 64, "pull"))
     assert found is not None
     assert found.cycles <= interval

@@ -1,0 +1,100 @@
+"""Variations of a candidate: other map orders, counters in the place of tables, and dataflow input_stationary.
+
+The foldings stay. Each variation differs in one thing; the best are varied again, so that several come together.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
+
+from .candidate import Candidate
+from .one_npu import NpuChoices, changed
+
+
+@dataclass(frozen=True)
+class MapSetting:
+    """What a candidate's NPUs have in common beside their foldings.
+
+    Attributes
+    ----------
+    map_order
+        "pull" or "raster".
+    counters
+        Whether NPUs have counters for raster order, which then needs no tables.
+    """
+
+    map_order: str = "pull"
+    counters: bool = False
+
+    @property
+    def words(self) -> str:
+        """The setting in a few words."""
+        return self.map_order + ", counters" * self.counters
+
+
+SETTINGS = (MapSetting(), MapSetting("raster"), MapSetting("raster", counters=True))
+"""All settings that there are."""
+IN = "input_stationary"
+LEAST_GAIN = 0.01
+"""Share of a layer's cycles that dataflow input_stationary must gain to be worth a look."""
+
+
+def setting_of(candidate: Candidate) -> MapSetting:
+    """The setting of a candidate."""
+    return MapSetting(candidate.map_order, any(npu.raster for npu in candidate.npus))
+
+
+def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
+    """The candidate in the other settings.
+
+    Parameters
+    ----------
+    candidate
+        What is varied.
+    choices
+        What an NPU may be, by setting: those that are tried.
+
+    Yields
+    ------
+    Candidate
+        With NPUs whose memories are sized anew; that it makes a design isn't known yet.
+    """
+    here = setting_of(candidate)
+    for setting, made in choices.items():
+        if setting != here:
+            npus = []
+            for n, npu in enumerate(candidate.npus):
+                other = changed(npu, raster=setting.counters)
+                npus.append(changed(other, **made.depths(candidate.own(n), other)))
+            yield replace(candidate, npus=tuple(npus), map_order=setting.map_order)
+
+
+def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
+    """The candidate with input_stationary layers on an NPU, and with all such layers of all NPUs.
+
+    These are layers that take fewer cycles so: their results need not wait for each other in the registers of a PE.
+
+    Parameters
+    ----------
+    candidate
+        What is varied.
+    choices
+        What an NPU may be, by setting: that of the candidate is among them.
+    """
+    layers, together = choices[setting_of(candidate)].layers, candidate
+    for n, npu in enumerate(candidate.npus):
+        gains = {}
+        for layer in (layers[i] for i in candidate.own(n)):
+            count = 1 << (2 * layer.groups(npu) - 1).bit_length()
+            if layer.groups(npu) > 1 and count <= MOST_ACCUMULATORS and layer.name not in candidate.dataflow:
+                before = layer.cycles(npu, "output_stationary")
+                after = layer.cycles(changed(npu, accumulators=count), IN)
+                if after < (1 - LEAST_GAIN) * before:
+                    gains[layer.name] = count
+        if gains:
+            made = replace(npu, accumulators=max(npu.accumulators, *gains.values()))
+            yield candidate.with_npu(n, made, {**candidate.dataflow, **dict.fromkeys(gains, IN)})
+            together = together.with_npu(n, made, {**together.dataflow, **dict.fromkeys(gains, IN)})
+    if len(together.dataflow) > len(candidate.dataflow) and len(candidate.npus) > 1:
+        yield together

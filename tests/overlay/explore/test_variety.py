@@ -1,0 +1,191 @@
+"""What the search varies beside foldings: rings, engines, map orders, counters, dataflows; what it finds simulates."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bitloom.golden import zoo as networks
+from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import run
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import Candidate, figures, flow
+from bitloom.overlay.explore.chain import Chain
+from bitloom.overlay.explore.demands import engine_choices, layers, possible_engines
+from bitloom.overlay.explore.one_npu import NpuChoices, Price, Segment
+from bitloom.overlay.explore.ring import cheapest_ring, rings
+from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.tries import Tries, candidate_of
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of
+from tests.cases import case_map
+from tests.errors import value_error
+from tests.networks import random_images, random_integer_model, random_model
+
+COUNTERS = MapSetting("raster", counters=True)
+FIRST_INTEGER = ("integer", "binary", "binary", "binary")
+
+
+def ends() -> Model:
+    """A small network whose first and last layers have weights of 8 bits."""
+    chain = [
+        Conv(name="conv_1", out_channels=6, kernel=(2, 2), weight=signed(8)),
+        Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=8, kernel=(2, 3)),
+        Threshold(name="act_2"),
+        Dense(name="dense", out_channels=5, weight=signed(8)),
+    ]
+    network = Network(name="ends", input=case_map(8, 7, 2, signed(8)), layers=chain)
+    return random_integer_model(network, 3, 32)
+
+
+def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:
+    made = layers(model, setting.map_order, counters=setting.counters)
+    npus = cheapest_ring(NpuChoices(made, 64, counters=setting.counters), mapping, interval, Price())
+    assert npus is not None
+    return candidate_of(model.network.name, npus, 64, setting.map_order)
+
+
+@pytest.mark.parametrize(
+    ("engines", "found"),
+    [
+        ("b", []),
+        ("bb", []),
+        ("bbb", [(0, 1, 0)]),
+        ("bbbb", [(0, 1, 0, 1), (0, 1, 2, 0)]),
+        ("bbbbbb", [(0, 1, 0, 1, 0, 1), (0, 1, 2, 0, 1, 2), (0, 1, 2, 3, 0, 1)]),
+        ("ibbbbi", [(0, 1, 1, 1, 1, 0)]),
+        ("ibi", [(0, 1, 0)]),
+        ("ibbb", []),
+    ],
+)
+def test_rings(engines: str, found: list[tuple[int, ...]]) -> None:
+    assert rings([{"b": "binary", "i": "integer"}[letter] for letter in engines]) == found
+
+
+def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
+    model, interval = networks.load("digits-cnn"), 4_000
+    candidate = ring_of(model, (0, 1, 0, 1), interval)
+    assert (candidate.topology, candidate.mapping) == ("ring of 2", (0, 1, 0, 1))
+    assert [npu.inlets for npu in candidate.npus] == [("host", "ring"), ("ring",)]
+    assert [npu.outlets for npu in candidate.npus] == [("ring",), ("ring", "host")]
+    choices = NpuChoices(layers(model), 64)
+    work = [choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus)]
+    assert max(work) <= interval
+    found = figures(model, candidate)
+    assert found is not None
+    assert max(work) - 100 <= found.cycles < sum(work) + 200, "busy as one NPU at least, and no longer than in turn"
+
+
+@pytest.mark.parametrize(
+    ("engines", "setting"),
+    [(None, MapSetting("raster")), (None, COUNTERS), (FIRST_INTEGER, MapSetting())],
+    ids=["raster", "counters", "engines"],
+)
+def test_depths_are_those_of_sizing(engines: tuple[str, ...] | None, setting: MapSetting) -> None:
+    """In every setting the search prices the memories that size_memories gives."""
+    model = networks.load("digits-cnn")
+    made = layers(model, setting.map_order, engines, counters=setting.counters)
+    npus = Chain(NpuChoices(made, 64, counters=setting.counters)).cheapest(5_000, Price(npu=-10_000))
+    assert npus is not None
+    candidate = candidate_of("digits-cnn", npus, 64, setting.map_order)
+    keys = ("engine", "feature_bits", "raster", "taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits",
+            "windows", "groups", "levels", "pool_taps", "pool_olds", "multiplier_bits")  # fmt: skip
+    for given, fitted in zip(candidate.npus, candidate.design(model).npus):
+        assert {k: getattr(given, k) for k in keys} == {k: getattr(fitted, k) for k in keys}
+
+
+def test_engines_of_layers() -> None:
+    binary = ("binary",) * 4
+    assert possible_engines(networks.load("digits-cnn")) == [binary, FIRST_INTEGER]
+    assert engine_choices(networks.load("lfc-w1a1")) == [binary], "its input are bits"
+    assert possible_engines(networks.load("cifar-quick-int8")) == [("integer",) * 5]
+    assert possible_engines(ends()) == [("integer", "binary", "integer")]
+    assert [layer.feature_bits for layer in layers(ends())] == [8, 1, 2], "as wide as the maps around it"
+
+
+def test_settings_are_varied() -> None:
+    model = networks.load("digits-cnn")
+    tries = Tries(model, Budget(), 64, SETTINGS)
+    candidate = ring_of(model, (0, 1, 0, 1), 4_000)
+    choices = {s: tries.choices[candidate.engines, s] for s in SETTINGS}
+    raster, counters = in_settings(candidate, choices)
+    assert [setting_of(c) for c in (candidate, raster, counters)] == list(SETTINGS)
+    assert [setting_of(c) for c in in_settings(counters, choices)] == [*SETTINGS[:2]]
+    tables = [sum(npu.taps for npu in c.design(model).npus) for c in (raster, counters)]
+    assert tables[0] > 4 * tables[1], "counters take the place of tables"
+    assert [c.design(model).npus[0].raster for c in (raster, counters)] == [False, True]
+
+
+def test_dataflows_are_varied_where_that_gains_cycles() -> None:
+    """With one accumulator a PE, a pass of one beat waits for the result of the last pass but one."""
+    dense = [Dense(name="dense_1", out_channels=32), Threshold(name="act_1"), Dense(name="dense_2", out_channels=8)]
+    model = random_model(Network(name="dense", input=case_map(1, 1, 16, BIPOLAR), layers=dense), 1)
+    choices = {SETTINGS[0]: NpuChoices(layers(model), 64)}
+    candidate = candidate_of("dense", [Segment(Npu(kfp=32, kgp=4, ol=4, pool=False), (0, 1))], 64, "pull")
+    (other,) = dataflows(candidate, choices)
+    assert other.dataflow == {"dense_1": "input_stationary", "dense_2": "input_stationary"}
+    assert other.npus[0].accumulators == 16, "two windows of the layer with 8 kernel groups"
+    faster, before = figures(model, other), figures(model, candidate)
+    assert faster is not None
+    assert before is not None
+    assert faster.cycles < before.cycles
+    assert not list(dataflows(other, choices))
+
+
+def test_a_network_of_both_kinds_gets_npus_of_both() -> None:
+    model = ends()
+    found = explore(model, Budget(lut=20_000), effort=Effort(points=2, halvings=0))
+    assert found.best is not None
+    assert {row.candidate.engines for row in found.front} == {("integer", "binary", "integer")}
+    assert found.tried >= len(found.front)
+    assert found.varied == ("pipelines, cascades and single NPUs", "rings of 2 NPUs", "map order pull and raster",
+                            "tables and counters", "both dataflows", "NPUs of both engines")  # fmt: skip
+
+
+def test_only_what_is_asked_for_is_varied() -> None:
+    found = explore(ends(), Budget(), map_order="pull", effort=Effort(points=1, halvings=0))
+    assert {row.candidate.map_order for row in found.front} == {"pull"}
+    assert "map order pull" in found.varied
+    with value_error("explore: map_order must be one of both, pull, raster, got 'auto'"):
+        explore(ends(), Budget(), map_order="auto")
+
+
+def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4) -> None:
+    """Saved and read again, built and simulated: bit-exact, in the cycles of the flow model."""
+    candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
+    design = candidate.design(model)
+    made = builds.build(folder, design, [model], choices=candidate.choices)
+    left = flow(model, candidate, design, frames).left
+    images = random_images(model.network, frames, 1)
+    several, alone = run(made, model, images), run(made, model, images[:1])
+    assert several.bit_exact_frames == frames
+    assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
+    found = figures(model, candidate, design)
+    assert found is not None
+    assert alone.counters["cycles"] == found.latency
+
+
+def test_a_ring_of_both_engines_simulates(tmp_path: Path) -> None:
+    simulated(tmp_path, ends(), ring_of(ends(), (0, 1, 0), 2_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.words.replace(", ", "-"))
+def test_rings_simulate(tmp_path: Path, setting: MapSetting) -> None:
+    model = networks.load("digits-cnn")
+    simulated(tmp_path, model, ring_of(model, (0, 1, 0, 1), 4_000, setting=setting))
+
+
+@pytest.mark.slow
+def test_a_front_simulates(tmp_path: Path) -> None:
+    """Whatever the search says of small networks: each design of the front."""
+    for name, model in (("ends", ends()), ("digits", networks.load("digits-cnn"))):
+        for n, row in enumerate(explore(model, Budget(lut=9_000), effort=Effort(points=3, halvings=1)).front):
+            simulated(tmp_path / f"{name}{n}", model, row.candidate)

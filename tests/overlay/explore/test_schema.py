@@ -24,6 +24,7 @@ PROBES = [
 SURROUNDINGS: list[dict[str, Any]] = [
     {"kfp": 16, "kgp": 1 << 20, "shift_bits": 0}, {"kfp": 1, "shift_bits": 0},
     {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0},
+    {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "kgp": 8},
     {"inlets": ["host"], "outlets": ["host"], "kfp": 16},
 ]  # fmt: skip
 """What a value may need beside it: the schema says what a key may have, not what goes together."""

@@ -9,8 +9,9 @@ import click
 from bitloom.golden import file
 from bitloom.golden.host import file as hosts
 from bitloom.golden.names import check_name, shown
-from bitloom.golden.reading.file import naming
+from bitloom.golden.reading.file import naming, read_file
 from bitloom.overlay.importers.choose import ENGINES
+from bitloom.overlay.importers.class_names import MOST_BYTES, fitting, lines_of
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation
 from bitloom.overlay.importers.imported import Imported, import_file, network_name, parse_input
@@ -20,9 +21,6 @@ from .options import FILE
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
 
-MOST_BYTES = 1 << 20
-"""Of a file of classes."""
-
 
 @click.command("import")
 @click.argument("source", metavar="FILE", type=FILE)
@@ -30,7 +28,8 @@ MOST_BYTES = 1 << 20
 @click.option("--name", default="", help="Name of the network.  [default: FILE's]")
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="The engine that is to compute all layers.")
-@click.option("--classes", "names", type=FILE, help="Text file with the names of the classes, a line each.")
+@click.option("--classes", "names", type=FILE,
+              help="Text file with the names of the classes, a line each.  [default: those in FILE]")  # fmt: skip
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
 @click.option("--explain", is_flag=True, help="Show what became of each node; write it to NAME.import.md and .html.")
 @json_option
@@ -58,7 +57,7 @@ def import_command(
     spec = parse_input(given) if given is not None else None
     if name:
         check_name("--name", name)
-    classes = _classes(names) if names is not None else []
+    classes = _classes(names) if names is not None else None
     target = out or Path(f"{name or network_name(source)}.npz")
     _check_target(target)
     try:
@@ -69,9 +68,7 @@ def import_command(
             raise ValueError(f"{source}: {e}") from None
         count = f"{source}: {len(e.lines)} things can't be imported:"
         raise click.ClickException("\n".join([count, *(f"  {line}" for line in e.lines)])) from None
-    if names is not None:
-        with naming(str(names)):
-            imported = imported.with_classes(classes)
+    imported, named = _named(imported, classes, names)
     checked: list[Checked] = []
     if images:
         with bar("verifying each rewriting", "rewritings") as update, naming(source):
@@ -83,9 +80,9 @@ def import_command(
     if explain:
         written += write_explanation(imported, checked, target)
     if as_json:
-        dump(_facts(imported, checked, written))
+        dump({**_facts(imported, checked, written), "classes": list(imported.model.network.classes), "named": named})
         return
-    _show(imported, checked, written, explain)
+    _show(imported, checked, written, named, explain)
 
 
 def _classes(path: Path) -> list[str]:
@@ -93,11 +90,21 @@ def _classes(path: Path) -> list[str]:
     with naming(str(path)):
         if path.stat().st_size > MOST_BYTES:
             raise ValueError(f"must have at most {MOST_BYTES:,} bytes, got {path.stat().st_size:,}")
-        try:
-            text = path.read_bytes().decode()
-        except UnicodeDecodeError:
-            raise ValueError("must be text in UTF-8, got other bytes") from None
-    return [line.strip() for line in text.rstrip().splitlines()]
+    data = read_file(path)
+    with naming(str(path)):
+        return lines_of(data)
+
+
+def _named(imported: Imported, classes: list[str] | None, path: Path | None) -> tuple[Imported, str]:
+    """The network with the names of its classes, the user's or else those that it brings, and where they are from."""
+    if classes is not None:
+        with naming(str(path)):
+            return imported.with_classes(classes), str(path)
+    output = imported.model.network.output
+    if output.size != output.channels:
+        return imported, ""
+    found, said = fitting(imported.source.labels, output.channels)
+    return imported.with_classes(found) if found else imported, said
 
 
 def _check_target(target: Path) -> None:
@@ -126,7 +133,7 @@ def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> d
     }
 
 
-def _show(imported: Imported, checked: list[Checked], written: list[Path], explain: bool) -> None:
+def _show(imported: Imported, checked: list[Checked], written: list[Path], named: str, explain: bool) -> None:
     """Print what was imported."""
     source = imported.model.network.input
     wrong = sum(built.wrong[0] for built in imported.emitted.built)
@@ -141,6 +148,7 @@ def _show(imported: Imported, checked: list[Checked], written: list[Path], expla
             "exact": exact,
             "verified": verified,
             "class": order,
+            **({"names of classes": named} if named else {}),
             "written": ", ".join(map(str, written)),
         },
     )

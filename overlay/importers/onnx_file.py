@@ -12,6 +12,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
+from .class_names import labels_of_metadata
 from .errors import printable
 from .source import (
     MOST_AXES,
@@ -113,6 +114,7 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         nodes=tuple(_nodes(graph.node, tensors)),
         constants=constants,
         opset=_version(versions),
+        labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     made.check()
     return made

@@ -76,6 +76,22 @@ class SourceInput:
     dtype: "np.dtype[Any]"
 
 
+@dataclass(frozen=True)
+class Labels:
+    """Names of classes in a file.
+
+    Attributes
+    ----------
+    where : str
+        The entry that they stand in.
+    names : tuple of str
+        In the order of the file's scores.
+    """
+
+    where: str
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class SourceGraph:
     """A network as a file describes it.
@@ -95,6 +111,8 @@ class SourceGraph:
         Version of ONNX's own operators.
     shapes : mapping of str to tuple of int
         Of tensors, where the file says them.
+    labels : tuple of Labels
+        Names of classes that the file brings along, unchecked.
     """
 
     name: str
@@ -104,6 +122,7 @@ class SourceGraph:
     constants: Mapping[str, Array]
     opset: int
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    labels: tuple[Labels, ...] = ()
 
     def check(self) -> None:
         """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""

@@ -17,6 +17,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import naming, read_file
 
+from .class_names import labels_of_texts
 from .errors import printable
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape
 from .tflite_rules import TensorScale
@@ -89,7 +90,7 @@ def to_tflite_graph(data: bytes) -> SourceGraph:
             raise ValueError(f"must have one {what}, got {len(numbers)}")
     if not 1 <= len(tables.operators) <= MOST_NODES:
         raise ValueError(f"must have 1 to {MOST_NODES:,} operators, got {len(tables.operators):,}")
-    return _Graph(tables, len(data)).graph()
+    return replace(_Graph(tables, len(data)).graph(), labels=labels_of_texts(data))
 
 
 class _Graph:

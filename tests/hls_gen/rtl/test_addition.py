@@ -122,7 +122,12 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
     return made
 
 
-@pytest.fixture(scope="module", params=NPUS)
+QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4")
+
+
+@pytest.fixture(scope="module", params=[
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NPUS
+])  # fmt: skip
 def built(request):
     one = NPUS[request.param]
     with Bench(addition(Library(32), one)) as made:

@@ -1,12 +1,14 @@
-"""Proofs of what joins several streams or stores: hls_gen/rtl/primitives/stream.py and ping_pong.py."""
+"""Proofs of what joins streams or stores: stream.py and ping_pong.py of hls_gen/rtl/primitives, shell/map_fork.py."""
 
 from collections.abc import Iterator
 
+from bitloom.hls_gen.design.memories import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
+from bitloom.hls_gen.rtl.shell.map_fork import map_fork
 from tests.hls_gen.rtl.test_stream import diamond, forked, joined
 
 from ..engine import Broken, Proof, Row
@@ -78,4 +80,29 @@ def _joints() -> Iterator[Proof]:
     )
 
 
-PROOFS = (*_ping_pongs(), *_joints())
+def _map_forks() -> Iterator[Proof]:
+    """The fork of maps, whose words are marked with where they go."""
+    npu = Npu(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=4, kgp=2, skip_words=4)
+    parts = (("map_last", 1), *way(npu))
+    yield Proof(
+        name="fork of maps",
+        source="hls_gen/rtl/shell/map_fork.py",
+        block=lambda: map_fork(Library(32, npus=[npu]), npu, parts, parts[:2]),
+        rules="map_fork",
+        sizes={"WIDTH": npu.word_bits},
+        hidden={"SKIP": npu.targets.index("skip")},
+        reach=8,
+        breaks=(
+            Broken("assign for_skip = in_valid & ~sides_done_1;", "assign for_skip = in_valid;",
+                   "skipped_where_it_lacks"),
+            Broken("assign goes_to_skip = in_side[3] | ~goes_on;", "assign goes_to_skip = in_side[3];",
+                   "skipped_where_it_lacks"),
+            Broken("assign served_out = out_ready | ~goes_on;", "assign served_out = out_ready;",
+                   "taken_when_all_have_it"),
+            Broken("sides_done_0 <= 1'd0;\n      end\n      if(in_valid)", "end\n      if(in_valid)",
+                   "offered_to_who_lacks_it"),
+        ),
+    )  # fmt: skip
+
+
+PROOFS = (*_ping_pongs(), *_joints(), *_map_forks())

@@ -27,11 +27,14 @@ def flat(model: Model, lanes: int) -> Model:
     -------
     Model
         With its input as one tuple where a dense layer alone reads the input and a position has fewer than ``lanes``
-        channels, so that words would stay partly empty; else ``model`` itself.
+        channels, so that words would stay partly empty, and words whose products are ORed stay what they are; else
+        ``model`` itself.
     """
     network = model.network
     source, first = network.input, network.next_layer(INPUT)
     if not isinstance(first, Dense) or source.height * source.width == 1 or source.channels >= lanes:
+        return model
+    if first.word_channels and source.channels % first.word_channels:
         return model
     weight = model.arrays[first.name]["weight"]
     tuple_map = Map(height=1, width=1, channels=source.size, encoding=source.encoding)

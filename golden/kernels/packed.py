@@ -142,6 +142,8 @@ def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
 
 
 def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forward:
+    if layer.accumulate == "or_words":
+        return _word_sums(layer, source, target, arrays)
     sums = _binary_sums(layer, source, arrays) or _matrix_sums(layer, source, arrays)
     if layer.accumulate == "popcount":
         return sums
@@ -161,7 +163,7 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None
         source = replace(source, height=1, width=1, channels=source.size)
         layer = Dense(name=layer.name, out_channels=layer.out_channels)
         weight = weight.reshape(layer.out_channels, 1, 1, -1)
-    layer = replace(layer, accumulate="popcount")
+    layer = _counting(layer)
     dtype = value_dtype(layer.output(source))
     try:
         convolution = cpu.Convolution(conv.from_golden(layer, source, weight, word_bits=64))
@@ -177,7 +179,7 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None
 
 def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward:
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
-    target = replace(layer, accumulate="popcount").output(source)
+    target = _counting(layer).output(source)
     dtype = value_dtype(target)
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
@@ -191,6 +193,32 @@ def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward:
             padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
             columns = padded[:, positions]  # (N, outputs, taps, C)
         total: Array = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
+        return total.reshape(len(x), *target.shape)
+
+    return run
+
+
+def _counting(layer: Weighted) -> Weighted:
+    """The layer with popcount."""
+    return replace(layer, accumulate="popcount", word_channels=0)
+
+
+def _word_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forward:
+    """The sums of bits of a layer that takes the OR of each word: a word without +1 has the least sum there is."""
+    dtype = value_dtype(_counting(layer).output(source))
+    weight = arrays["weight"].reshape(layer.out_channels, -1, source.channels).astype(dtype)  # (O, taps, C)
+    positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
+
+    def run(x: Array) -> Array:
+        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype, copy=False)
+        total = np.zeros((len(x), len(positions), layer.out_channels), value_dtype(target))
+        for tap in range(positions.shape[1]):
+            (valid,) = np.nonzero(positions[:, tap] >= 0)
+            features = flat[:, positions[valid, tap]]  # (N, valid outputs, C)
+            for first in range(0, source.channels, layer.word_channels):
+                word = slice(first, first + layer.word_channels)
+                sums = features[..., word] @ weight[:, tap, word].T
+                total[:, valid] += np.where(sums > -weight[0, tap, word].size, 1, -1).astype(total.dtype)
         return total.reshape(len(x), *target.shape)
 
     return run

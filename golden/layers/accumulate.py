@@ -1,14 +1,15 @@
-"""Accumulation of the products of one window, cycle by cycle: three structures, two kinds (spec A1, A2, A3).
+"""Accumulation of the products of one window, cycle by cycle: three structures, three kinds (spec A1, A2, A3).
 
     parallel   n XNOR --> n-input reducer ------------------------> result
     serial     L XNOR --> reducer of L and the register <--> register --> result
     collect    L XNOR --> register of n bits --> n-input reducer --> result
 
-The reducer is a popcount or an OR. ``parallel`` takes a window in one cycle. ``serial`` takes L products a cycle into a
-running result that begins at 0; the source has L = 1, section B L = KFP. ``collect`` takes L products a cycle into the
-n-bit register and reduces it once, in the cycle after the last products. Where L does not divide the number of
-products, the lanes that are left over in the last cycle are idle: feature 0, weight 1, XNOR 0, which adds nothing to
-a count and nothing to an OR. So does the part of the register that a short window (beside padding) does not reach.
+The reducer is a popcount, an OR, or an OR of each word and a popcount of the words. ``parallel`` takes a window in one
+cycle. ``serial`` takes L products a cycle into a running result that begins at 0; the source has L = 1, section B
+L = KFP. ``collect`` takes L products a cycle into the n-bit register and reduces it once, in the cycle after the last
+products. Where L does not divide the number of products, the lanes that are left over in the last cycle are idle:
+feature 0, weight 1, XNOR 0, which adds nothing to a count and nothing to an OR. So does the part of the register that a
+short window (beside padding) does not reach.
 
 Golden twin of the hardware's accumulators; the value of a whole layer is golden/layers/conv.py.
 """
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from bitloom.golden.integers import make_fields_plain
 
-KINDS = ("popcount", "or")
+KINDS = ("popcount", "or", "or_words")
 STRUCTURES = ("parallel", "serial", "collect")
 
 IDLE_FEATURE, IDLE_WEIGHT = 0, 1
@@ -37,29 +38,33 @@ class Cycle(NamedTuple):
     register: tuple[int, ...]
     """Contents after the cycle: () parallel, (running result,) serial, n bits collect, whose bit i is product i."""
     result: int | None
-    """In the window's last cycle: the number of ones, or their OR."""
+    """In the window's last cycle: the number of ones, their OR, or the number of words with a one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """What adds up the products of a window, or takes their OR.
+    """What adds up the products of a window, or takes their OR, or adds up the ORs of its words.
 
     Attributes
     ----------
     kind : str
-        "popcount" or "or".
+        "popcount", "or" or "or_words".
     structure : str
         "parallel", "serial" or "collect": see the module's text.
     products : int
         n, the most products that a window has, >= 1.
     lanes : int
         L, the number of XNOR gates, 1 to n; n where the structure is "parallel".
+    word : int
+        Products of a word where the kind is "or_words", else 0: word i are products i * word and those after it. It
+        divides L unless the structure is "parallel".
     """
 
     kind: str
     structure: str
     products: int
     lanes: int
+    word: int = 0
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -72,6 +77,11 @@ class Accumulator:
             raise ValueError(f"accumulator: lanes must be an integer 1..{self.products}, got {self.lanes!r}")
         if self.structure == "parallel" and self.lanes != self.products:
             raise ValueError(f"accumulator: parallel must have {self.products} lanes, one a product, got {self.lanes}")
+        if self.kind != "or_words" and self.word != 0:
+            raise ValueError(f"accumulator: word must be 0 for kind {self.kind}, got {self.word!r}")
+        whole = isinstance(self.word, int) and self.word >= 1
+        if self.kind == "or_words" and not (whole and (self.structure == "parallel" or self.lanes % self.word == 0)):
+            raise ValueError(f"accumulator: word must be >= 1 and divide {self.lanes} lanes, got {self.word!r}")
 
     def cycles(self, products: int | None = None) -> int:
         """Cycles from a window's first operands to its result; ``products`` is the window's number, by default n."""
@@ -81,12 +91,16 @@ class Accumulator:
     @property
     def register_bits(self) -> int:
         """Bits of the register: none if parallel, the running result's if serial, one a product if it collects."""
-        result_bits = 1 if self.kind == "or" else self.products.bit_length()
+        terms = -(-self.products // self.word) if self.word else self.products
+        result_bits = 1 if self.kind == "or" else terms.bit_length()
         return {"parallel": 0, "serial": result_bits, "collect": self.products}[self.structure]
 
-    def reduce(self, values: Sequence[int]) -> int:
-        """The sum or the OR of bits, among which may be a running result."""
-        return sum(values) if self.kind == "popcount" else int(any(values))
+    def reduce(self, products: Sequence[int], running: int = 0) -> int:
+        """The running result with what these products add to it."""
+        if self.kind == "or":
+            return int(any(products) or running)
+        step = self.word or 1
+        return running + sum(any(products[first : first + step]) for first in range(0, len(products), step))
 
     def run(self, features: Sequence[int], weights: Sequence[int]) -> Iterator[Cycle]:
         """Run through the cycles of one window.
@@ -121,7 +135,7 @@ class Accumulator:
             if self.structure == "parallel":
                 yield Cycle(x, w, products, (), self.reduce(products))
             elif self.structure == "serial":
-                running = self.reduce((*products, running))
+                running = self.reduce(products, running)
                 yield Cycle(x, w, products, (running,), running if last else None)
             else:
                 for i, product in enumerate(products[: self.products - first]):  # idle lanes may reach beyond it
@@ -142,21 +156,21 @@ class Accumulator:
         return beat + (idle,) * (self.lanes - len(beat))
 
 
-def value(kind: str, result: int, products: int) -> int:
+def value(kind: str, result: int, terms: int) -> int:
     """A window's value by golden/layers/conv.py.
 
     Parameters
     ----------
     kind : str
-        "popcount" or "or".
+        "popcount", "or" or "or_words".
     result : int
-        What an accumulator gives: p, the number of ones, or their OR.
-    products : int
-        n, the products of the window.
+        What an accumulator gives: p, the number of ones or of words with a one, or the OR of the ones.
+    terms : int
+        n, the products of the window, or its words.
 
     Returns
     -------
     int
         The signed sum 2p - n, or the bit as +1 or -1.
     """
-    return 2 * result - (products if kind == "popcount" else 1)
+    return 2 * result - (1 if kind == "or" else terms)

@@ -1,7 +1,8 @@
 """Convolution and dense layer: exact integer sums over the valid taps of a window (spec A1, A2, B11).
 
 Or, in binary layers, one bit a window: the OR of its products (A2). That bit is -1 for one pattern only, the one that
-is opposite to the kernel in every valid tap and channel.
+is opposite to the kernel in every valid tap and channel. Or both: the OR of the products of each word, which is some
+channels of a tap, and the sum of the words' bits.
 """
 
 from abc import abstractmethod
@@ -15,7 +16,7 @@ from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bit
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window
 
-ACCUMULATIONS = ("popcount", "or")
+ACCUMULATIONS = ("popcount", "or", "or_words")
 """How the products of a window become one value (spec A2)."""
 
 
@@ -39,12 +40,18 @@ class Weighted(OneInput):
         Which integers the weights may be.
     accumulate : str
         With "popcount" the output are the sums, exact signed integers. With "or", for bipolar features and weights of
-        1 bit, the output is a bipolar bit, +1 where any product of a valid tap is +1; it needs no threshold.
+        1 bit, the output is a bipolar bit, +1 where any product of a valid tap is +1; it needs no threshold. With
+        "or_words", for the same features and weights, each word of a valid tap gives such a bit, and the output are the
+        sums of these bits.
+    word_channels : int
+        Channels of a word, >= 1: word i of a tap are those from i * word_channels on, the last one what is left. 0
+        unless accumulate is "or_words".
     """
 
     out_channels: int
     weight: Encoding = BIPOLAR
     accumulate: str = field(default="popcount", metadata={"written_if_set": True})  # came after the first files
+    word_channels: int = field(default=0, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,8 +60,14 @@ class Weighted(OneInput):
         if self.accumulate not in ACCUMULATIONS:
             rule = f"must be one of {', '.join(ACCUMULATIONS)}"
             raise ValueError(f"{self.name}: accumulate {rule}, got {self.accumulate!r}")
-        if self.accumulate == "or" and self.weight != BIPOLAR:
-            raise ValueError(f"{self.name}: accumulate or needs weights of {BIPOLAR}, got {self.weight}")
+        if self.accumulate != "popcount" and self.weight != BIPOLAR:
+            raise ValueError(f"{self.name}: accumulate {self.accumulate} needs weights of {BIPOLAR}, got {self.weight}")
+        if self.accumulate == "or_words":
+            if not isinstance(self.word_channels, int) or self.word_channels < 1:
+                raise ValueError(f"{self.name}: word_channels must be an integer >= 1, got {self.word_channels!r}")
+        elif self.word_channels != 0:
+            rule = f"word_channels must be 0 for accumulate {self.accumulate}"
+            raise ValueError(f"{self.name}: {rule}, got {self.word_channels!r}")
 
     @abstractmethod
     def window(self, source: Map) -> Window:
@@ -64,12 +77,18 @@ class Weighted(OneInput):
         """Products of a whole window."""
         return self.window(source).taps * source.channels
 
+    def terms(self, source: Map) -> int:
+        """Terms of the sum of a whole window: its products, or with accumulate "or_words" its words."""
+        if self.accumulate == "or_words":
+            return self.window(source).taps * -(-source.channels // self.word_channels)
+        return self.fan_in(source)
+
     def accumulator_range(self, source: Map) -> tuple[int, int]:
         """Smallest and largest sum that any weights and any features can give; with accumulate "or" -1 and +1."""
         if self.accumulate == "or":
             return BIPOLAR.low, BIPOLAR.high
         low, high = product_range(source.encoding, self.weight)
-        return min(low * self.fan_in(source), 0), max(high * self.fan_in(source), 0)
+        return min(low * self.terms(source), 0), max(high * self.terms(source), 0)
 
     def output(self, source: Map) -> Map:
         rows, columns = self.window(source).output_size(source.height, source.width)
@@ -81,9 +100,10 @@ class Weighted(OneInput):
         return Map(height=rows, width=columns, channels=self.out_channels, encoding=self._output_encoding(source))
 
     def _output_encoding(self, source: Map) -> Encoding:
+        if self.accumulate != "popcount" and source.encoding != BIPOLAR:
+            rule = f"accumulate {self.accumulate} needs a map of {BIPOLAR}"
+            raise ValueError(f"{self.name}: {rule}, got {source.encoding}")
         if self.accumulate == "or":
-            if source.encoding != BIPOLAR:
-                raise ValueError(f"{self.name}: accumulate or needs a map of {BIPOLAR}, got {source.encoding}")
             return BIPOLAR
         bits = signed_bits(*self.accumulator_range(source))
         if bits > 62:
@@ -103,8 +123,11 @@ class Weighted(OneInput):
         flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
         padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
-        accumulate = any_match if self.accumulate == "or" else signed_sum
-        return accumulate(padded, positions, weight).reshape(len(x), *target.shape)
+        if self.accumulate == "or_words":
+            value = words_sum(padded, positions, weight, self.word_channels)
+        else:
+            value = (any_match if self.accumulate == "or" else signed_sum)(padded, positions, weight)
+        return value.reshape(len(x), *target.shape)
 
 
 def signed_sum(padded: Array, positions: Array, weight: Array) -> Array:
@@ -138,6 +161,22 @@ def any_match(padded: Array, positions: Array, weight: Array) -> Array:
         features = padded[:, positions[:, tap], None]  # (N, outputs, 1, C)
         match |= (features == weight[:, tap]).any(axis=3)  # XNOR, then OR over C
     return np.where(match, 1, -1)
+
+
+def words_sum(padded: Array, positions: Array, weight: Array, word_channels: int) -> Array:
+    """Add up, over the valid taps of a window and the words of a tap, +1 where any product of the word is +1, else -1.
+
+    Shapes are those of `signed_sum`; a word has ``word_channels`` channels, the last one of a tap what is left.
+    """
+    total = np.zeros((len(padded), len(positions), len(weight)), np.int64)
+    for tap in range(positions.shape[1]):
+        valid = positions[:, tap, None] >= 0  # (outputs, 1)
+        for first in range(0, weight.shape[2], word_channels):
+            word = slice(first, first + word_channels)
+            features = padded[:, positions[:, tap], None, word]  # (N, outputs, 1, channels of the word)
+            match = (features == weight[:, tap, word]).any(axis=3)  # XNOR, then OR
+            total += np.where(match, 1, -1) * valid
+    return total
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ map, in the map's unit) come in on the grid of golden/training/reproducible.py a
 the grid again. Forward equals the golden layer; backward is its derivative, with straight-through estimators for what
 has none: quantised weights (golden/training/weights.py) count as the real numbers they are made of, quantised
 activations (golden/training/activation.py) as the normalised accumulator within their range, an average as if it
-weren't rounded, and the OR of products as their sum, the more so the fewer of them are +1.
+weren't rounded, and the OR of products, of a window or of a word, as their sum, the more so the fewer of them are +1.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from bitloom.golden.network import Network
 from .activation import RequantiseBlock, ThresholdBlock
 from .reproducible import to_grid
 from .training_block import Params, Slopes, TrainingBlock, gather, scatter
-from .weights import OrBlock, WeightedBlock
+from .weights import OrBlock, OrWordsBlock, WeightedBlock
 
 
 class MaxPoolBlock(TrainingBlock):
@@ -62,7 +62,8 @@ class AvgPoolBlock(TrainingBlock):
 def block(layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> TrainingBlock:
     """The block of a layer; ValueError for a kind that can't be trained here. See `TrainingBlock` for parameters."""
     if isinstance(layer, Weighted):
-        return (OrBlock if layer.accumulate == "or" else WeightedBlock)(layer, source, batch, unit)
+        kinds = {"popcount": WeightedBlock, "or": OrBlock, "or_words": OrWordsBlock}
+        return kinds[layer.accumulate](layer, source, batch, unit)
     if isinstance(layer, MaxPool):
         return MaxPoolBlock(layer, source, batch, unit)
     if isinstance(layer, AvgPool):

@@ -89,8 +89,7 @@ class OrBlock(WeightedBlock):
     def __init__(self, layer: Weighted, source: Map, batch: int, unit: float = 1.0) -> None:
         super().__init__(layer, source, batch, unit)
         self.products = (self.positions >= 0).sum(axis=1)[:, None] * source.channels  # (outputs, 1) valid ones
-        halves = np.where(np.arange(self.products.max() + 1) % 2 == 0, 1.0, sqrt(0.5))  # pow differs between machines
-        self.slope = np.ldexp(halves, -(np.arange(len(halves)) // 2))  # by the number of matches
+        self.slope = slope_by_matches(int(self.products.max()))
 
     def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
         sums, runs = super().forward(params, x)
@@ -100,3 +99,49 @@ class OrBlock(WeightedBlock):
     def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
         runs, matches = tape
         return super().backward(params, runs, to_grid(error * self.slope[matches]))
+
+
+class OrWordsBlock(WeightedBlock):
+    """Conv and Dense with accumulate "or_words": of each word -1 where no product is +1, else +1, and their sum.
+
+    Each word's bit is derived as that of `OrBlock` is, by the word's own matches.
+    """
+
+    def __init__(self, layer: Weighted, source: Map, batch: int, unit: float = 1.0) -> None:
+        super().__init__(layer, source, batch, unit)
+        size, step = source.channels, layer.word_channels
+        firsts = [(tap, first) for tap in range(self.positions.shape[1]) for first in range(0, size, step)]
+        self.words = [(tap, slice(tap * size + c, tap * size + min(c + step, size))) for tap, c in firsts]
+        """Of each word its tap, and its columns of `matrix`."""
+        self.slope = slope_by_matches(min(step, size))
+
+    def forward(self, params: Params, x: Array) -> tuple[Array, Any]:
+        runs = gather(x, self.positions, 0.0).reshape(len(x), len(self.positions), -1)  # (N, outputs, taps * C)
+        matrix = self.matrix(params)
+        total = np.zeros((*runs.shape[:2], len(matrix)))
+        matches = []  # of each word (N, outputs, O); of invalid taps half the word, which nothing reads
+        for tap, word in self.words:
+            sums = runs[..., word] @ matrix[:, word].T
+            matches.append(((sums + (word.stop - word.start)) / 2).astype(np.int64))  # exact: sums of so many +-1
+            total += np.where(matches[-1] > 0, 1.0, -1.0) * (self.positions[:, tap, None] >= 0)
+        return total, (runs, matches)
+
+    def backward(self, params: Params, tape: Any, error: Array) -> tuple[Array, Slopes]:
+        runs, matches = tape
+        matrix, slope = self.matrix(params), np.zeros((len(self.matrix(params)), runs.shape[2]))
+        taps = np.zeros_like(runs)
+        for (tap, word), found in zip(self.words, matches):
+            own = to_grid(error * self.slope[found]) * (self.positions[:, tap, None] >= 0)
+            flat = own.reshape(-1, own.shape[2])  # (N * outputs, O)
+            slope[:, word] = flat.T @ runs[..., word].reshape(len(flat), -1)
+            taps[..., word] = own @ matrix[:, word]
+        by_tap = taps.reshape(len(error), *self.positions.shape, -1)  # (N, outputs, taps, C)
+        back = scatter(by_tap, self.positions, self.source.positions)
+        return back, {"weight": slope.reshape(self.shape)}
+
+
+def slope_by_matches(most: int) -> Array:
+    """(most + 1,) what the derivative of an OR by a product counts as: 2^(-matches / 2)."""
+    halves = np.where(np.arange(most + 1) % 2 == 0, 1.0, sqrt(0.5))  # pow differs between machines
+    slope: Array = np.ldexp(halves, -(np.arange(most + 1) // 2))
+    return slope

@@ -33,12 +33,13 @@ READ: dict[str, tuple[Callable[[], Network], str]] = {
 TRANSFORMS = {
     "digits-cnn": Transform("none"),
     "digits-or": Transform("none"),
+    "digits-words": Transform("none"),
     "cifar-quick-int8": Transform("minus:128"),
     "cnv-w1a1": bnn_pynq.CNV_TRANSFORM,
     "cnv-w2a2": bnn_pynq.CNV_TRANSFORM,
     "lfc-w1a1": bnn_pynq.LFC_TRANSFORM,
 }
-"""How the pixels that a network was made for become its input: grey values of 0 .. 16 of digits-cnn and digits-or,
+"""How the pixels that a network was made for become its input: grey values of 0 .. 16 of those for the digits,
 0 .. 255 of the others."""
 
 

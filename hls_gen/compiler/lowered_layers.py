@@ -8,7 +8,8 @@ Binary engine, which knows only bits:
     bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
 
 A lowered layer that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value
-is that bit, its threshold 1.
+is that bit, its threshold 1. One that takes the OR of each word has as its sum the number of words, of valid taps, in
+which any XNOR is 1.
 
 Integer engine:
 
@@ -62,6 +63,8 @@ class BinaryLayer:
         Smallest and largest value, for any features.
     any_match : bool
         Whether the products are accumulated by OR. Then double is False, tap_offset 0, and the threshold 1.
+    word_channels : int
+        Channels of a word whose products are ORed, the last word of a tap having what is left; 0: products are counted.
     """
 
     name: str
@@ -78,6 +81,7 @@ class BinaryLayer:
     pool: Window | None
     value_range: tuple[int, int]
     any_match: bool = False
+    word_channels: int = 0
 
     @property
     def out_channels(self) -> int:
@@ -178,6 +182,8 @@ def run_binary_layer(p: BinaryLayer, features: Array) -> Array:
     for place in range(positions.shape[1] * p.visits):
         position = positions[:, place // p.visits]
         match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
+        if p.word_channels:
+            match = np.logical_or.reduceat(match, np.arange(0, match.shape[3], p.word_channels), axis=3)
         total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
     if p.any_match:
         total = np.minimum(total, 1)

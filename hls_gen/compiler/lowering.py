@@ -16,7 +16,7 @@ from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import MinPool
+from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -155,7 +155,8 @@ def lower(
                 f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in "
                 "the last layer"
             )
-        raise ValueError(f"{last}: direction after a max pool must be 1 in the last layer, got -1")
+        after = "a max pool" if any(isinstance(t, MaxPool) for t in cut[-1].tail) else "accumulate or_words"
+        raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
     return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
 
 

@@ -13,7 +13,8 @@ The rewritings, each of which tests/hls_gen/compiler/test_lowering.py shows to b
   up to -1; that number is one more plane of coefficient 1, feature 1 and the weight bit inverted. An unsigned b-bit
   value is a signed one of b + 1 bits.
 * *direction*: x <= T is -x >= -T: the kernel's weights change sign. After a max pool, where that is not exact, the
-  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted.
+  complement x >= T + 1 is computed instead, and the next layer's weights for that channel are inverted. So it is where
+  words are ORed: no other weights have the sum with its sign changed.
 * *min pool*: the smallest bit is the complement of the largest of the complements, x < T, which the engine's OR finds.
   After a min pool x <= T is the OR of the bits x <= T.
 """
@@ -141,7 +142,8 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
     weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
     lanes = _lanes(weight, source.encoding, planes, inverted)
-    double, offset = (False, 0) if planes or any_match else (True, lanes.shape[2])
+    terms = layer.terms(source) // window.taps if layer.word_channels else lanes.shape[2]  # of a tap
+    double, offset = (False, 0) if planes or any_match else (True, terms)
     if len(halves) == 2 and double and offset % 2 == 0:  # the visits' sum is twice the accumulator: halve both terms
         double, offset = False, offset // 2
     elif len(halves) == 2 and threshold is not None:
@@ -161,6 +163,7 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         pool=next((t.window for t in part.tail if isinstance(t, Pool)), None),
         value_range=(low, high),
         any_match=any_match,
+        word_channels=layer.word_channels,
     )
     return made, complement
 
@@ -176,9 +179,15 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     if act is None:
         return weight, None, np.zeros(0, bool)
     threshold, down = arrays[act.name]["threshold"].astype(np.int64), arrays[act.name]["direction"] < 0
+    pool = next((t for t in part.tail if isinstance(t, Pool)), None)
     pool_first = down & isinstance(part.tail[0], Pool)  # then the largest x makes the smallest bit
-    complement = pool_first ^ isinstance(next((t for t in part.tail if isinstance(t, Pool)), None), MinPool)
+    complement = down if layer.word_channels and pool is None else pool_first ^ isinstance(pool, MinPool)
     falls = down ^ complement  # the bit that is computed is 1 for small x: the kernel changes sign
+    if layer.word_channels and falls.any():
+        kinds = ", ".join(part.tail_kinds)
+        raise ValueError(
+            f"{act.name}: {kinds} after accumulate or_words must need bits of large sums only, got some of small sums"
+        )
     weight = np.where(falls[:, None, None], -weight, weight)
     least = threshold + (complement & down)[:, None]
     most = threshold - (complement & ~down)[:, None]

@@ -121,7 +121,8 @@ def _code_bits(made: NpuPlan, npu: Npu) -> Array:
 
     An NPU with plane groups has one bit: whether the words that the row meets are those of an integer input; none if no
     other words ever come. An NPU without has the shift of the row's bit plane, low bit first, and then its sign; none
-    if it can't shift. On top comes, in an NPU that can accumulate both ways, whether the layer accumulates by OR.
+    if it can't shift. On top come, in an NPU that can accumulate both ways, whether the layer accumulates by OR, and in
+    one that counts words beside products, whether the layer does.
     ValueError where a layer needs a code that the rows have no bit for.
     """
     codes = np.concatenate(made.codes)[:, None]
@@ -135,6 +136,7 @@ def _code_bits(made: NpuPlan, npu: Npu) -> Array:
         shift_bits = npu.shift_bits
         shift = np.where(codes < 0, -1 - codes, codes)
         parts = [(shift >> k) & 1 for k in range(shift_bits)] + [(codes < 0).astype(np.int64)] * (shift_bits > 0)
-    if npu.accumulate == "both":
-        parts.append(np.repeat(made.any_match, [len(layer) for layer in made.codes])[:, None])
+    for choice, chosen in ((npu.accumulate == "both", made.any_match), (npu.chooses_words, made.by_words)):
+        if choice:
+            parts.append(np.repeat(chosen, [len(layer) for layer in made.codes])[:, None])
     return np.concatenate([codes[:, :0], *parts], axis=1)

@@ -30,6 +30,8 @@ class NpuPlan:
     """Layout of the words of a tuple that each layer reads."""
     any_match: list[bool] = field(default_factory=list)
     """Which layers accumulate by OR."""
+    by_words: list[bool] = field(default_factory=list)
+    """Which layers take the OR of each word and count words."""
     window_lanes: int = 0
     """Lanes of the beats of the longest window: bits of a register that collects its products."""
     results: list[dict[str, int]] = field(default_factory=list)

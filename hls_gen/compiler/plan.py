@@ -114,7 +114,7 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
         npu, after, read = made.npus[on[p.name]], reader.get(p.name), maps[p.reads]
         inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
-        check_accumulation(p, npu.folding.accumulate)
+        check_accumulation(p, npu.folding, read.layout)
         if read.inlet == "ring":
             _append_chunk(npu, read.layout, p, chunk)
         npu.layers.append(p)

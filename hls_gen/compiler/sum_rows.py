@@ -81,16 +81,52 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     made.codes.append(codes)
     made.words.append(layout)
     made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
+    made.by_words.append(isinstance(p, BinaryLayer) and p.word_channels > 0)
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
     made.window_lanes = max(made.window_lanes, taps * p.visits * words * folding.kfp)
     return len(tables.index) * p.visits * words * groups
 
 
-def check_accumulation(p: BinaryLayer | IntegerLayer, npu: str) -> None:
-    """ValueError unless an NPU that accumulates like this can do so as the layer does."""
+def check_accumulation(p: BinaryLayer | IntegerLayer, npu: Npu, layout: Layout) -> None:
+    """Check that an NPU can accumulate as a lowered layer does.
+
+    Parameters
+    ----------
+    p
+        The lowered layer.
+    npu
+        The NPU.
+    layout
+        (words of a tuple, lanes of a word): channels of the map that it reads, or UNUSED.
+
+    Raises
+    ------
+    ValueError
+        It can't.
+    """
+    if isinstance(p, BinaryLayer) and p.word_channels:
+        _check_words(p, npu, layout)
+        return
     layer = "or" if isinstance(p, BinaryLayer) and p.any_match else "popcount"
-    if npu not in (layer, "both"):
-        raise ValueError(f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu}")
+    if npu.accumulate not in (layer, "both"):
+        raise ValueError(
+            f"{p.name}: accumulate {layer} needs an NPU that accumulates {layer} or both, got {npu.accumulate}"
+        )
+
+
+def _check_words(p: BinaryLayer, npu: Npu, layout: Layout) -> None:
+    """ValueError unless the channels of each word of ``p``, and no others, lie in ``word_lanes`` lanes of the NPU."""
+    if not npu.word_lanes:
+        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.word_lanes}")
+    groups = layout.reshape(-1, npu.word_lanes)  # a row for each OR of the PE in a beat
+    words = np.where(groups == UNUSED, UNUSED, groups // p.word_channels)
+    count = -(-p.weight.shape[2] // p.word_channels)
+    places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
+    if max(map(len, places)) > 1 or len(set().union(*places)) < count:
+        raise ValueError(
+            f"{p.name}: each word of {p.word_channels} channels must fill a group of word_lanes = {npu.word_lanes} "
+            f"lanes alone, got {words.tolist()} as the words of the groups' lanes"
+        )
 
 
 def _kernels(p: BinaryLayer, layout: Layout, npu: Npu) -> Array:

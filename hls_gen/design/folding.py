@@ -13,7 +13,7 @@ from .packed_products import most_kernels
 from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
-ACCUMULATIONS = ("popcount", "or", "both")
+ACCUMULATIONS = ("popcount", "or", "both", "or_words")
 KERNEL_RAMS = ("auto", "block", "distributed")
 MOST_ACCUMULATORS = 256
 """Accumulators of a PE at most: a small memory beside it."""
@@ -47,8 +47,12 @@ class Folding:
     ol
         Results that leave the array in a cycle, 1..kgp.
     accumulate
-        "popcount", "or" (a PE without popcount, for networks whose layers are all ``or``) or "both", chosen by layer.
-        "or" and "both" are binary only.
+        "popcount", "or" (a PE without popcount, for networks whose layers are all ``or``), "both", chosen by layer, or
+        "or_words" (a PE that counts words, for networks whose layers are all ``or_words``). All but "popcount" are
+        binary only.
+    word_lanes
+        Lanes whose products are ORed to the bit of a word, a divisor of kfp. With "popcount" and "both" layers may
+        then choose ``or_words`` too; 0: none can. "or_words" needs at least 1, "or" has 0.
     collect
         0, or bits of a register in each PE that takes the products of a window before they are reduced at once: a
         multiple of kfp. Binary only, with one accumulator, no planes and no shift_bits. Sizing makes one that is not 0
@@ -90,6 +94,7 @@ class Folding:
     pfp: int = 8
     ol: int = 1
     accumulate: str = "popcount"
+    word_lanes: int = field(default=0, metadata={"written_if_set": True})
     collect: int = 0
     accumulators: int = 1
     planes: int = 0
@@ -143,7 +148,7 @@ class Folding:
         """Raise ValueError unless every number is in its range."""
         for name in ("kfp", "kgp", "pfp", "ol", "accumulators", "buffer_words"):
             check_least(self, name, 1)
-        for name in ("collect", "planes", "shift_bits", "binariser_bits"):
+        for name in ("collect", "planes", "shift_bits", "binariser_bits", "word_lanes"):
             check_least(self, name, 0)
         check_power(self, "buffer_words")
         require(self.ol <= self.kgp, f"ol must be <= kgp = {self.kgp}", self.ol)
@@ -157,14 +162,16 @@ class Folding:
         require(self.shift_bits <= most, f"shift_bits must be 0..{most}", self.shift_bits)
 
     def _check_accumulation(self) -> None:
-        """Raise ValueError unless accumulate and collect go with the rest."""
-        require(self.accumulate in ACCUMULATIONS, "accumulate must be popcount, or or both", repr(self.accumulate))
+        """Raise ValueError unless accumulate, word_lanes and collect go with the rest."""
+        rule = f"accumulate must be one of {', '.join(ACCUMULATIONS)}"
+        require(self.accumulate in ACCUMULATIONS, rule, repr(self.accumulate))
         ok = self.accumulate == "popcount" or self.engine == "binary"
         require(ok, "accumulate must be popcount for engine integer", self.accumulate)
         require(
-            self.accumulate != "or" or not (self.planes or self.shift_bits),
-            "planes and shift_bits must be 0 for accumulate or", f"{self.planes} and {self.shift_bits}",
+            self.accumulate in ("popcount", "both") or not (self.planes or self.shift_bits),
+            f"planes and shift_bits must be 0 for accumulate {self.accumulate}", f"{self.planes} and {self.shift_bits}",
         )  # fmt: skip
+        self._check_word_lanes()
         require(self.collect % self.kfp == 0, f"collect must be 0 or a multiple of kfp = {self.kfp}", self.collect)
         needs = (self.engine, self.accumulators, self.planes, self.shift_bits)
         require(
@@ -183,13 +190,34 @@ class Folding:
         sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"
         require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
 
+    def _check_word_lanes(self) -> None:
+        """Raise ValueError unless word_lanes goes with the rest."""
+        lanes = self.word_lanes
+        if self.engine == "integer" or self.accumulate == "or":
+            what = "engine integer" if self.engine == "integer" else "accumulate or"
+            require(lanes == 0, f"word_lanes must be 0 for {what}", lanes)
+            return
+        ok = self.accumulate != "or_words" if lanes == 0 else self.kfp % lanes == 0
+        least = "" if self.accumulate == "or_words" else "be 0 or "
+        require(ok, f"word_lanes must {least}divide kfp = {self.kfp}", lanes)
+
+    @property
+    def chooses_words(self) -> bool:
+        """Whether layers choose between counting products and counting words."""
+        return self.word_lanes > 0 and self.accumulate != "or_words"
+
+    @property
+    def terms(self) -> int:
+        """What a PE counts at once at most: lanes, or products that it has collected; or their words."""
+        return (self.collect or self.kfp) // (self.word_lanes if self.accumulate == "or_words" else 1)
+
     @property
     def least_acc_bits(self) -> int:
         """Width of an accumulator that holds what one beat adds, >= 4."""
         if self.accumulate == "or":
             return 4
         signed = 1 if self.engine == "binary" else self.feature_bits + self.weight_bits
-        return max(4, bits_for(self.collect or self.kfp) + signed)
+        return max(4, bits_for(self.terms) + signed)
 
     @property
     def pulses(self) -> tuple[str, ...]:
@@ -234,8 +262,9 @@ class Folding:
     @property
     def code_bits(self) -> int:
         """Bits beside the weights in a kernel row: 1 for plane groups, unless all that comes is an integer input; sign
-        and shift for planes one after another; on top of these, 1 where a layer may choose OR."""
-        choice = int(self.accumulate == "both")
+        and shift for planes one after another; on top of these, 1 where a layer may choose OR, and 1 where it may
+        choose to count words."""
+        choice = int(self.accumulate == "both") + self.chooses_words
         if self.planes:
             return 0 if self.inlets == ("host",) and not choice else choice + 1
         return choice + (1 + self.shift_bits if self.shift_bits else 0)

@@ -32,7 +32,7 @@ def sum_stages(npu: Npu) -> int:
 
 def counts_in_parts(npu: Npu) -> bool:
     """Whether a binary PE counts more lanes at once than one register stage can take."""
-    most = npu.collect or max(lanes for _, lanes in npu.lane_groups)
+    most = max(lanes for _, lanes in npu.lane_groups) if npu.planes else npu.terms
     return most > POPCOUNT_LANES
 
 

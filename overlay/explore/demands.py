@@ -61,7 +61,8 @@ def layers(
         engines = possible_engines(model)[0]
     kinds = list(dict.fromkeys(engines))
     mapping = tuple(kinds.index(engine) for engine in engines)
-    npus = [_any(engine, n, len(kinds)) for n, engine in enumerate(kinds)]
+    words = _word_channels(model)
+    npus = [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
     made = plan(model, npus, CompileChoices(map_order=map_order, mapping=mapping))
     widths = _feature_bits(model, engines)
     tables, out = iter(made.schedule.tables), list[LayerDemand]()
@@ -96,12 +97,23 @@ def possible_engines(model: Model) -> list[Engines]:
     return found
 
 
-def _any(engine: str, n: int, count: int) -> Npu:
-    """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can."""
+def _word_channels(model: Model) -> int:
+    """Channels of the words that layers of a network OR, 0 where none does; ValueError where they differ."""
+    found = {layer.word_channels for layer in model.network.layers if isinstance(layer, Weighted)} - {0}
+    if len(found) > 1:
+        sizes = ", ".join(map(str, sorted(found)))
+        raise ValueError(f"{model.network.name}: word_channels must be the same in all layers to explore, got {sizes}")
+    return max(found, default=0)
+
+
+def _any(engine: str, n: int, count: int, words: int) -> Npu:
+    """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can, with words of so many channels."""
     joined = ("ring",) * (count > 1)
     made = Npu(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
     if engine == "integer":
         made = Npu(engine="integer", feature_bits=FEATURE_BITS, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+    if words:
+        made = replace(made, pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
     return replace(made, inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 

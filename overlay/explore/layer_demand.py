@@ -63,6 +63,8 @@ class LayerDemand:
         Whether results leave as sums, without a threshold.
     any_match
         Whether the layer accumulates by OR.
+    word_channels
+        Channels of a word whose products are ORed, 0: products are counted.
     value_bits
         Width of an accumulator that holds every value.
     feature_bits, weight_bits, multiplier_bits, bias_fraction_bits
@@ -90,6 +92,7 @@ class LayerDemand:
     pool_taps: int
     raw: bool
     any_match: bool
+    word_channels: int
     value_bits: int
     feature_bits: int = 1
     weight_bits: int = 1
@@ -223,6 +226,7 @@ def layer_demand(
         pool_taps=0 if pool is None else len(pool.index),
         raw=p.raw,
         any_match=binary and p.any_match,
+        word_channels=p.word_channels if binary else 0,
         value_bits=1 + max(high.bit_length(), (~low).bit_length()),
         weight_bits=1 if binary else _bits(p.weight),
         multiplier_bits=0 if binary else multiplier_bits([scales(p, results)]),

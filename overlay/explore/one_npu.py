@@ -18,6 +18,7 @@ from .estimate import estimate_core, estimate_outlets
 from .layer_demand import LayerDemand
 from .memory import STYLES
 from .sharing import shared_lanes
+from .sizes import splits, whole_words
 
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
@@ -134,14 +135,15 @@ class NpuChoices:
             if beside <= PLANES:
                 sizes = [n * (beside + 1) for n in splits(self.layers[own[0]].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
-                found += [changed(base, kfp=n, planes=beside) for n in sizes]
+                found += [changed(base, kfp=n, planes=beside) for n in whole_words(sizes, base.word_lanes)]
             base = changed(base, shift_bits=max(3, bits_for(planes - 1)))
-        return found + [changed(base, kfp=n) for n in wide]
+        return found + [changed(base, kfp=n) for n in whole_words(wide, base.word_lanes)]
 
     def _base(self, own: Own) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
         mine, last = [self.layers[i] for i in own], len(self.layers) - 1
-        kinds = {layer.any_match for layer in mine}
+        kinds, words = {layer.any_match for layer in mine}, {layer.word_channels for layer in mine}
+        counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
         loop = any(i + 1 in own for i in own)
         inlets = {"host": 0 in own, "ring": any(i and i - 1 not in own for i in own), "loop": loop}
         outlets = {"ring": any(i < last and i + 1 not in own for i in own), "loop": loop, "host": last in own}
@@ -150,9 +152,10 @@ class NpuChoices:
             feature_bits=max(layer.feature_bits for layer in mine),
             weight_bits=max(layer.weight_bits for layer in mine),
             shift_bits=0,
-            accumulate="both" if len(kinds) > 1 else "or" if True in kinds else "popcount",
+            accumulate="or_words" if 0 not in words else counted,
+            word_lanes=max(words),
             acc_bits=32,
-            kfp=1,
+            kfp=max(1, *words),
             kgp=1,
             pfp=1,
             ol=1,
@@ -260,14 +263,3 @@ def changed(npu: Npu, **values: Any) -> Npu:
     made.__dict__.update(npu.__dict__)
     made.__dict__.update(values)
     return made
-
-
-def splits(total: int) -> list[int]:
-    """Sizes of the parts of ``total``, rising: for each number of parts the least size, ceil(total / parts), once."""
-    found, parts = [], 1
-    while True:
-        size = -(-total // parts)
-        found.append(size)
-        if size == 1:
-            return found[::-1]
-        parts = -(-total // (size - 1))

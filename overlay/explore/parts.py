@@ -202,6 +202,10 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
         yield AreaPart(kind, "pe_", features, n, npu.kgp, True, dsp=lanes * each)
         return
+    if npu.word_lanes:
+        yield _words(npu, n)
+    if npu.accumulate == "or_words":
+        return
     if npu.collect:
         yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.collect, "acc": acc}, n, npu.kgp, True)
         return
@@ -221,6 +225,16 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
         return
     features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
     yield AreaPart("pe_popcount", "pe_", features, n, npu.kgp, True)
+
+
+def _words(npu: Npu, n: int) -> AreaPart:
+    """What counts words: the PE, or what it has for them beside counting products."""
+    lanes = npu.collect or npu.kfp
+    features = {"lanes": lanes, "words": lanes // npu.word_lanes}
+    if npu.accumulate == "or_words":
+        features |= {"one": 1, "acc": npu.acc_bits, "several": npu.acc_bits * (npu.accumulators > 1)}
+        return AreaPart("pe_or_words", "pe_", features, n, npu.kgp, True)
+    return AreaPart("pe_words", "pe_", {**features, "acc": npu.acc_bits}, n, npu.kgp)
 
 
 def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:

@@ -23,7 +23,7 @@ from bitloom.overlay.area.yosys import yosys_version
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import grid, one_line_errors
 
-from .estimate import FILE
+from .estimate import FILE, coefficients
 from .least_squares import errors, fitted
 from .samples import samples
 from .workers import Workers
@@ -93,6 +93,7 @@ def main(designs: int, jobs: int, scheduler: str | None, out: Path) -> None:
     """Fit the area model to Yosys' figures of sampled designs."""
     with bar("synthesis", "designs") as update:
         made, tried = refit(designs, Workers(jobs, scheduler), update)
+    made["parts"] = {**coefficients()["parts"], **made["parts"]}  # kinds that no sample has keep what was set by hand
     write_text(out, json.dumps(made, indent=1) + "\n")
     rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['bram36']:g}",
              f"{r['model_bram36']:g}"] for r in tried]  # fmt: skip

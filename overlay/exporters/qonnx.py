@@ -151,6 +151,8 @@ class _Writer:
             values = self._quantised(flat, f"{layer.name}_quant", layer.weight)
             self._here = self._node("Flatten", self._here, name=f"{layer.name}_flat", axis=1)
             self._here = self._node("Gemm", self._here, values, name=layer.name, transB=1)
+        if layer.accumulate == "or_words":
+            raise ValueError(f"{layer.name}: QONNX has no form for accumulate or_words")
         if layer.accumulate == "or":  # one match is enough: the sum is above that of no match
             padding = layer.window(source).padding
             if any(padding):

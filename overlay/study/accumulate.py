@@ -5,6 +5,7 @@ Accuracy is that on the test images, by golden and by simulated hardware, of:
     popcount   digits-cnn, as it was trained
     replaced   the same weights with OR in place of popcount in the hidden binary layers (golden.zoo.digits_or.with_or)
     trained    digits-or, trained for OR
+    words      digits-words, trained for the OR of each word and a sum over words
 
 Area is that of one PE, for windows of PRODUCTS products.
 """
@@ -21,6 +22,7 @@ from bitloom.golden.layers.accumulate import Accumulator
 from bitloom.golden.network import Model
 from bitloom.golden.zoo.digits import load_digits
 from bitloom.golden.zoo.digits_or import with_or
+from bitloom.golden.zoo.digits_words import WORD_CHANNELS
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
@@ -39,8 +41,10 @@ FRAMES = 360
 PRODUCTS = 144
 """Products of a window of conv_2 in digits-cnn: 3 x 3 taps of 16 channels."""
 
-KINDS = ("popcount", "or", "both")
+KINDS = ("popcount", "or", "both", "or_words")
 """Ways to accumulate, as ``Npu.accumulate`` names them."""
+WORD_LANES = 4
+"""Lanes of a word."""
 POINTS = (("parallel", PRODUCTS), ("serial", 16), ("serial", 1), ("collect", 16), ("collect", 1))
 """Structures of a PE, and its lanes."""
 
@@ -49,17 +53,18 @@ Progress = Callable[[int, int], None]
 
 
 def models() -> dict[str, Model]:
-    """The three networks, by the names in the module's text."""
+    """The networks, by the names in the module's text."""
     popcount = networks.load("digits-cnn")
     replaced = with_or(popcount)
     replaced = Model(replace(replaced.network, name="digits-cnn-or"), replaced.arrays)
-    return {"popcount": popcount, "replaced": replaced, "trained": networks.load("digits-or")}
+    trained, words = networks.load("digits-or"), networks.load("digits-words")
+    return {"popcount": popcount, "replaced": replaced, "trained": trained, "words": words}
 
 
 def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None) -> list[Row]:
     """Accuracies of golden and of hardware, which are compared on every image.
 
-    The first network runs on the demo's design; the others share one whose NPU can do both.
+    The first network runs on the demo's design; the others share one whose NPU accumulates in every way.
 
     Parameters
     ----------
@@ -77,10 +82,10 @@ def accuracies(frames: int = FRAMES, folder: Path = FOLDER, progress: Progress |
     """
     data, found = load_digits(), models()
     images, labels = data.test_images[:frames], data.test_labels[:frames]
-    by_or = [found["replaced"], found["trained"]]
+    others = [model for name, model in found.items() if name != "popcount"]
     made = {
         "popcount": _build(folder / "popcount", [found["popcount"]], DIGITS),
-        "both": _build(folder / "both", by_or, replace(DIGITS, accumulate="both")),
+        "both": _build(folder / "both", others, replace(DIGITS, accumulate="both", word_lanes=WORD_CHANNELS)),
     }
     rows: list[Row] = []
     for number, (name, model) in enumerate(found.items()):
@@ -105,15 +110,19 @@ def _build(folder: Path, chosen: list[Model], folding: Npu) -> builds.Build:
 
 
 def processing_elements() -> Iterator[Npu]:
-    """NPUs whose PE takes windows of PRODUCTS products, of each kind and structure."""
+    """NPUs whose PE takes windows of PRODUCTS products, of each kind and structure; one lane has no word."""
     for kind in KINDS:
         for structure, lanes in POINTS:
+            words = kind == "or_words"
+            if words and lanes % WORD_LANES:
+                continue
             yield Npu(
                 kfp=lanes,
                 accumulate=kind,
+                word_lanes=WORD_LANES if words else 0,
                 collect=PRODUCTS if structure == "collect" else 0,
                 shift_bits=0,
-                acc_bits=4 if kind == "or" else bits_for(PRODUCTS) + 1,
+                acc_bits=4 if kind == "or" else bits_for(PRODUCTS // (WORD_LANES if words else 1)) + 1,
             )
 
 

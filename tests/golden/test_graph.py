@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 
 from bitloom.golden import file, network
-from bitloom.golden.encoding import signed
+from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT, ordered, readers, walk
 from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled import check
+from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
 from bitloom.hls_gen.compiler.lowering import engines_of, lower
 from bitloom.hls_gen.compiler.schedule import schedule
-from tests.cases import case_map, random_values
+from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error
 
 from .graphs import SOURCE, Subtract, residual
@@ -213,6 +215,19 @@ def test_what_needs_a_chain_says_so(call, user):
 
 def test_a_map_that_several_read_is_not_flattened(model):
     assert flat(model, 64) is model
+
+
+@pytest.mark.parametrize(("word", "flattened"), [(2, True), (4, False)])
+def test_words_of_a_dense_layer_stay_what_they_are(word, flattened):
+    """Words of 2 lie in a position of 6 channels one after another; of words of 4 the last one is short."""
+    source = Map(height=2, width=3, channels=6, encoding=BIPOLAR)
+    dense = Dense(name="dense", out_channels=4, accumulate="or_words", word_channels=word)
+    rng = np.random.default_rng(1)
+    model = random_model(Network(name="n", input=source, layers=(dense,)), rng)
+    made = flat(model, 64)
+    assert (made.network.input.height == 1) == flattened
+    x = random_images(model, 9, rng)
+    np.testing.assert_array_equal(made.forward(x.reshape(9, *made.network.input.shape)), model.forward(x))
 
 
 A = CHAIN[0]

@@ -24,6 +24,7 @@ and the other bits of ``code`` are 0. One adder serves both ways.
 See Also
 --------
 popcount_planes.py : the one tree that adds all lane groups up.
+words.py : which words have a match.
 pe_or.py : for an NPU that knows only OR.
 pe_collect.py : for an NPU that collects a window's products first.
 """
@@ -53,6 +54,13 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .accumulator import FEATURES, WEIGHTS, WindowPorts, accumulator
 from .popcount import popcount
 from .popcount_planes import popcount_planes, times, weighted_bits
+from .words import count_ones, words_with_a_match
+
+WORDS = """
+With word_lanes words of so many lanes are counted that have a match (words.py): always where the NPU accumulates by
+``or_words``, else where one more bit of ``code``, above all others, is 1.
+"""
+"""What the contract says besides where an NPU has word_lanes."""
 
 
 def pe(library: Library, npu: Npu) -> Block:
@@ -68,37 +76,48 @@ def pe(library: Library, npu: Npu) -> Block:
     Returns
     -------
     Block
-        Module ``pe_<kfp>`` or ``pe_both_<kfp>``.
+        Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
     """
-    both = npu.accumulate == "both"
+    both, by_words = npu.accumulate == "both", npu.accumulate == "or_words"
     header = Header(
-        __doc__,
+        __doc__.partition("\nSee Also\n")[0] + WORDS * (npu.word_lanes > 0),
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={name: getattr(npu, name) for name in ("kfp", "planes", "shift_bits", "acc_bits", "accumulators")},
+        parameters={name: getattr(npu, name) for name in _parameters(npu)},
     )
-    b = Block(library.name(f"pe_both_{npu.kfp}" if both else f"pe_{npu.kfp}", npu), header, reset=False)
+    kind = "both_" * both + "or_words_" * by_words + "words_" * npu.chooses_words
+    b = Block(library.name(f"pe_{kind}{npu.kfp}", npu), header, reset=False)
     features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
     code = b.input("code", npu.code_bits, means="how the beat's matches are weighed") if npu.code_bits else None
 
     # # #
 
-    weight_bits = npu.code_bits - both
+    weight_bits = npu.code_bits - both - npu.chooses_words
     own = bits(code, 0, weight_bits) if weight_bits else None
     if npu.planes:
         sums, carry = _plane_sums(b, library, npu, features, weights)
         term = _choose_sum(b, npu, sums, own)
         parts = [sums[-1], carry]
     else:
-        parts = [_count(b, library, npu, features, weights)]
+        parts = [_words(b, library, npu, features, weights) if by_words else _count(b, library, npu, features, weights)]
         term, carry = _weigh(b, npu, parts[0], own)
+    if npu.chooses_words:
+        words, chosen = _words(b, library, npu, features, weights), bits(code, npu.code_bits - 1, 1)
+        term = b.wire("term_or_words", npu.acc_bits, choose(chosen, words, term, npu.acc_bits))
+        carry = None if carry is None else b.wire("carry_or_words", 1, carry & ~chosen)
     if both:
         merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
     else:
         merge = lambda base: _sum(b, npu, term, base, carry)  # noqa: E731
     accumulator(b, library, npu, merge, window)
     return b
+
+
+def _parameters(npu: Npu) -> tuple[str, ...]:
+    """Names of what the processing element hangs on."""
+    words = ("word_lanes",) if npu.word_lanes else ()
+    return ("kfp", "planes", "shift_bits", "acc_bits", "accumulators", *words)
 
 
 def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:
@@ -159,10 +178,25 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
         part = b.reg(f"part_{i}", bits_for(n), init=None)
         b.on(None, (part, ones))
         chunks.append(part)
+    return _added(b, npu, chunks, lanes, "count")
+
+
+def _words(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
+    """Registered number of words with a match, as late as the number of matches would be."""
+    match, n = b.wire("match", npu.kfp, ~(features ^ weights)), npu.kfp // npu.word_lanes
+    found, parts = words_with_a_match(b, npu, match, npu.kfp), []
+    for k, ones in enumerate(count_ones(b, library, found, n, "word_")):
+        parts.append(b.reg(f"word_part_{k}", width(ones), init=None))
+        b.on(None, (parts[k], ones))
+    return _added(b, npu, parts, n, "word_count")
+
+
+def _added(b: Block, npu: Npu, parts: list[Signal], most: int, name: str) -> Signal:
+    """The sum of ``parts``, ``most`` at most, a cycle later where the NPU counts in parts; else the one part."""
     if not timing.counts_in_parts(npu):
-        return chunks[0]
-    count = b.reg("count", bits_for(lanes), init=None)
-    b.on(None, (count, reduce(lambda a, c: a + c, [resize(c, bits_for(lanes)) for c in chunks])))
+        return parts[0]
+    count = b.reg(name, bits_for(most), init=None)
+    b.on(None, (count, reduce(lambda a, c: a + c, [resize(c, bits_for(most)) for c in parts])))
     return count
 
 

@@ -18,13 +18,18 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, nonzero, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .accumulator import FEATURES, WEIGHTS
-from .popcount import popcount
+from .words import count_ones, words_with_a_match
+
+WORDS = """
+With word_lanes words of so many products are counted that have a 1 (words.py): always where the NPU accumulates by
+``or_words``, else where the top bit of ``code`` is 1.
+"""
+"""What the contract says besides where an NPU has word_lanes."""
 
 
 def pe_collect(library: Library, npu: Npu) -> Block:
@@ -43,19 +48,21 @@ def pe_collect(library: Library, npu: Npu) -> Block:
         Module ``pe_collect_<collect>_<kfp>``.
     """
     acc = npu.acc_bits
-    kind = {"popcount": "", "or": "or_", "both": "both_"}[npu.accumulate]
+    kind = {"popcount": "", "or": "or_", "both": "both_", "or_words": "or_words_"}[npu.accumulate]
+    kind += "words_" * npu.chooses_words
+    words = {"word_lanes": npu.word_lanes} if npu.word_lanes else {}
     header = Header(
-        __doc__,
+        __doc__ + WORDS * (npu.word_lanes > 0),
         rate="one beat of kfp products a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
-        parameters={"kfp": npu.kfp, "collect": npu.collect, "accumulate": npu.accumulate, "acc_bits": acc},
+        parameters={"kfp": npu.kfp, "collect": npu.collect, "accumulate": npu.accumulate, "acc_bits": acc, **words},
     )
     b = Block(library.name(f"pe_collect_{kind}{npu.collect}_{npu.kfp}", npu), header, reset=False)
     features, weights = b.input("features", npu.kfp, means=FEATURES), b.input("weights", npu.kfp, means=WEIGHTS)
     valid = b.input("valid", means="there is a beat: features and weights are its")
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="result is to take what was collected, at this clock edge")
-    by_or = b.input("code", means="1: reduce by OR; comes with last") if npu.accumulate == "both" else None
+    code = _code(b, npu) if npu.code_bits else None
 
     # # #
 
@@ -65,11 +72,18 @@ def pe_collect(library: Library, npu: Npu) -> Block:
         b.on(last, (held, nonzero(collected)))
         b.output("result", acc, resize(held, acc), means="whether any product of the window is 1")
         return b
-    counts = _counts(b, library, collected, npu.collect)
-    count = b.wire("count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
-    if by_or is not None:
-        some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
-        count = choose(by_or, some, count, acc)
+    count = None
+    if npu.accumulate != "or_words":
+        counts = _counts(b, library, npu, collected, npu.collect)
+        count = b.wire("count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
+        if npu.accumulate == "both":
+            some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
+            count = choose(bits(code, 0, 1), some, count, acc)
+    if npu.word_lanes:
+        found = words_with_a_match(b, npu, collected, npu.collect)
+        counts = _counts(b, library, npu, found, npu.collect // npu.word_lanes, "word_")
+        words = b.wire("word_count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
+        count = words if count is None else choose(bits(code, npu.code_bits - 1, 1), words, count, acc)
     result = b.output_reg("result", acc, init=None, means="products of the window that are 1")
     b.on(last, (result, count))
     return b
@@ -87,19 +101,21 @@ def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signa
     return collected
 
 
-def _counts(b: Block, library: Library, collected: Signal, n: int) -> list[Signal]:
-    """Numbers of ones in the parts of the register; two registers later if there are several parts, else one."""
-    counts = []
-    for k, start in enumerate(range(0, n, timing.POPCOUNT_LANES)):
-        size = min(timing.POPCOUNT_LANES, n - start)
-        ones = b.wire(f"ones_{k}", bits_for(size))
-        ports = {"features": bits(collected, start, size), "weights": const(-1, size), "count": ones}
-        b.instance(library.get(popcount, size, library.popcount_body), f"popcount_{k}", **ports)
-        counts.append(ones)
-    if n <= timing.POPCOUNT_LANES:
+def _code(b: Block, npu: Npu) -> Signal:
+    """The port that says how a window is reduced."""
+    ways = ["by OR"] * (npu.accumulate == "both") + ["by words"] * npu.chooses_words
+    said = f"1: reduce {ways[0]}"
+    if len(ways) > 1:
+        said = " and ".join(f"bit {k}: reduce {way}" for k, way in enumerate(ways))
+    return b.input("code", npu.code_bits, means=f"{said}; comes with last")
+
+
+def _counts(b: Block, library: Library, npu: Npu, ones: Signal, n: int, name: str = "") -> list[Signal]:
+    """Numbers of ones in the parts of ``n`` bits; two registers later where the NPU counts in parts, else one."""
+    counts = count_ones(b, library, ones, n, name)
+    if not timing.counts_in_parts(npu):
         return counts
-    sizes = [min(timing.POPCOUNT_LANES, n - low) for low in range(0, n, timing.POPCOUNT_LANES)]
-    parts = [b.reg(f"part_{k}", bits_for(size), init=None) for k, size in enumerate(sizes)]
-    for part, ones in zip(parts, counts):
-        b.on(None, (part, ones))
+    parts = [b.reg(f"{name}part_{k}", width(count), init=None) for k, count in enumerate(counts)]
+    for part, count in zip(parts, counts):
+        b.on(None, (part, count))
     return parts

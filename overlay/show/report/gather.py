@@ -129,7 +129,8 @@ def _what(layer: Any) -> str:
         parts += [f"{what} {_one(getattr(layer, what))}" for what, none in (("stride", 1), ("padding", 0))
                   if set(getattr(layer, what)) != {none}]  # fmt: skip
     if getattr(layer, "accumulate", "popcount") != "popcount":
-        parts.append(f"accumulate {layer.accumulate}")
+        words = getattr(layer, "word_channels", 0)
+        parts.append(f"accumulate {layer.accumulate}" + (f" of {words}" if words else ""))
     if getattr(layer, "levels", 1) > 1:
         parts.append(f"{layer.levels} levels")
     return ", ".join(parts)

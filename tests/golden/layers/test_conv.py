@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -220,6 +222,93 @@ def test_a_file_keeps_or(tmp_path):
     np.testing.assert_array_equal(again.forward(x), model.forward(x))
 
 
+# OR within a word, and the sum over words (spec A2).
+
+
+def words(**more: object) -> Conv:
+    return conv(**{"accumulate": "or_words", "word_channels": 2, **more})
+
+
+def words_case(seed: int) -> tuple[Model, np.ndarray]:
+    """A layer like `random_or`'s; words of 1 to 4 channels, the last one shorter where channels are left."""
+    rng = np.random.default_rng(seed)
+    layer, source, _, _ = random_or(seed)
+    source = replace(source, channels=int(rng.integers(1, 8)))
+    layer = replace(layer, accumulate="or_words", word_channels=int(rng.integers(1, 5)))
+    weight = random_values(layer.array_shapes(source)["weight"], BIPOLAR, rng)
+    model = Model(Network(name="n", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
+    return model, random_values((2, *source.shape), BIPOLAR, rng)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_words_equal_their_definition(seed):
+    """Bit by bit; and the range of sums holds them."""
+    model, x = words_case(seed)
+    (layer,), source, weight = model.network.layers, model.network.input, model.arrays["conv_1"]["weight"]
+    ours = model.forward(x)
+    low, high = layer.accumulator_range(source)
+    assert layer.output(source).encoding.low <= low <= ours.min()
+    assert ours.max() <= high <= layer.output(source).encoding.high
+    for n, row, column, kernel in np.ndindex(ours.shape):
+        total = 0
+        for ky, kx in np.ndindex(*layer.kernel):
+            y = row * layer.stride[0] + ky - layer.padding[0]
+            z = column * layer.stride[1] + kx - layer.padding[1]
+            if 0 <= y < source.height and 0 <= z < source.width:
+                found = [False] * -(-source.channels // layer.word_channels)
+                for c in range(source.channels):
+                    found[c // layer.word_channels] |= bool(x[n, y, z, c] == weight[kernel, ky, kx, c])
+                total += sum(1 if bit else -1 for bit in found)
+        assert ours[n, row, column, kernel] == total
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_words_equal_pytorch(seed, torch):
+    """The largest product of each word: 0 where the tap is padding, else the word's bit."""
+    model, x = words_case(seed)
+    (layer,), source, weight = model.network.layers, model.network.input, model.arrays["conv_1"]["weight"]
+    top, left, bottom, right = layer.padding
+    word, taps = layer.word_channels, layer.kernel[0] * layer.kernel[1]
+    more = -source.channels % word  # channels that repeat the last one: the largest product stays
+    def channels_first(a: np.ndarray) -> np.ndarray:
+        return torch.tensor(np.concatenate([a, *[a[..., -1:]] * more], axis=3) * 1.0).permute(0, 3, 1, 2)
+
+    padded = torch.nn.functional.pad(channels_first(x), (left, right, top, bottom))
+    runs = torch.nn.functional.unfold(padded, layer.kernel, stride=layer.stride)  # (N, C * taps, outputs)
+    features = runs.reshape(len(x), 1, -1, word, taps, runs.shape[2])
+    products = features * channels_first(weight).reshape(1, len(weight), -1, word, taps, 1)
+    total = products.amax(3).sum((2, 3)).permute(0, 2, 1)  # (N, outputs, O)
+    ours = model.forward(x)
+    np.testing.assert_array_equal(ours.reshape(len(x), -1, len(weight)), total.numpy())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fast_words_equal_the_plain_pass(seed):
+    model, x = words_case(seed)
+    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
+    assert packed.forward(model, x[:0]).shape == model.forward(x[:0]).shape
+
+
+def test_words_between_popcount_and_or():
+    """Words of one channel are popcount; one word as long as a 1 x 1 window is OR."""
+    source = case_map(3, 4, 5)
+    rng = np.random.default_rng(1)
+    x = random_values((2, *source.shape), BIPOLAR, rng)
+    for kernel, word, kind in (((3, 2), 1, "popcount"), ((1, 1), 5, "or"), ((1, 1), 9, "or")):
+        layer = conv(kernel=kernel, accumulate="or_words", word_channels=word)
+        arrays = {"weight": random_values(layer.array_shapes(source)["weight"], BIPOLAR, rng)}
+        other = conv(kernel=kernel, accumulate=kind)
+        np.testing.assert_array_equal(layer.forward(x, arrays, source), other.forward(x, arrays, source))
+
+
+def test_a_file_keeps_words(tmp_path):
+    model, x = words_case(2)
+    save(model, tmp_path / "words.npz")
+    again = load(tmp_path / "words.npz")
+    assert again.network == model.network
+    np.testing.assert_array_equal(again.forward(x), model.forward(x))
+
+
 def conv(**more: object) -> Conv:
     return Conv(**{"name": "conv_1", "out_channels": 2, "kernel": (3, 2), **more})
 
@@ -233,7 +322,20 @@ def check(weight: np.ndarray, encoding: Encoding = BIPOLAR) -> None:
     [
         (lambda: conv(out_channels=0), "conv_1: out_channels must be an integer >= 1, got 0"),
         (lambda: conv(out_channels=2.0), "conv_1: out_channels must be an integer >= 1, got 2.0"),
-        (lambda: conv(accumulate="and"), "conv_1: accumulate must be one of popcount, or, got 'and'"),
+        (lambda: conv(accumulate="and"), "conv_1: accumulate must be one of popcount, or, or_words, got 'and'"),
+        (lambda: words(word_channels=0), "conv_1: word_channels must be an integer >= 1, got 0"),
+        (lambda: words(word_channels=2.0), "conv_1: word_channels must be an integer >= 1, got 2.0"),
+        (lambda: conv(word_channels=2), "conv_1: word_channels must be 0 for accumulate popcount, got 2"),
+        (
+            lambda: words(weight=TERNARY),
+            "conv_1: accumulate or_words needs weights of bipolar 1 bit (-1..1 in steps of 2), "
+            "got ternary 2 bit (-1..1)",
+        ),
+        (
+            lambda: words().output(case_map(4, 4, 5, unsigned(5))),
+            "conv_1: accumulate or_words needs a map of bipolar 1 bit (-1..1 in steps of 2), "
+            "got unsigned 5 bit (0..31)",
+        ),
         (
             lambda: conv(accumulate="or", weight=TERNARY),
             "conv_1: accumulate or needs weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)",

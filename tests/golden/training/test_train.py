@@ -29,7 +29,7 @@ from bitloom.golden.training.reproducible import (
     to_grid,
 )
 from bitloom.golden.training.train import Epoch, Recipe, fit, train
-from bitloom.golden.training.training_block import signs
+from bitloom.golden.training.training_block import gather, scatter, signs
 from tests.errors import value_error
 from tests.paths import ROOT
 
@@ -114,6 +114,53 @@ def test_or_backward_is_that_of_a_sum_with_errors_weighed_by_matches(layer):
     tolerance = {"rtol": 0, "atol": 1000 * STEP}  # ** may differ from the table in the last bit, hence by a step
     np.testing.assert_allclose(got, expected, **tolerance)
     np.testing.assert_allclose(or_slopes["weight"], slopes["weight"], **tolerance)
+
+
+WORD_LAYERS = [replace(layer, accumulate="or_words", word_channels=2) for layer in WEIGHTED]
+"""On a map of three channels: the second word of a tap has one."""
+
+
+@pytest.mark.parametrize("layer", WORD_LAYERS)
+def test_words_forward_equals_golden(layer):
+    b = block(layer, MAP, 20)
+    params = b.initial(1, 2)
+    x = 2 * integers((20, *MAP.shape), 0, 1) - 1
+    out, _ = b.forward(params, flat(x))
+    golden = layer.forward(x, {"weight": signs(params["weight"]).astype(int)}, MAP)
+    np.testing.assert_array_equal(out, flat(golden))
+
+
+@pytest.mark.parametrize("layer", WEIGHTED)
+def test_words_backward_is_between_that_of_a_sum_and_that_of_or(layer):
+    """Words of one channel weigh an error by whether the product is a match; one word a 1 x 1 window is OR."""
+    b = block(replace(layer, accumulate="or_words", word_channels=1), MAP, 20)
+    params, x = b.initial(1, 2), flat(2 * integers((20, *MAP.shape), 0, 1) - 1)
+    out, tape = b.forward(params, x)
+    error = to_grid(integers(out.shape, -(1 << 20), 1 << 20) / 2**18)
+    back, slopes = b.backward(params, tape, error)
+    matrix, positions = signs(params["weight"]).reshape(out.shape[2], -1, 3), b.positions
+    runs = gather(x, positions, 0.0)  # (N, outputs, taps, C)
+    own = np.where(runs[:, :, None] == matrix, to_grid(error * 0.5**0.5)[..., None, None], error[..., None, None])
+    own = own * (positions >= 0)[:, None, :, None]  # (N, outputs, O, taps, C)
+    expected = scatter((own * matrix).sum(axis=2), positions, MAP.positions)
+    np.testing.assert_array_equal(back, expected)
+    weight = (own * runs[:, :, None]).sum(axis=(0, 1))
+    np.testing.assert_array_equal(slopes["weight"], weight.reshape(slopes["weight"].shape))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_words_of_a_whole_window_are_trained_as_or(channels):
+    source = replace(MAP, channels=channels)
+    layer = Conv(name="c", out_channels=4, kernel=(1, 1), accumulate="or")
+    found = []
+    for one in (layer, replace(layer, accumulate="or_words", word_channels=3)):
+        b = block(one, source, 20)
+        params, x = b.initial(1, 2), flat(2 * integers((20, *source.shape), 0, 1) - 1)
+        out, tape = b.forward(params, x)
+        back, slopes = b.backward(params, tape, to_grid(integers(out.shape, -(1 << 20), 1 << 20) / 2**18))
+        found.append([out, back, slopes["weight"]])
+    for a, c in zip(*found):
+        np.testing.assert_array_equal(a, c)
 
 
 @pytest.mark.parametrize("layer", POOLS)

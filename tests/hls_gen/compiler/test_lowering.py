@@ -231,6 +231,28 @@ def test_accumulation_by_or(pooled, padding):
     assert set(np.unique(bits)) == {-1, 1}
 
 
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_words(pooled, padding):
+    """The second word of a tap is short; its inputs may be complements, and falling thresholds give complements, which
+    the next layer's weights take back, also where that ORs words itself."""
+    first = Conv(name="first", out_channels=5, kernel=(1, 1))
+    words = Conv(name="words", out_channels=6, kernel=(3, 3), padding=padding, accumulate="or_words", word_channels=3)
+    pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
+    again = Dense(name="again", out_channels=4, accumulate="or_words", word_channels=4)
+    layers = (first, *tail(True), words, *pool, Threshold(name="mid", levels=1), again)
+    model = made(BIPOLAR, 3, *layers, seed=3)
+    assert set(model.arrays["mid"]["direction"]) == {-1, 1}
+    images = random_images(model, 20, np.random.default_rng(9))
+    lowered = lower(model)
+    np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
+    middle, last = lowered.layers[1:]
+    assert (middle.any_match, middle.double, middle.tap_offset, middle.word_channels) == (False, True, 2, 3)
+    assert (last.raw, last.tap_offset, last.value_range[1]) == (True, 2, 2 * last.height * last.width)
+    values, (low, high) = run_binary_layer(plain(middle), lowered.trace(images)[0][..., None]), middle.value_range
+    assert low <= values.min() < values.max() <= high
+
+
 @pytest.mark.parametrize("next_weight", [BIPOLAR, TERNARY], ids=str)
 @pytest.mark.parametrize("levels", [1, 3])
 @pytest.mark.parametrize("encoding", [BIPOLAR, signed(4)], ids=str)
@@ -324,6 +346,19 @@ def test_values_at_both_ends_of_the_range():
             [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act")],
             None,
             "dense: what follows accumulate or must be nothing or max_pool, got threshold",
+        ),
+        (
+            BIPOLAR,
+            [replace(conv(), accumulate="or_words", word_channels=2), Threshold(name="act"), POOL],
+            None,
+            "act: threshold, max_pool after accumulate or_words must need bits of large sums only, got some of small "
+            "sums",
+        ),
+        (
+            BIPOLAR,
+            [Dense(name="dense", out_channels=4, accumulate="or_words", word_channels=2), Threshold(name="act")],
+            None,
+            "act: direction after accumulate or_words must be 1 in the last layer, got -1",
         ),
         (
             BIPOLAR,

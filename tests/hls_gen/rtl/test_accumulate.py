@@ -1,5 +1,5 @@
-"""Accumulation in hardware against golden/layers/accumulate.py: the kinds popcount, or and both, in the structures
-parallel, serial and collect; and whole networks with layers that accumulate by OR."""
+"""Accumulation in hardware against golden/layers/accumulate.py: the kinds popcount, or, both, or_words, and those that
+choose or_words too, in the structures parallel, serial and collect; and whole networks with such layers."""
 
 import random
 from collections.abc import Iterator
@@ -42,28 +42,50 @@ PRODUCTS = 10
 """Of the longest window."""
 
 KINDS = ("popcount", "or", "both")
+WORD_KINDS = ("or_words", "popcount_words", "both_words")
+"""What an NPU accumulates; with ``_words`` layers may also choose ``or_words``."""
 POINTS = {
     "parallel": ("parallel", 10), "serial_1": ("serial", 1), "serial_3": ("serial", 3), "collect_1": ("collect", 1),
     "collect_3": ("collect", 3), "collect_10": ("collect", 10),
 }  # fmt: skip
 """Structure and lanes; "parallel" is "serial" with as many lanes as a window has products."""
 
-LATENCY = {"popcount": 3, "both": 3, "or": 2}
-"""Cycles from features to result, up to 64 lanes or bits; a collecting PE's too."""
+LATENCY = {"popcount": 3, "both": 3, "or_words": 3, "or": 2}
+"""Cycles from features to result, up to 64 lanes, words or bits; a collecting PE's too."""
 
 
 def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **more: int) -> Npu:
+    """With words of so many lanes as divide ``lanes``, up to 11."""
     collect = lanes * -(-products // lanes) if structure == "collect" else 0
-    return Npu(kfp=lanes, accumulate=kind, collect=collect, acc_bits=12, shift_bits=0, **more)
+    word = max(w for w in (1, 2, 3, 5, 11) if lanes % w == 0) if "words" in kind else 0
+    return Npu(kfp=lanes, accumulate=kind.removesuffix("_words") if kind != "or_words" else kind, word_lanes=word,
+               collect=collect, acc_bits=12, shift_bits=0, **more)  # fmt: skip
 
 
-NPUS = {f"{kind}_{name}": npu_of(kind, *point) for kind in KINDS for name, point in POINTS.items()}
-WIDE = {f"{kind}_wide_{s}": npu_of(kind, s, lanes, 130) for kind in KINDS for s, lanes in (("collect", 5),
-        ("serial", 77))}  # fmt: skip
-SEVERAL = {f"{kind}_several": npu_of(kind, "serial", 4, accumulators=4) for kind in KINDS}
+def ways(npu: Npu) -> list[str]:
+    """How layers of an NPU may accumulate."""
+    both = ["popcount", "or"]
+    return (both if npu.accumulate == "both" else [npu.accumulate]) + ["or_words"] * npu.chooses_words
+
+
+def code_of(npu: Npu, way: str) -> int:
+    """The code of a beat: above its own bits, whether it is reduced by OR and whether by words."""
+    by_or, by_words = npu.accumulate == "both", npu.chooses_words
+    top = (way == "or") * by_or | (way == "or_words") * by_words << by_or
+    return top << npu.code_bits - by_or - by_words
+
+
+NPUS = {f"{kind}_{name}": npu_of(kind, *point) for kind in KINDS for name, point in POINTS.items()} | {
+    f"{kind}_{name}": npu_of(kind, *POINTS[name]) for kind in WORD_KINDS for name in ("parallel", "collect_3")
+}
+WIDE = {f"{kind}_wide_{s}": npu_of(kind, s, lanes, 130) for kind in (*KINDS, *WORD_KINDS[::2])
+        for s, lanes in (("collect", 5), ("serial", 77))}  # fmt: skip
+SEVERAL = {f"{kind}_several": npu_of(kind, "serial", 4, accumulators=4) for kind in (*KINDS, "or_words")}
 MORE = {
     "both_planes": Npu(kfp=7, accumulate="both", planes=2, acc_bits=12),
     "both_shift": Npu(kfp=6, accumulate="both", shift_bits=2, acc_bits=12),
+    "words_planes": Npu(kfp=8, word_lanes=4, planes=2, acc_bits=12),
+    "words_shift": Npu(kfp=6, accumulate="both", word_lanes=3, shift_bits=2, acc_bits=12),
 }
 ALL = NPUS | WIDE | SEVERAL | MORE
 
@@ -74,7 +96,7 @@ class Beat:
 
     features: int
     weights: int
-    by_or: bool
+    way: str
     first: bool
     last: bool
 
@@ -91,7 +113,7 @@ def bench() -> Iterator[Bench]:
         yield made
 
 
-def word(operands: tuple[int, ...]) -> int:
+def word_of(operands: tuple[int, ...]) -> int:
     return sum(bit << k for k, bit in enumerate(operands))
 
 
@@ -99,16 +121,17 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
     """Beats of random windows, and what golden says of each."""
     draw, beats, results = random.Random(seed), [], []
     for number in range(200):
-        by_or = npu.accumulate == "or" or (npu.accumulate == "both" and draw.random() < 0.5)
+        way = draw.choice(ways(npu))
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
-        golden = Accumulator(kind="or" if by_or else "popcount", structure=structure, products=products, lanes=npu.kfp)
+        word = npu.word_lanes if way == "or_words" else 0
+        golden = Accumulator(kind=way, structure=structure, products=products, lanes=npu.kfp, word=word)
         features = [draw.getrandbits(1) for _ in range(count)]
         weights = [1 - x for x in features] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in features]
         if draw.random() < 0.3:
             weights[draw.randrange(count)] ^= 1
         cycles = [c for c in golden.run(features, weights) if c.features]
         for k, cycle in enumerate(cycles):
-            beats.append(Beat(word(cycle.features), word(cycle.weights), by_or, k == 0, k == len(cycles) - 1))
+            beats.append(Beat(word_of(cycle.features), word_of(cycle.weights), way, k == 0, k == len(cycles) - 1))
         results.append(golden.result(features, weights))
         assert len(cycles) == golden.cycles(count) - (structure == "collect")
     return beats, results
@@ -138,8 +161,7 @@ def play(bench: Bench, name: str, npu: Npu, beats: list[Beat | None]) -> list[in
             if not npu.collect and end is None:
                 given["last"] = draw.getrandbits(1)  # without valid it means nothing
         if npu.code_bits:
-            own = npu.code_bits - (npu.accumulate == "both")
-            given["code"] = (int(end.by_or) << own) if end else draw.getrandbits(npu.code_bits)
+            given["code"] = code_of(npu, end.way) if end else draw.getrandbits(npu.code_bits)
         for port, value in given.items():
             bench[f"{name}_{port}"] = value
         shown.append(bench[f"{name}_result"])
@@ -185,7 +207,9 @@ def test_gaps(bench, name):
 def test_wide(bench, name):
     """Registers and words of more than 64 bits have one stage more where they are counted."""
     npu = WIDE[name]
-    assert processing_element(npu)[1] == LATENCY[npu.accumulate] + (npu.accumulate != "or")
+    late = npu.accumulate != "or" and (npu.collect or npu.kfp) // (npu.word_lanes if "or_w" in name else 1) > 64
+    assert processing_element(npu)[1] == LATENCY[npu.accumulate] + late
+    assert late or name in ("or_wide_collect", "or_wide_serial", "or_words_wide_collect", "or_words_wide_serial")
     beats, expected = windows(npu, structure_of(npu, 130), 130, 4)
     assert results_at(npu, list(beats), play(bench, name, npu, list(beats))) == expected
 
@@ -203,6 +227,13 @@ def test_several_accumulators_and_other_codes(bench, name):
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({"accumulate": "or"}, "npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"),
+    ({"accumulate": "or_words"}, "npu: planes and shift_bits must be 0 for accumulate or_words, got 0 and 3"),
+    ({"accumulate": "or_words", "shift_bits": 0}, "npu: word_lanes must divide kfp = 8, got 0"),
+    ({"word_lanes": 3}, "npu: word_lanes must be 0 or divide kfp = 8, got 3"),
+    ({"word_lanes": -1}, "npu: word_lanes must be an integer >= 0, got -1"),
+    ({"accumulate": "or", "shift_bits": 0, "word_lanes": 4}, "npu: word_lanes must be 0 for accumulate or, got 4"),
+    ({"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "word_lanes": 4},
+     "npu: word_lanes must be 0 for engine integer, got 4"),
     ({"accumulate": "both", "engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
      "npu: accumulate must be popcount for engine integer, got both"),
     ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
@@ -222,6 +253,9 @@ def test_bad_parameters(parameters, message):
 ])  # fmt: skip
 def test_one_more_code_bit_chooses(parameters, code_bits):
     assert Npu(accumulate="both", **parameters).code_bits == code_bits
+    assert Npu(word_lanes=4, **parameters).code_bits == code_bits
+    assert Npu(accumulate="both", word_lanes=4, **parameters).code_bits == code_bits + 1
+    assert Npu(accumulate="or_words", word_lanes=4, shift_bits=0).code_bits == 0
 
 
 # Whole networks.
@@ -240,8 +274,13 @@ DESIGNS = {
     "collect_popcount": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=3, collect=COLLECTED),
     "collect_or": replace(FLAT, kfp=1, kgp=4, pfp=2, accumulate="or", collect=COLLECTED),
     "collect_both": replace(FLAT, kfp=3, kgp=7, pfp=3, ol=4, accumulate="both", collect=COLLECTED),
+    "words": replace(FLAT, kfp=6, kgp=5, pfp=3, ol=1, accumulate="or_words", word_lanes=3, accumulators=8),
+    "words_planes": replace(ROOMY, kfp=12, kgp=4, pfp=4, planes=4, ol=2, accumulate="both", word_lanes=4, shift_bits=0,
+                            accumulators=8),
+    "words_shift": replace(ROOMY, kfp=4, kgp=6, pfp=2, ol=2, word_lanes=2),
+    "collect_words": replace(FLAT, kfp=4, kgp=3, pfp=4, ol=1, accumulate="both", collect=COLLECTED, word_lanes=2),
 }
-QUICK = ("or_accumulators", "both_planes", "collect_both")
+QUICK = ("or_accumulators", "words_planes", "collect_both")
 
 
 def design_of(name: str) -> Design:
@@ -252,7 +291,7 @@ def design_of(name: str) -> Design:
 def networks(draw: st.DrawFn, npu: Npu) -> Network:
     """2 to 4 weighted layers that an NPU with this ``accumulate`` and ``collect`` can compute."""
     encoding = BIPOLAR
-    if npu.accumulate != "or":
+    if npu.accumulate in ("popcount", "both"):
         planes = npu.planes or (4 if npu.shift_bits else 0)
         encoding = draw(st.sampled_from([BIPOLAR, bipolar(2), *([signed(planes)] if planes else [])]))
     source = at = Map(height=draw(st.integers(1, 6)), width=draw(st.integers(1, 6)), channels=draw(st.integers(1, 9)),
@@ -260,11 +299,11 @@ def networks(draw: st.DrawFn, npu: Npu) -> Network:
     layers: list[Layer] = []
     count = draw(st.integers(2, 4))
     for i in range(count):
-        able = npu.accumulate == "or" or (npu.accumulate == "both" and at.encoding == BIPOLAR)
-        by_or = able and (npu.accumulate == "or" or draw(st.booleans()))
-        ternary = not by_or and at.encoding.kind == "bipolar" and draw(st.integers(0, 3)) == 0
-        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR,
-                    "accumulate": "or" if by_or else "popcount"}  # fmt: skip
+        way = draw(st.sampled_from(ways(npu) if at.encoding == BIPOLAR else ["popcount"]))
+        by_or = way == "or"
+        ternary = way == "popcount" and at.encoding.kind == "bipolar" and draw(st.integers(0, 3)) == 0
+        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": way,
+                    "word_channels": npu.word_lanes if way == "or_words" else 0}  # fmt: skip
         kernel = (draw(st.integers(1, min(3, at.height))), draw(st.integers(1, min(3, at.width))))
         if draw(st.integers(0, 3)) == 0 or at.positions == 1:
             kernel = (at.height, at.width)
@@ -283,7 +322,8 @@ def networks(draw: st.DrawFn, npu: Npu) -> Network:
         if i == count - 1 and not by_or and not ternary and draw(st.booleans()):
             break
         if not by_or:
-            layers.append(Threshold(name=f"act_{i}", levels=draw(st.sampled_from([1, 1, 2]))))
+            levels = draw(st.sampled_from([1, 1, 2])) if npu.accumulate != "or_words" else 1
+            layers.append(Threshold(name=f"act_{i}", levels=levels))
             at = layers[-1].output(at)
         if at.height > 1 and draw(st.booleans()):
             layers.append(MaxPool(name=f"pool_{i}", kernel=(2, 1), stride=draw(st.sampled_from([(1, 1), (2, 1)]))))
@@ -296,8 +336,12 @@ def model_of(network: Network, seed: int) -> Model:
     rng = np.random.default_rng(seed)
     model = random_model(network, rng)
     x = random_images(model, 3, rng)
+    by_words = False
     for layer, source in network.chain("a test"):
         arrays = model.arrays.get(layer.name, {})
+        if isinstance(layer, Threshold) and by_words:
+            arrays["direction"][:] = 1  # what a pool and the last layer need (test_lowering.py has the rest)
+        by_words = getattr(layer, "accumulate", "") == "or_words"
         if getattr(layer, "accumulate", "popcount") == "or":
             positions = layer.window(source).positions(source.height, source.width)
             flat = x.reshape(len(x), source.positions, source.channels)
@@ -351,10 +395,12 @@ def test_many_random_networks(name, folder):
     run_networks(name, folder, 40)
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.slow) if name in ("words", "words_shift") else name for name in DESIGNS
+])  # fmt: skip
 def test_verilog_is_clean(name):
     """Some of them as they are written for synthesis."""
-    target = "synthesis" if name in ("collect_both", "or", "both_planes") else "simulation"
+    target = "synthesis" if name in ("collect_words", "or", "words_planes") else "simulation"
     text = generate(design_of(name), target=target, checked=False).text
     check(text, TOP)
     assert lint(text) == []
@@ -363,9 +409,9 @@ def test_verilog_is_clean(name):
 # What doesn't fit.
 
 
-def dense_model(accumulate: str) -> Model:
+def dense_model(accumulate: str, **more: int) -> Model:
     network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
-        Dense(name="dense", out_channels=2, accumulate=accumulate),))  # fmt: skip
+        Dense(name="dense", out_channels=2, accumulate=accumulate, **more),))  # fmt: skip
     return random_model(network, np.random.default_rng(0))
 
 
@@ -376,6 +422,24 @@ def dense_model(accumulate: str) -> Model:
 def test_an_npu_that_cannot(layer, npu, needs):
     with value_error(f"dense: accumulate {needs}"):
         size_memories("design", [dense_model(layer)], npu)
+
+
+@pytest.mark.parametrize(("word", "npu", "message"), [
+    (2, Npu(), "dense: accumulate or_words needs an NPU with word_lanes, got 0"),
+    (3, Npu(kfp=4, word_lanes=4), "dense: each word of 3 channels must fill a group of word_lanes = 4 lanes alone, "
+     "got [[0, 0, 0, 1]] as the words of the groups' lanes"),
+    (4, Npu(kfp=4, word_lanes=2), "dense: each word of 4 channels must fill a group of word_lanes = 2 lanes alone, "
+     "got [[0, 0], [0, 0]] as the words of the groups' lanes"),
+])  # fmt: skip
+def test_words_that_do_not_fit_the_lanes(word, npu, message):
+    with value_error(message):
+        size_memories("design", [dense_model("or_words", word_channels=word)], npu)
+
+
+def test_a_layer_of_products_needs_an_npu_that_counts_them():
+    npu = Npu(accumulate="or_words", word_lanes=4, shift_bits=0)
+    with value_error("dense: accumulate popcount needs an NPU that accumulates popcount or both, got or_words"):
+        size_memories("design", [dense_model("popcount")], npu)
 
 
 def test_a_window_that_does_not_fit_the_register():

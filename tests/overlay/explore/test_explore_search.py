@@ -6,10 +6,15 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.network import Model
+from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore import search
@@ -17,18 +22,54 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, Figures, figures
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
-from bitloom.overlay.explore.one_npu import NpuChoices, Price, splits
+from bitloom.overlay.explore.one_npu import NpuChoices, Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
 from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.sizes import splits, whole_words
 from bitloom.overlay.explore.tries import Row, candidate_of
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
+from tests.cases import case_map, random_model
 from tests.errors import value_error
 
 
 @pytest.mark.parametrize("total", [1, 2, 7, 64, 100, 1023])
 def test_splits(total: int) -> None:
     assert splits(total) == sorted({-(-total // parts) for parts in range(1, total + 1)})
+
+
+def test_words_lie_whole_in_a_size():
+    assert whole_words([1, 3, 4, 7, 8], 4) == [4, 8]
+    assert whole_words([1, 3, 7], 0) == [1, 3, 7]
+
+
+def words_model(*sizes: int) -> Model:
+    """A conv that counts products, then dense layers with words of so many channels."""
+    layers = [Conv(name="conv", out_channels=6, kernel=(2, 2)), Threshold(name="act")]
+    for k, size in enumerate(sizes):
+        layers.append(Dense(name=f"words_{k}", out_channels=6, accumulate="or_words", word_channels=size))
+        layers.append(Threshold(name=f"act_{k}"))
+    network = Network(name="net", input=case_map(4, 3, 5, BIPOLAR), layers=tuple(layers[:-1]))
+    return random_model(network, np.random.default_rng(0))
+
+
+def test_designs_for_words() -> None:
+    """Every row builds; a layer with words has an NPU with lanes for them, one alone an NPU that does nothing else."""
+    model = words_model(3, 3)
+    found = explore(model, Budget(), effort=Effort(points=4))
+    kinds = set()
+    for row in found.front:
+        design = row.candidate.design(model)
+        for layer, n in enumerate(row.candidate.mapping):
+            npu = design.npus[n]
+            kinds.add(npu.accumulate)
+            assert layer == 0 or (npu.word_lanes == 3 and npu.kfp % 3 == 0)
+    assert kinds == {"popcount", "or_words"}
+
+
+def test_words_of_several_sizes_are_refused() -> None:
+    with value_error("net: word_channels must be the same in all layers to explore, got 2, 3"):
+        explore(words_model(2, 3), Budget())
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])

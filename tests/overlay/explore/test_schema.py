@@ -17,15 +17,16 @@ NPU = WHOLE["$defs"]["npu"]["properties"]
 FILE = Candidate("digits-cnn", (Npu(),), (0, 0, 0, 0)).to_dict()
 PROBES = [
     *range(-1, 24), 31, 32, 33, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
-    "binary", "integer", "popcount", "or", "both", "auto", "block", "distributed", ["host"], ["ring"], ["loop"],
-    ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"], ["ring", "loop", "host"], ["host", "host"],
-    ["host", "ring", "loop"], ["no"],
+    "binary", "integer", "popcount", "or", "both", "or_words", "auto", "block", "distributed", ["host"], ["ring"],
+    ["loop"], ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"], ["ring", "loop", "host"],
+    ["host", "host"], ["host", "ring", "loop"], ["no"],
 ]  # fmt: skip
 SURROUNDINGS: list[dict[str, Any]] = [
     {"kfp": 16, "kgp": 1 << 20, "shift_bits": 0}, {"kfp": 1, "shift_bits": 0},
     {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0},
     {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "kgp": 8},
     {"inlets": ["host"], "outlets": ["host"], "kfp": 16},
+    {"kfp": 1, "word_lanes": 1, "shift_bits": 0},
 ]  # fmt: skip
 """What a value may need beside it: the schema says what a key may have, not what goes together."""
 
@@ -56,6 +57,8 @@ def test_it_is_a_schema_of_every_key() -> None:
 def test_what_a_key_of_an_npu_may_have(key: str) -> None:
     for value in PROBES:
         taken = any(reads(FILE | {"npus": [around | {key: value}]}) for around in SURROUNDINGS)
+        if key == "word_lanes":
+            taken = taken or reads(FILE | {"npus": [{"kfp": value, "word_lanes": value}]})
         if key in ("inlets", "outlets") and isinstance(value, list) and "loop" in value:
             other = {"inlets": ["ring", "loop"], "outlets": ["loop", "host"]} | {key: value}
             taken = reads(FILE | {"npus": [other]})

@@ -33,19 +33,22 @@ def test_models():
     found = accumulate.models()
     assert {name: model.network.name for name, model in found.items()} == {
         "popcount": "digits-cnn", "replaced": "digits-cnn-or", "trained": "digits-or",
+        "words": "digits-words",
     }  # fmt: skip
     by_or = {
         name: [layer.name for layer in model.network.layers if isinstance(layer, Weighted) and layer.accumulate == "or"]
         for name, model in found.items()
     }
-    assert by_or == {"popcount": [], "replaced": ["conv_2", "conv_3"], "trained": ["conv_2"]}
+    assert by_or == {"popcount": [], "replaced": ["conv_2", "conv_3"], "trained": ["conv_2"], "words": []}
 
 
 def test_every_kind_and_structure_is_shown():
     npus = list(accumulate.processing_elements())
     assert {(npu.accumulate, bool(npu.collect), npu.kfp) for npu in npus} == set(
         product(("popcount", "or", "both"), (False,), (144, 16, 1))
-    ) | set(product(("popcount", "or", "both"), (True,), (16, 1)))
+    ) | set(product(("popcount", "or", "both"), (True,), (16, 1))) | {
+        ("or_words", False, 144), ("or_words", False, 16), ("or_words", True, 16),
+    }  # fmt: skip
     for npu in npus:
         block = processing_element(npu)[0](Library(32, "carry_save"), npu)
         check(block.m.to_verilog(), block.m.name)
@@ -85,15 +88,15 @@ def test_command_without_yosys(folder, monkeypatch):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert found["missing"] == NO_YOSYS
-    assert len(found["elements"]) == 15
+    assert len(found["elements"]) == 18
     assert [(row["name"], row["npu"], row["frames"], row["bit_exact_frames"]) for row in found["accuracies"]] == [
-        ("popcount", "popcount", 8, 8), ("replaced", "both", 8, 8), ("trained", "both", 8, 8),
+        ("popcount", "popcount", 8, 8), ("replaced", "both", 8, 8), ("trained", "both", 8, 8), ("words", "both", 8, 8),
     ]  # fmt: skip
     for row in found["accuracies"]:
         assert row["accuracy_golden"] == row["accuracy_hardware"]
     shown = call(folder, "--frames", "8")
     assert shown.exit_code == 0, shown.output
-    for text in ("digits-cnn-or", "digits-or", "8 of 8", "collect", "not run", NO_YOSYS):
+    for text in ("digits-cnn-or", "digits-or", "digits-words", "8 of 8", "collect", "not run", NO_YOSYS):
         assert text in shown.stdout
 
 
@@ -112,7 +115,7 @@ def test_whole_command(folder):
     result = call(folder, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert [round(360 * row["accuracy_hardware"]) for row in found["accuracies"]] == [354, 36, 331]
+    assert [round(360 * row["accuracy_hardware"]) for row in found["accuracies"]] == [354, 36, 331, 348]
     assert all(row["bit_exact_frames"] == 360 for row in found["accuracies"])
     assert found["missing"] == ""
     assert all(row["lut"] > 0 for row in found["elements"])

@@ -7,6 +7,7 @@ network whose lowered layers fit the memories runs on the same bitstream.
 """
 
 from collections.abc import Mapping
+from typing import NoReturn
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.rows import pack_fields
 
 from .choices import CompileChoices
-from .flow import Deadlock, simulate, spill
+from .fitted import fitted
+from .flow import Deadlock, least_skip, simulate, spill
 from .integer_rows import lane_bits
 from .layout import UNUSED, Ints, to_stream
 from .memory_rows import columns, memory_rows
@@ -96,28 +98,59 @@ def compile_model(
 
 def _check_fits(made: Plan, manifest: Manifest, *, placed: bool) -> None:
     """ValueError unless every NPU has what its layers need, and maps can flow; see `_check_depths` for ``placed``."""
+    _check_skip_stores(made, manifest)
     for n in range(len(made.npus)):
         _check_depths(made, manifest, n, placed=placed)
     _check_flow(made.lowered.model.network.name, made, manifest)
 
 
-def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:
-    """Raise ValueError if the NPUs of a ring would wait for each other for ever (spec D8).
+def _skipping(made: Plan) -> list[int]:
+    """Numbers of the NPUs that need a skip store."""
+    return sorted({n for n, p in zip(made.mapping, made.lowered.layers) if made.ways[p.name].skips})
 
-    They can't where no map goes back to NPU 0.
+
+def _check_skip_stores(made: Plan, manifest: Manifest) -> None:
+    """Raise ValueError unless each NPU has a skip store where it needs one; of which size, `_check_flow` checks."""
+    for n in _skipping(made):
+        if not manifest.npus[n].skip_words:
+            npus = [fitted(own.folding, [own]) for own in made.npus]
+            chain = system(made, npus, stream_bits=manifest.stream_bits, spill_words=None)
+            _refuse_skip(made.lowered.model.network.name, made, manifest, n, least_skip(chain, n, frames=2))
+
+
+def _check_flow(network: str, made: Plan, manifest: Manifest) -> None:
+    """Raise ValueError if NPUs would wait for each other, or for room in a skip store, for ever (spec D8).
+
+    They can't where no map goes back to NPU 0, and none waits in a skip store.
     """
     edges = zip(made.mapping, made.mapping[1:])
-    if not any(here != there == 0 for here, there in edges):
+    skips = _skipping(made)
+    if not skips and not any(here != there == 0 for here, there in edges):
         return
     spill_words = manifest.design.spill_words
     ring = system(made, manifest.npus, stream_bits=manifest.stream_bits, spill_words=spill_words)
     try:
         simulate(ring, frames=2)
     except Deadlock as e:
+        for n in skips:
+            least = least_skip(ring, n, frames=2)
+            if least > manifest.npus[n].skip_words:
+                _refuse_skip(network, made, manifest, n, least)
         least = spill(ring, frames=2).least
         raise ValueError(
             f"{network}: spill_words must be >= {least}, design {manifest.name} has {spill_words}: {e}"
         ) from None
+
+
+def _refuse_skip(network: str, made: Plan, manifest: Manifest, n: int, least: int) -> NoReturn:
+    """Raise ValueError: NPU ``n`` needs a skip store of so many words."""
+    words = manifest.npus[n].skip_words
+    raise ValueError(f"{network}: skip_words must be >= {least}, {_what(made, manifest, n)} has {words}") from None
+
+
+def _what(made: Plan, manifest: Manifest, n: int) -> str:
+    """NPU ``n`` in words."""
+    return f"design {manifest.name}" if len(made.npus) == 1 else f"NPU {n} of design {manifest.name}"
 
 
 def _beats(made: Plan, n: int) -> int:
@@ -128,7 +161,7 @@ def _beats(made: Plan, n: int) -> int:
 def _check_depths(made: Plan, manifest: Manifest, n: int, *, placed: bool) -> None:
     """Raise ValueError unless NPU ``n`` has what its layers need, kernel rows apart if they are ``placed`` already."""
     network, own, npu = made.lowered.model.network.name, made.npus[n], manifest.npus[n]
-    what = f"design {manifest.name}" if len(made.npus) == 1 else f"NPU {n} of design {manifest.name}"
+    what = _what(made, manifest, n)
     needs = {**own.depths(), "acc_bits": own.acc_bits()}
     if npu.collect and own.window_lanes > npu.collect:
         raise ValueError(f"{network}: collect must be >= {own.window_lanes}, {what} has {npu.collect}")

@@ -64,6 +64,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
     for key in POWERS_OF_TWO:
         if key in depth:
             depth[key] = 1 << (depth[key] - 1).bit_length()
+    if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
+        depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
     collect = max(n.window_lanes for n in own) if folding.collect else 0
     made = replace(folding, collect=collect, acc_bits=32, **depth)
     return replace(made, acc_bits=max(*(n.acc_bits() for n in own), made.least_acc_bits))

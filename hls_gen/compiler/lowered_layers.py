@@ -14,7 +14,8 @@ which any XNOR is 1.
 Integer engine:
 
     sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
-    result = requantised sum (golden/layers/requantise.py), then maximum or average over the pool window's valid taps
+    result = requantised sum (golden/layers/requantise.py), then, where the lowered layer adds a map, the addition
+             (golden/layers/add.py), then maximum or average over the pool window's valid taps
 
 What crosses from one engine to the other are bits: the integer engine gives the signs of its results, 1 where
 negative, and reads a bit as +1 or -1.
@@ -27,7 +28,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.golden.layers.requantise import rounded
+from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
 
 
@@ -89,6 +90,11 @@ class BinaryLayer:
         return len(self.weight)
 
     @property
+    def adds(self) -> str | None:
+        """Name of the lowered layer whose result this one adds to its own: None, only integer layers do."""
+        return None
+
+    @property
     def raw(self) -> bool:
         """Whether values are the result."""
         return self.threshold is None
@@ -97,6 +103,38 @@ class BinaryLayer:
     def levels(self) -> int:
         """Bits that a kernel gives, 1 for values."""
         return 1 if self.threshold is None else int(self.threshold.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addition:
+    """The addition of a map to what a lowered layer has requantised:
+
+        t = kept * factor_kept + added * factor_added + bias
+        result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
+
+    Attributes
+    ----------
+    adds : str
+        Name of the lowered layer whose result is added.
+    factor_kept, factor_added, bias, shift : int
+        As the arrays of `bitloom.golden.layers.add.Add`.
+    low, high : int
+        Smallest and largest result.
+    """
+
+    adds: str
+    factor_kept: int
+    factor_added: int
+    bias: int
+    shift: int
+    low: int
+    high: int
+
+    def forward(self, kept: Array, added: Array) -> Array:
+        """The result for two arrays of integers of one shape."""
+        total = kept * self.factor_kept + added * self.factor_added + self.bias
+        result: Array = np.clip(rounded_shift(total, np.asarray(self.shift)), self.low, self.high)
+        return result
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,7 +153,7 @@ class IntegerLayer:
     rounding : str
         As of `bitloom.golden.layers.requantise.Requantise`.
     low, high : int
-        Smallest and largest result.
+        Smallest and largest requantised sum.
     pool : Window or None
         Of the pool over the results.
     average : bool
@@ -124,6 +162,8 @@ class IntegerLayer:
         Smallest and largest sum, and sum plus bias, for any features; what is behind the point is cut off.
     signs : bool
         Whether the results leave as bits, 1 where negative.
+    addition : Addition or None
+        Of another map to the requantised sums, in front of the pool; None where there is none.
     """
 
     name: str
@@ -141,6 +181,7 @@ class IntegerLayer:
     average: bool
     value_range: tuple[int, int]
     signs: bool = False
+    addition: Addition | None = None
     fraction: int = 0
     rounding: str = "once"
 
@@ -150,6 +191,11 @@ class IntegerLayer:
     def out_channels(self) -> int:
         """Kernels (DON)."""
         return len(self.weight)
+
+    @property
+    def adds(self) -> str | None:
+        """Name of the lowered layer whose result this one adds to its own; None where it adds none."""
+        return self.addition.adds if self.addition else None
 
     @property
     def raw(self) -> bool:
@@ -201,13 +247,15 @@ def run_binary_layer(p: BinaryLayer, features: Array) -> Array:
     return pooled.reshape(n, *p.pool.output_size(rows, columns), -1)
 
 
-def run_integer_layer(p: IntegerLayer, features: Array) -> Array:
+def run_integer_layer(p: IntegerLayer, features: Array, added: Array | None = None) -> Array:
     """Compute a lowered layer of the integer engine by the engine's own rule.
 
     Parameters
     ----------
     p : IntegerLayer
     features : (N, H, W, channels) integers
+    added : (N, H', W', out_channels) integers, optional
+        What the addition adds, where the lowered layer has one.
 
     Returns
     -------
@@ -223,9 +271,13 @@ def run_integer_layer(p: IntegerLayer, features: Array) -> Array:
     biased = (value[..., None] << p.fraction) + p.bias  # (N, outputs, O, levels)
     scaled = rounded(biased * p.multiplier, p.shift, p.rounding)
     result: Array = np.clip(scaled, p.low, p.high).reshape(n, len(value[0]), -1)
+    if p.addition is not None:
+        assert added is not None  # the caller knows which map that is
+        result = p.addition.forward(result, added.reshape(result.shape).astype(np.int64))
     if p.pool is not None:
         taps = p.pool.positions(*size)  # (outputs, taps)
-        filler = 0 if p.average else p.low
+        low = p.low if p.addition is None else p.addition.low
+        filler = 0 if p.average else low
         gathered = np.concatenate([result, np.full_like(result[:, :1], filler)], axis=1)[:, taps]
         count = (taps >= 0).sum(axis=1)[:, None]
         result = rounded_quotient(gathered.sum(axis=2), count) if p.average else gathered.max(axis=2)

@@ -15,9 +15,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import MaxPool, MinPool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
@@ -43,7 +41,7 @@ class Lowered:
     source : Map
         The input as the first lowered layer reads it (golden/flatten.py).
     layers : tuple of BinaryLayer and IntegerLayer
-        Each behind the one that it reads.
+        Each behind those that it reads and adds: the order in which they are computed.
     input_bits : int
         Planes of an integer input to a binary layer, without the constant one. 0 for a bipolar input, whose channels
         are thermometer bits, and for an input that is made binary.
@@ -94,7 +92,7 @@ class Lowered:
             features = self.input_features(images) if p.reads == INPUT else results[p.reads]
             if isinstance(p, IntegerLayer):
                 values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
-                results[p.name] = run_integer_layer(p, values)
+                results[p.name] = run_integer_layer(p, values, results[p.adds] if p.adds else None)
             else:
                 results[p.name] = run_binary_layer(p, features if p.reads == INPUT else features[..., None])
         return list(results.values())
@@ -113,7 +111,7 @@ def lower(
     Parameters
     ----------
     model : Model
-        A chain of layers with their arrays.
+        The layers with their arrays.
     planes : int, optional
         Bits that an integer input is sign-extended to, where the binary engine reads it; by default as many as it
         needs.
@@ -122,7 +120,7 @@ def lower(
     lanes : int
         Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
     engines : sequence of Engine, optional
-        The engine of each weighted layer; by default all are binary.
+        The engine of each weighted layer in the order in which they are computed; by default all are binary.
 
     Returns
     -------
@@ -172,7 +170,7 @@ def _lowered(
     if part.name in binary:
         lowering_binary.check(part)
         return lowering_binary.binary_layer(model, part, inverted, planes if part.reads == INPUT else 0)
-    lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=part.reader in binary)
+    lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=not binary.isdisjoint(part.readers))
     return lowering_integer.integer_layer(model, part, inverted, own.weight_bits)
 
 
@@ -194,16 +192,20 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int 
 
 
 def engines_of(network: Network) -> list[str]:
-    """The engine that each weighted layer is for, "binary" or "integer".
+    """The engine that each weighted layer is for, "binary" or "integer", in the order in which they are computed.
 
     That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
     or is requantised.
+
+    Raises
+    ------
+    ValueError
+        If no engine can compute the network.
     """
+    entry = network.next_layer(INPUT)
     engines: list[str] = []
-    for layer, source in network.chain("the compiler"):
-        if isinstance(layer, Weighted):
-            integers = layer.weight.kind in ("signed", "unsigned") or (engines and source.encoding.kind != "bipolar")
-            engines.append("integer" if integers else "binary")
-        elif isinstance(layer, Requantise) and engines:
-            engines[-1] = "integer"
+    for part in parts(network, entry if isinstance(entry, Threshold) else None):
+        integers = part.layer.weight.kind in ("signed", "unsigned") or "requantise" in part.tail_kinds
+        integers |= part.reads != INPUT and part.source.encoding.kind != "bipolar"
+        engines.append("integer" if integers else "binary")
     return engines

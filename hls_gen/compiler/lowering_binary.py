@@ -101,7 +101,7 @@ def check(part: Part) -> None:
             f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
             f"either order, got {', '.join(kinds)}"
         )
-    if not kinds and part.reader:
+    if not kinds and part.readers:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
     if layer.weight not in (BIPOLAR, TERNARY):
         raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")

@@ -16,18 +16,21 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
-from bitloom.golden.layer import OneInput
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
-from .lowered_layers import IntegerLayer
+from .lowered_layers import Addition, IntegerLayer
 from .parts import Engine, Part
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
 """Kinds of layers that may follow a weighted one and are lowered with it."""
+ADD_TAILS = tuple(("requantise", "add", *tail[1:]) for tail in TAILS[1:])
+"""The same where another map is added."""
 BIT_TAILS = (("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold"))
 """The same where the binary engine computes the next one."""
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
@@ -56,17 +59,23 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
     for t in part.tail:
         if isinstance(t, MinPool):
             raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
-    if to_bits and kinds not in BIT_TAILS:
+    if to_bits and "add" not in kinds and kinds not in BIT_TAILS:
         raise ValueError(
             f"{layer.name}: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, "
             f"or max_pool and threshold, got {', '.join(kinds) or 'nothing'}"
         )
-    if not to_bits and kinds not in TAILS:
+    if "add" in kinds:
+        if to_bits or kinds not in ADD_TAILS:
+            raise ValueError(
+                f"{layer.name}: what follows a layer before an add must be requantise, add, and a pool at most, read "
+                f"by the integer engine, got {', '.join(kinds)}"
+            )
+    elif not to_bits and kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows, where no binary engine reads it, must be nothing, requantise, or requantise "
             f"and a pool, got {', '.join(kinds)}"
         )
-    if not kinds and part.reader:
+    if not kinds and part.readers:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
     bipolar = source.encoding.kind == "bipolar"
     if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > engine.feature_bits):
@@ -78,7 +87,7 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
             f"{layer.name}: its weight must fit {engine.weight_bits} bits in two's complement, got {layer.weight}"
         )
     for t in part.tail:
-        if isinstance(t, Requantise) and stored_bits(t.encoding) > engine.feature_bits:
+        if isinstance(t, Requantise | Add) and stored_bits(t.encoding) > engine.feature_bits:
             most = f"{engine.feature_bits} bits in two's complement"
             raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
         if isinstance(t, Requantise) and t.rounding == "twice" and t.fraction:
@@ -135,10 +144,30 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         average=isinstance(pool, AvgPool),
         value_range=rule.value_range,
         signs=len(rule.complement) > 0,
+        addition=_addition(model, part),
         fraction=rule.fraction,
         rounding=rule.rounding,
     )
     return made, rule.complement
+
+
+def _addition(model: Model, part: Part) -> Addition | None:
+    """The addition among the layers of a part, None where there is none."""
+    layer = next((layer for layer in part.tail if isinstance(layer, Add)), None)
+    if layer is None or part.adds is None:
+        return None
+    arrays, behind = model.arrays[layer.name], part.tail[part.tail.index(layer) - 1].name
+    kept = model.network.reads[layer.name].index(behind)
+    factors = arrays["multiplier"].tolist()
+    return Addition(
+        adds=part.adds,
+        factor_kept=factors[kept],
+        factor_added=factors[1 - kept],
+        bias=int(arrays["bias"][0]),
+        shift=int(arrays["shift"][0]),
+        low=layer.low,
+        high=layer.high,
+    )
 
 
 def _weights(model: Model, part: Part, inverted: Array) -> Array:
@@ -202,7 +231,7 @@ def _rule(model: Model, part: Part, weight: Array) -> _Rule:
     return _Rule(weight=weight, reach=reach, clip=(-1, 0), factors=factors, complement=complement)
 
 
-def _turned(direction: Array, tail: Sequence[OneInput]) -> Array:
+def _turned(direction: Array, tail: Sequence[Layer]) -> Array:
     """Which kernels change sign: those that pool bits of x <= T."""
     turned: Array = (direction < 0) & isinstance(tail[-1], MaxPool)
     return turned

@@ -3,18 +3,20 @@
 layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 
 import numpy as np
 
-from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.work import check_parallel
 
 from .lowered_layers import BinaryLayer
 from .lowering import Engine, Lowered, engines_of, lower
+from .parts import Part, parts
 from .work import check_network
 
 
@@ -30,7 +32,8 @@ def mapped(
     npus
         Foldings of the NPUs, in their order.
     mapping
-        NPU of each weighted layer; by default that of ``assign``, each layer on the engine that it is for
+        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/parts.py); by default that
+        of ``assign``, each layer on the engine that it is for
         (``engines_of``) where the NPUs' engines differ.
 
     Returns
@@ -45,7 +48,9 @@ def mapped(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    names = [layer.name for layer in model.network.layers if isinstance(layer, Weighted)]
+    entry = model.network.next_layer(INPUT)
+    cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
+    names = [part.name for part in cut]
     if mapping is not None:
         check(npus, names, mapping)
         return _lowered(model, [_engine([npus[n]]) for n in mapping], npus[0]), mapping
@@ -54,7 +59,7 @@ def mapped(
         wanted[1:] = engines_of(model.network)[1:]
     engines = [_engine([npu for npu in npus if npu.engine == name]) for name in wanted]
     lowered = _lowered(model, engines, npus[0])
-    mapping = assign(npus, names, _beats(lowered, npus))
+    mapping = assign(npus, names, _beats(lowered, npus), _inside(cut))
     for name, engine, n in zip(names, wanted, mapping):
         if engine != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
@@ -149,7 +154,23 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int])
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def assign(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
+def _inside(cut: Sequence[Part]) -> set[int]:
+    """Where a run of layers must not end, for another NPU couldn't go on: the layer behind an end must need the map of
+    the one before it, alone, and no other map."""
+    needs = [{part.reads, part.adds} - {None} for part in cut]
+    return {
+        end
+        for end in range(1, len(cut))
+        if {name for later in needs[end:] for name in later if name in {one.name for one in cut[:end]}}
+        != {cut[end - 1].name}
+        or cut[end - 1].readers != (cut[end].name,)
+        or cut[end].adds == cut[end - 1].name
+    }
+
+
+def assign(
+    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], inside: Collection[int] = ()
+) -> list[int]:
     """Choose an NPU for every layer.
 
     In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
@@ -163,6 +184,8 @@ def assign(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequen
         Names of the weighted layers.
     beats
         (layers, NPUs): cycles of each layer on each NPU; infinite where the NPU has another engine.
+    inside
+        Numbers of layers that must be on the NPU of the layer before, in a chain.
 
     Returns
     -------
@@ -178,12 +201,14 @@ def assign(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequen
     if count > 1 and "ring" in npus[0].inlets:
         found = [i % count for i in range(len(names))]
     else:
-        found = _runs(npus, names, beats)
+        found = _runs(npus, names, beats, inside)
     check(npus, names, found)
     return found
 
 
-def _runs(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]]) -> list[int]:
+def _runs(
+    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], inside: Collection[int]
+) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
     best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
     final: tuple[float, list[int]] | None = None
@@ -195,6 +220,8 @@ def _runs(npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequenc
                 work = max(busiest, sum(row[n] for row in beats[start:end]))
                 if work == inf:
                     break
+                if end in inside:
+                    continue
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)

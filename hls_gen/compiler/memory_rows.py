@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.addition import passing
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.memories import ROUNDING, Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
 from .integer_rows import reciprocals, scale_fields, two_complement
+from .lowered_layers import Addition
 from .npu_plan import NpuPlan
 from .raster_rows import MODULAR
 from .tables import FLAGS, Tables
@@ -45,6 +47,9 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     out["results"] = pack_fields(npu.memory("results"), columns(_result_rows(made, npu)))
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
+    if npu.skip_words:
+        additions = [_addition(npu, one) for one in made.additions]
+        out["additions"] = pack_fields(npu.memory("additions"), columns(additions))
     if made.scales:
         scales = [scale_fields(part, npu, fraction) for part, fraction in zip(made.scales, made.fractions)]
         joined = {name: np.concatenate([part[name] for part in scales]) for name in scales[0]}
@@ -66,6 +71,21 @@ def _result_rows(made: NpuPlan, npu: Npu) -> list[dict[str, int]]:
     """Rows of memory ``results``, which only some NPUs ask how a layer rounds."""
     missing = {name for name in ROUNDING if not getattr(npu, name)}
     return [{key: value for key, value in row.items() if key not in missing} for row in made.results]
+
+
+def _addition(npu: Npu, made: Addition | None) -> dict[str, int]:
+    """Row of memory ``additions`` for a layer with this addition."""
+    if made is None:
+        return passing(npu)
+    return {
+        "adds": 1,
+        "factor_kept": made.factor_kept,
+        "factor_skipped": made.factor_added,
+        "bias": made.bias,
+        "shift": min(made.shift, npu.most_add_shift),
+        "low": made.low,
+        "high": made.high,
+    }
 
 
 def _waiting(memory: Memory) -> Words:

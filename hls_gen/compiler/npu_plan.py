@@ -10,7 +10,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .integer_rows import multiplier_bits
 from .layout import Ints, Layout
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_layers import Addition, BinaryLayer, IntegerLayer
 from .tables import Tables, rows
 
 
@@ -42,8 +42,10 @@ class NpuPlan:
     """Columns by field, one dictionary a layer of the integer engine."""
     fractions: list[int] = field(default_factory=list)
     """Bits of the biases behind the point, a number a layer of the integer engine."""
+    additions: list[Addition | None] = field(default_factory=list)
+    """What each layer of the integer engine adds, if anything."""
     map_words: int = 2
-    """Words of the largest map that goes back to the NPU's own input."""
+    """Words of the maps that go back to the NPU's own input, of as many as there are at a time."""
     chunks: list[int] = field(default_factory=list)
     """Words of a chunk, for each map that comes from the NPU before."""
     ring_words: int = 0
@@ -85,6 +87,17 @@ class NpuPlan:
             "multiplier_bits": multiplier_bits(self.scales),
             "bias_fraction_bits": max(self.fractions, default=0),
             **{name: max((row[name] for row in self.results), default=0) for name in ROUNDING},
+            **self._addition_widths(),
+        }
+
+    def _addition_widths(self) -> dict[str, int]:
+        """Capacities that the addition of maps needs; how large the skip store must be says the flow model."""
+        found = [one for one in self.additions if one is not None]
+        factors = [factor for one in found for factor in (one.factor_kept, one.factor_added)]
+        return {
+            "skip_words": self.folding.skip_words and 2,
+            "add_factor_bits": max([2, *map(signed_bits, factors)]),
+            "add_bias_bits": max([2, *(signed_bits(one.bias) for one in found)]),
         }
 
     def acc_bits(self) -> int:
@@ -92,3 +105,8 @@ class NpuPlan:
         low = min((p.value_range[0] for p in self.layers), default=0)
         high = max((p.value_range[1] + 1 for p in self.layers), default=0)
         return 1 + max(high.bit_length(), (~low).bit_length())
+
+
+def signed_bits(value: int) -> int:
+    """Bits in two's complement that hold an integer."""
+    return 1 + (value if value >= 0 else ~value).bit_length()

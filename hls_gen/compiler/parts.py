@@ -2,14 +2,22 @@
 layer (hls_gen/compiler/lowered_layers.py).
 
     conv_1  threshold_1  pool_1 | conv_2  threshold_2 | dense_3
+
+An addition belongs to the part whose result it takes first, and names the other map that it adds:
+
+    conv_1  requantise_1 | conv_2  requantise_2  add_3 (+ conv_1) | dense_4
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Layer, Map, OneInput
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Network
+
+from .additions import Kept, kept_maps
 
 
 @dataclass(frozen=True)
@@ -39,19 +47,22 @@ class Part:
         Its name is the part's, the lowered layer's and that of the map which this makes.
     source : Map
         The map that the weighted layer reads.
-    tail : tuple of OneInput
+    tail : tuple of Layer
         The layers that follow, up to the next weighted one.
     reads : str
         The part whose result the layer reads, or `bitloom.golden.graph.INPUT`.
-    reader : str or None
-        The part that reads the result; None if that is the network's output.
+    readers : tuple of str
+        The parts that read or add the result, in the order in which they are computed.
+    adds : str or None
+        The part whose result the addition among the layers of ``tail`` adds; None where there is no addition.
     """
 
     layer: Weighted
     source: Map
-    tail: tuple[OneInput, ...]
+    tail: tuple[Layer, ...]
     reads: str
-    reader: str | None
+    readers: tuple[str, ...]
+    adds: str | None = None
 
     @property
     def name(self) -> str:
@@ -70,41 +81,106 @@ def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
     Parameters
     ----------
     network : Network
-        A chain of layers.
     binariser : OneInput or None
         The layer that is computed in front of the first part, if there is one: what it makes counts as the input.
 
     Returns
     -------
     list of Part
-        In the order of the layers.
+        In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
+        to an addition the shorter one first. That of the network, where layers are a chain.
 
     Raises
     ------
     ValueError
-        If several layers read a map, if a layer without weights comes before the first weighted one, or if there is
-        no weighted one.
+        If a map has readers that no engine can serve, if a layer without weights comes before the first weighted
+        one, or if there is no weighted one.
     """
-    maker = {INPUT: INPUT}  # map -> the part that makes it
-    found: dict[str, tuple[Weighted, Map, str]] = {}
-    tails: dict[str, list[OneInput]] = {}
-    for layer, source in network.chain("the compiler"):
-        (read,) = (maker[name] for name in network.reads[layer.name])
-        if isinstance(layer, Weighted):
-            maker[layer.name] = layer.name
-            found[layer.name], tails[layer.name] = (layer, source, read), []
-            continue
-        maker[layer.name] = read
-        if read != INPUT:
-            tails[read].append(layer)
-        elif layer is not binariser:
-            raise ValueError(
-                f"{layer.name}: what an engine computes must begin with a conv or dense layer, got {layer.kind}"
-            )
-    if not found:
+    cutter = _Cutter(network, binariser)
+    for layer in network.layers:
+        cutter.take(layer)
+    if not cutter.sources:
         raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
-    reader = {read: name for name, (_, _, read) in found.items()}
-    return [
-        Part(layer=layer, source=source, tail=tuple(tails[name]), reads=read, reader=reader.get(name))
-        for name, (layer, source, read) in found.items()
-    ]
+    order = cutter.order()
+    needs = {name: (cutter.reads[name], cutter.adds.get(name)) for name in order}
+    readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
+    layers = {layer.name: layer for layer in network.layers}
+    found = []
+    for name in order:
+        layer = layers[name]
+        assert isinstance(layer, Weighted)
+        made = Part(
+            layer=layer,
+            source=cutter.sources[name],
+            tail=tuple(cutter.tails[name]),
+            reads=cutter.reads[name],
+            readers=readers[name],
+            adds=cutter.adds.get(name),
+        )
+        found.append(made)
+    return found
+
+
+class _Cutter:
+    """A network being cut: what is known of the parts after each of its layers."""
+
+    def __init__(self, network: Network, binariser: OneInput | None):
+        self._network, self._binariser = network, binariser
+        self._kept: Mapping[str, Kept] = kept_maps(network)
+        self._maker = {INPUT: INPUT}
+        """Map -> the part that makes it."""
+        self.sources: dict[str, Map] = {}
+        self.reads: dict[str, str] = {}
+        self.tails: dict[str, list[Layer]] = {}
+        self.adds: dict[str, str] = {}
+        """By part, as the attributes of `Part`."""
+
+    def take(self, layer: Layer) -> None:
+        """Let a layer begin a part, or follow the layers of one."""
+        network, names = self._network, self._network.reads[layer.name]
+        if isinstance(layer, Weighted):
+            self._maker[layer.name] = layer.name
+            self.sources[layer.name], self.reads[layer.name] = network.maps[names[0]], self._maker[names[0]]
+            self.tails[layer.name] = []
+            return
+        if layer.input_count > 1 and not isinstance(layer, Add):
+            raise ValueError(f"{layer.name}: a layer that reads several maps must be an add, got {layer.kind}")
+        followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
+        part = self._maker[layer.name] = self._maker[followed]
+        its = network.readers[followed]
+        if len(its) > 1 and layer is not self._binariser:
+            raise ValueError(
+                f"{layer.name}: a map with several readers must be read by conv and dense layers and additions, got "
+                f"{followed} read by {' and '.join(its)}"
+            )
+        if part == INPUT:
+            if layer is not self._binariser:
+                raise ValueError(
+                    f"{layer.name}: what an engine computes must begin with a conv or dense layer, got {layer.kind}"
+                )
+            return
+        self.tails[part].append(layer)
+        if isinstance(layer, Add):
+            self._add(layer, part)
+
+    def _add(self, layer: Add, part: str) -> None:
+        """Note what the addition of a part adds."""
+        other = self._kept[layer.name].added
+        if part in self.adds:
+            raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
+        if self._maker[other] == INPUT:
+            raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
+        self.adds[part] = self._maker[other]
+
+    def order(self) -> list[str]:
+        """The parts as they are computed: for each one, first all that makes what it adds, then all that makes what it
+        reads."""
+        made, ahead = dict[str, None](), [self._maker[self._network.layers[-1].name]]
+        while ahead:
+            needs = (self.adds.get(ahead[-1]), self.reads[ahead[-1]])
+            missing = next((name for name in needs if name not in (None, INPUT) and name not in made), None)
+            if missing is None:
+                made[ahead.pop()] = None
+            else:
+                ahead.append(missing)
+        return list(made)

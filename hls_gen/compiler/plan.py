@@ -25,12 +25,13 @@ from .frame_words import FrameWords, frame_words
 from .layout import Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
-from .mapping import mapped, way
+from .mapping import mapped
 from .npu_plan import NpuPlan
-from .result_rows import append_results
+from .result_rows import append_results, check_added
 from .schedule import ORDERS, Schedule, Stage, schedule
 from .sum_rows import MapWords, append_sums, check_accumulation
 from .tables import Tables
+from .ways import MapWay, ways
 
 
 @dataclass(kw_only=True)
@@ -50,6 +51,10 @@ class Plan:
     """Name and beats of each layer."""
     dataflow: list[str] = field(default_factory=list)
     """Dataflow of each layer."""
+    ways: dict[str, MapWay] = field(default_factory=dict)
+    """How each layer's map gets to who needs it, by the layer's name."""
+    map_words: dict[str, int] = field(default_factory=dict)
+    """Words of each layer's map, by the layer's name."""
     compared: dict[str, MemoryBits] = field(default_factory=dict)
     """What each map order needs, where "auto" chose."""
 
@@ -102,28 +107,51 @@ def plan(
 def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: int) -> Plan:
     """The plan in the map order that ``choices`` name."""
     lowered, mapping = mapped(model, npus, choices.mapping)
+    on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
+    found = ways(model.network.name, npus, lowered.layers, mapping)
+    npus = [_with_skip_store(npu, [found[name] for name in on if on[name] == n]) for n, npu in enumerate(npus)]
     orders = schedule(_stages(lowered.layers), choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order)
     made = _begin(lowered, orders, npus, frame)
     made.mapping += mapping
-    on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
-    reader = {p.reads: p.name for p in lowered.layers}  # lowered layer -> the one that reads its map
+    made.ways |= found
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
     tables = {t.stage.name: t for t in orders.tables}
     for p in lowered.layers:
-        npu, after, read = made.npus[on[p.name]], reader.get(p.name), maps[p.reads]
+        npu, read = made.npus[on[p.name]], maps[p.reads]
         inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
         check_accumulation(p, npu.folding, read.layout)
+        if p.reads in found and found[p.reads].skip_reader == p.name:
+            read = replace(read, inlet="skip")
         if read.inlet == "ring":
             _append_chunk(npu, read.layout, p, chunk)
         npu.layers.append(p)
         made.ideal.append((p.name, append_sums(npu, p, tables[p.name], read, inner)))
-        target = way(npus, p.name, on[p.name], on[after]) if after else "host"
-        lanes = npus[on[after] if after else on[p.name]].kfp
-        made.output = append_results(npu, p, tables.get(_pool_name(p)), target, lanes)
-        maps[p.name] = MapWords(made.output, np.zeros(len(made.output), np.int64), target)
+        its = found[p.name]
+        lanes = npus[on[its.reader or p.name]].kfp
+        made.output = append_results(npu, p, tables.get(_pool_name(p)), its, lanes)
+        maps[p.name] = MapWords(made.output, np.zeros(len(made.output), np.int64), its.target)
+        windows = tables.get(_pool_name(p), tables[p.name]).output_order
+        made.map_words[p.name] = len(windows) * len(made.output)
+        check_added(p, maps, npu.folding)
+    for n, npu in enumerate(made.npus):
+        npu.map_words = max(npu.map_words, _map_words(made, n))
     return made
+
+
+def _with_skip_store(npu: Npu, its: Sequence[MapWay]) -> Npu:
+    """The NPU with a skip store, if one of its maps goes there; its size counts for nothing."""
+    return replace(npu, skip_words=2) if not npu.skip_words and any(one.skips for one in its) else npu
+
+
+def _map_words(made: Plan, n: int) -> int:
+    """Words of the maps that are in the map store of NPU ``n`` together: of those that are made while a layer is
+    computed or were before, and are read after it."""
+    place = {p.name: i for i, p in enumerate(made.lowered.layers)}
+    lasts = [(place[name], place[one.reader], made.map_words[name]) for name, one in made.ways.items()
+             if one.target == "loop" and one.reader and made.mapping[place[name]] == n]  # fmt: skip
+    return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
 
 
 def _append_chunk(npu: NpuPlan, layout: Layout, p: BinaryLayer | IntegerLayer, tuples: int) -> None:
@@ -149,7 +177,8 @@ def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
     has one."""
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
-        out.append(_stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads]))
+        conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
+        out.append(replace(conv, adds=last[p.adds]) if p.adds else conv)
         if p.pool:
             out.append(_stage(_pool_name(p), "pool", out[-1].output_size, p.pool, p.name))
         last[p.name] = out[-1].name

@@ -9,7 +9,7 @@ Golden's layers stay as they are: only what a part's tail is lowered from change
 from dataclasses import replace
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layer import OneInput
+from bitloom.golden.layer import Layer
 from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.window import Pair, Window
@@ -25,7 +25,7 @@ def canonical(part: Part) -> Part:
             first = next((k for k in range(i) if all(isinstance(t, MaxPool | MinPool) for t in tail[k:i])), i)
             tail.insert(first, tail.pop(i))
     sums = part.layer.output(part.source)
-    size, merged = (sums.height, sums.width), list[OneInput]()
+    size, merged = (sums.height, sums.width), list[Layer]()
     before = size  # of the map that the last one of ``merged`` reads
     for layer in tail:
         last = merged[-1] if merged else None

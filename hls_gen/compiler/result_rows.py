@@ -1,17 +1,23 @@
 """Rows of a lowered layer from its sums on: of the results unit, of thresholds or scales, of the pool's sequencer."""
 
+from collections.abc import Mapping
+
 import numpy as np
+
+from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
 from .layout import UNUSED, Layout, regroup, result_layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
 from .schedule import StageTables
+from .sum_rows import MapWords
 from .tables import base
+from .ways import MapWay
 
 
 def append_results(
-    made: NpuPlan, p: BinaryLayer | IntegerLayer, pool: StageTables | None, target: str, reader_lanes: int
+    made: NpuPlan, p: BinaryLayer | IntegerLayer, pool: StageTables | None, its: MapWay, reader_lanes: int
 ) -> Layout:
     """Append the rows of a lowered layer from its sums on.
 
@@ -23,8 +29,8 @@ def append_results(
         The lowered layer.
     pool
         The schedule of its pool, None where it has none.
-    target
-        The outlet by which its map leaves.
+    its
+        The way of its map.
     reader_lanes
         Lanes of the words that the map is made of: kfp of the NPU that reads it.
 
@@ -39,9 +45,10 @@ def append_results(
         The lowered layer has a pool, the NPU has no pool unit.
     """
     folding = made.folding
-    windows = made.conv.layers[-1]["windows_minus_1"] + 1
     steps = result_layout(p.out_channels, p.levels, folding.kgp, folding.ol)
-    to = {"target": folding.outlets.index(target)} if len(folding.outlets) > 1 else {}
+    to = {"target": folding.targets.index(its.target)} if len(folding.targets) > 1 else {}
+    if folding.skip_words:
+        to |= {"forks": int(its.forks), "for_addition": int(its.adder is not None)}
     _append_activation(made, p, steps, {} if folding.pool else to)
     if p.raw:
         return steps
@@ -51,15 +58,28 @@ def append_results(
         if pool:
             made.pool.append(pool, len(words))
         else:
-            made.pool.append_straight(windows, len(words))
+            made.pool.append_straight(made.conv.layers[-1]["windows_minus_1"] + 1, len(words))
         made.pool.layers[-1] |= to
         if isinstance(p, IntegerLayer):
             made.pool.layers[-1]["average"] = int(p.average)
-        windows = made.pool.layers[-1]["windows_minus_1"] + 1
-    out = regroup(words, reader_lanes)
-    if target == "loop":
-        made.map_words = max(made.map_words, windows * len(out))
-    return out
+    return regroup(words, reader_lanes)
+
+
+def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu: Npu) -> None:
+    """Raise ValueError unless the map that a lowered layer adds lies in the skip store as its results leave.
+
+    A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
+    """
+    if p.adds is None:
+        return
+    steps, words = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol), maps[p.adds].layout
+    cut = regroup(words, npu.ol)[: len(steps)]
+    if len(words) != -(-len(steps) * npu.ol // npu.kfp) or not np.array_equal(cut, steps):
+        pfp = f", pfp = {npu.pfp}" if npu.pool else ""
+        raise ValueError(
+            f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "
+            f"{p.out_channels} channels with kfp = {npu.kfp}, kgp = {npu.kgp}, ol = {npu.ol}{pfp}"
+        )
 
 
 def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layout, to: dict[str, int]) -> None:
@@ -88,5 +108,6 @@ def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layo
         made.fractions.append(p.fraction)
         rounding = {"half_even": int(p.rounding == "even"), "round_twice": int(p.rounding == "twice")}
         row |= {"low": p.low, "high": p.high, **rounding}
+        made.additions.append(p.addition)
     made.results.append({**row, "threshold_base": base(made.thresholds, limits)})
     made.thresholds.append(limits)

@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .fitted import fitted, unsized
-from .flow import smooth
+from .flow import smooth, smooth_skips
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
 from .sharing import sharing
@@ -90,6 +90,7 @@ def size_memories(
     if sizing.equal:
         own = [[part for parts in own for part in parts]] * len(npus)
     fitted = tuple(_fit(npu, parts, plans, sizing.stream_weights) for npu, parts in zip(npus, own))
+    fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].inlets:
         spill_words = _spill_words(plans, fitted, stream_bits)
@@ -116,6 +117,18 @@ def _planned(
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
+
+
+def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:
+    """The NPUs with skip stores, where they have any, that no plan ever fills; all as large as the largest if they are
+    to be ``equal``."""
+    if not any(npu.skip_words for npu in npus):
+        return npus
+    using = [p for p in plans if any(one.skips for one in p.ways.values())]
+    each = [smooth_skips(system(p, npus, stream_bits=stream_bits), FLOW_FRAMES) for p in using]
+    words = [max(column) for column in zip(*each)]
+    words = [max(words)] * len(words) if equal else words
+    return tuple(replace(npu, skip_words=count) for npu, count in zip(npus, words))
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:

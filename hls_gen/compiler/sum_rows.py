@@ -26,7 +26,7 @@ class MapWords:
     codes
         (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
     inlet
-        The inlet by which it comes.
+        The inlet by which it comes, or "skip" for the skip store.
     """
 
     layout: Layout
@@ -59,8 +59,8 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     groups, places, words = -(-p.out_channels // folding.kgp), p.weight.shape[1], len(layout)
     outer = groups // inner
     made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
-    if len(folding.inlets) > 1:
-        made.conv.inputs[-1]["source"] = folding.inlets.index(read.inlet)
+    if len(folding.sources) > 1:
+        made.conv.inputs[-1]["source"] = folding.sources.index(read.inlet)
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
         "group_rows": places * words if outer > 1 else 0,

@@ -167,7 +167,7 @@ def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
     if tables.stage.kind == "conv":
         columns["jump"] = tables.jump_mark[tap] & final
     flags: Array = np.stack([columns[name] for name in FLAGS], axis=1).astype(np.int64)
-    skips = np.where(tables.new, tables.advance - 1, 0)  # tuples that arrive before this tap's own
+    skips = tables.advance - tables.new  # tuples that arrive before this tap's own
     skip = np.array([int(name in ("new", "skip")) for name in FLAGS])
     flags = np.insert(flags, np.repeat(np.flatnonzero(visit == 0), skips), skip, axis=0)
     return flags, tables.index[tap][~new]

@@ -1,10 +1,15 @@
 """Random arrays for a network: whatever is drawn, hardware must equal golden."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Map
+from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold
@@ -29,9 +34,16 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     """
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
-    x = random_images(network, 4, seed + 1)
+    values_of = {INPUT: random_images(network, 4, seed + 1)}  # map -> its values for some images
     reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
-    for layer, source in network.chain("a random model"):
+    for layer in network.layers:
+        read, source = [values_of[name] for name in network.reads[layer.name]], network.sources(layer)[0]
+        if isinstance(layer, Add):
+            arrays[layer.name] = _addition(layer, network.sources(layer), rng)
+            values_of[layer.name] = layer.forward_of(read, arrays[layer.name], network.sources(layer))
+            continue
+        assert isinstance(layer, OneInput)
+        (x,) = read
         if isinstance(layer, Weighted):
             low, high, step = layer.weight.low, layer.weight.high, layer.weight.step
             low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
@@ -48,8 +60,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             drawn = [_requantisation(c, layer, bounds, multiplier_bits, rng) for c in x.reshape(-1, source.channels).T]
             rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
             arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
-        one = Network(name=layer.name, input=source, layers=(layer,))
-        x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        one = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
+        values_of[layer.name] = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
 
 
@@ -87,6 +99,20 @@ def _requantisation(
         (bias, largest, 0),
         (0, 1, int(rng.choice([0, MAX_SHIFT]))),
     ][case - 6]
+
+
+def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays of an addition: mostly factors with which sums use the encoding's range, in one of four as large as they
+    may be; one of four factors is negative."""
+    most, shift = (1 << FACTOR_BITS - 1) - 1, int(rng.integers(0, MAX_ADD_SHIFT + 1))
+    top = max(1, layer.high, -layer.low)
+    ends = [max(source.encoding.high, -source.encoding.low) for source in sources]
+    factors = [int(min(most, top / end * rng.uniform(0.2, 1.5) * 2.0**shift)) for end in ends]
+    if rng.random() < 0.25:
+        factors = [most, int(rng.integers(-most, most + 1))]
+    factors = [int(factor) * int(rng.choice([1, 1, 1, -1])) for factor in factors]
+    bias = int(rng.integers(-1, 2) * rng.uniform(0, 1) * min(top * 2.0**shift, 1 << OFFSET_BITS - 2))
+    return {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
 
 
 def _behind_the_point(

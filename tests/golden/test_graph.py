@@ -184,32 +184,37 @@ WIDE = Network(
             Conv(name="conv_2", out_channels=2, kernel=(1, 1)),
             Threshold(name="threshold_2"),
             Subtract(name="subtract_3", inputs=("threshold_1", "threshold_2"))))  # fmt: skip
+ONES = {"threshold": np.zeros((2, 1), int), "direction": np.ones(2, int)}
+ARRAYS = {
+    "conv_1": {"weight": np.ones((2, 3, 3, 2), int)}, "threshold_1": ONES, "threshold_2": ONES,
+    "conv_2": {"weight": np.ones((2, 1, 1, 2), int)}, "subtract_3": {"sign": np.ones(2, int)},
+}  # fmt: skip
 RULE = "takes a chain of layers, where one layer reads each map, got threshold_1 read by conv_2 and subtract_3"
 
 
 @pytest.mark.parametrize(
     ("call", "user"),
     [
-        (lambda m: lower(m), "the compiler"),
-        (lambda m: engines_of(m.network), "the compiler"),
         (lambda m: schedule(m.network, "pull"), "a schedule"),
         (lambda m: check.stages(m, 64), "the check of golden.kernels.tiled"),
         (lambda m: train(m.network, images(32), np.zeros(32, int), Recipe(epochs=1)), "training"),
     ],
 )
 def test_what_needs_a_chain_says_so(call, user):
-    ones = {"threshold": np.zeros((2, 1), int), "direction": np.ones(2, int)}
-    arrays = {
-        "conv_1": {"weight": np.ones((2, 3, 3, 2), int)}, "threshold_1": ones, "threshold_2": ones,
-        "conv_2": {"weight": np.ones((2, 1, 1, 2), int)}, "subtract_3": {"sign": np.ones(2, int)},
-    }  # fmt: skip
     if user == "training":
         last = Conv(name="last", out_channels=2, kernel=(3, 4))
         net = replace(WIDE, layers=(*WIDE.layers, last))
-        model = Model(net, {**arrays, "last": {"weight": np.ones((2, 3, 4, 2), int)}})
+        model = Model(net, {**ARRAYS, "last": {"weight": np.ones((2, 3, 4, 2), int)}})
     else:
-        model = Model(WIDE, arrays)
+        model = Model(WIDE, ARRAYS)
     with value_error(f"wide: {user} {RULE}"):
+        call(model)
+
+
+@pytest.mark.parametrize("call", [lower, lambda m: engines_of(m.network)])
+def test_the_compiler_joins_maps_by_additions_alone(call):
+    model = Model(WIDE, ARRAYS)
+    with value_error("subtract_3: a layer that reads several maps must be an add, got subtract"):
         call(model)
 
 

@@ -30,6 +30,9 @@ class Reading:
         Tuples that are claimed before the first one is given back, 1..tuples.
     skips
         Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window.
+    ends_old
+        Whether the last tap that claims tuples reads none of them: they come by for another reader of the map, and it
+        reads an older one when all have arrived. Only together with ``skips``.
     """
 
     words: int
@@ -38,6 +41,7 @@ class Reading:
     claims: Ints
     hold_tuples: int
     skips: bool = False
+    ends_old: bool = False
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
@@ -79,6 +83,12 @@ class FlowLayer:
     chunk_words
         Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
         buffer holds.
+    reads
+        Name of the layer whose map it reads; None: of the one before, or the frame.
+    from_skip
+        Whether it reads that map from the skip store.
+    adds
+        Name of the layer whose map it adds to its results, from the skip store; None: of no layer.
     """
 
     name: str
@@ -90,6 +100,9 @@ class FlowLayer:
     pool: Reading | None = None
     raw: bool = False
     chunk_words: int | None = None
+    reads: str | None = None
+    from_skip: bool = False
+    adds: str | None = None
 
     @property
     def results(self) -> int:
@@ -119,7 +132,8 @@ class FlowLayer:
 
 Claim = tuple[int, int, int, int]
 """What a tap, or a skip, claims: the cycle of the pass in which its first beat is due; words given back as it is taken;
-words claimed that it does not read; words claimed that it reads."""
+words claimed that it does not read; words claimed that it reads. -1 and 1: a tap that claims none, but waits until all
+that was claimed before has arrived."""
 Pass = tuple[int, int, list[Claim], list[Claim]]
 """A pass over a window: its cycles; how many of these come before the first beat; claims of the first beat's tap and
 of the skips before it; claims of later taps."""
@@ -149,8 +163,10 @@ def passes(reading: Reading, inner: int = 1) -> list[Pass]:
 def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
     words, spare = reading.words, -reading.hold_tuples * reading.words
-    for tap, count in zip(reading.claiming.tolist(), reading.claims.tolist()):
+    for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
         parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [((count - 1) * words, words)]
+        if reading.ends_old and number == len(reading.claiming):
+            parts = [(words, 0)] * count + [(-1, 1)]
         for ahead, own in parts:
             before = max(spare, 0)
             spare += ahead + own

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from .addition import AddedSteps, AdditionUnit
 from .gearbox import Gearbox, Gears
 from .host import FrameSource, MapResults, RawResults
 from .issuer import Issuer, writer
 from .kahn import FlowProcess, Stamps, Steps
 from .pool import PoolIssuer, outlet
 from .results import Activation, ResultsUnit
+from .skip import Fork, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
 
@@ -30,6 +32,8 @@ class ProcessNetwork:
         """Cycles in which frames have left."""
         self.issuers: dict[int, Issuer] = {}
         self._fifos: dict[str, Fifo] = {}
+        self._skips: dict[int, SkipFifo] = {}
+        """By NPU: its skip store, if it has work for one."""
         self._pairs: dict[int, Pair] = {}
         self._rings: dict[str, Ring] = {}
         self._sinks: dict[int, Sink] = {}
@@ -44,6 +48,7 @@ class ProcessNetwork:
         for n in range(len(system.units)):
             self._loop(n)
             self._edge(n)
+            self._skip(n)
         for n in range(len(system.units)):
             if system.of(n):
                 self._npu(n)
@@ -66,7 +71,7 @@ class ProcessNetwork:
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
-        own = [i for i in self.system.of(n) if not self.system.crosses(i)]
+        own = [i for i in self.system.of(n) if not (self.system.crosses(i) or self.system.layers[i].from_skip)]
         edges = [(maker, i) for i in own if (maker := self.system.maker(i)) is not None]
         if not edges:
             return
@@ -76,6 +81,23 @@ class ProcessNetwork:
         self._takes[n].append(takes)
         for maker, i in edges:
             self._sinks[maker] = self._sources[i] = fifo
+
+    def _skip(self, n: int) -> None:
+        """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
+        system = self.system
+        made = [i for i in system.of(n) if system.skips(i)[0]]
+        if not made:
+            return
+        maps = [(system.output_words(i), system.skips(i)[1]) for i in made]
+        store = self._skips[n] = SkipFifo(system.units[n].skip_words, maps)
+        self._puts[n] += [store.inlet.puts, store.addition.puts]
+        self._takes[n] += [store.inlet.takes, store.inlet.seen]
+        for i in made:
+            before = self._sinks.get(i)
+            self._sinks[i] = store if before is None else Fork(before, store)
+        for i in system.of(n):
+            if system.layers[i].from_skip:
+                self._sources[i] = SkipSource(store, store.inlet)
 
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""
@@ -125,22 +147,34 @@ class ProcessNetwork:
         raw = Activation(0, Gears([(steps, Gearbox(unit.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
         several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
+        added = [self._skips[n].addition.takes, self._skips[n].addition.seen] if n in self._skips else []
         if not unit.pfp:
-            results = ResultsUnit(several, arrived, credit, Activation(depth, outlets), raw)
-            add("results unit", results.steps(layers, frames), credit, *puts)
+            results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets)), raw)
+            add("results unit", results.steps(layers, frames), credit, *puts, *added)
             return
         readings = [unit.pool_reading(layer) for layer in layers if not layer.raw]
         written, given = Stamps("words in its pool memory"), Stamps("room in its pool memory")
         emitted, taken = Stamps("words of its pool unit"), Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(unit.pool_words, written, given)
         to_pool = Gears([(1, Gearbox(unit.ol, unit.pfp, ring))])
-        results = ResultsUnit(several, arrived, credit, Activation(depth, to_pool), raw)
+        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, to_pool)), raw)
         result = [self.done] if layers[-1].raw else []
-        add("results unit", results.steps(layers, frames), credit, written, *result)
+        add("results unit", results.steps(layers, frames), credit, written, *result, *added)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.steps(readings, frames), given, emitted)
         steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
+
+    def _addition(self, n: int, gears: Gears) -> Gears | AdditionUnit:
+        """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one."""
+        unit, layers = self.system.units[n], [self.system.layers[i] for i in self.system.of(n)]
+        own = [layer for layer in layers if not layer.raw]
+        if not unit.addition_latency:
+            return gears
+        store = self._skips.get(n) or SkipFifo(None, [])
+        added = AddedSteps(SkipSource(store, store.addition), unit.kfp, unit.ol)
+        maps = [(layer.reading.windows * layer.tuple_steps, layer.adds is not None) for layer in own]
+        return AdditionUnit(unit.addition_latency, maps, added, gears)
 
     def _outlets(self, n: int) -> Gears:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
@@ -157,5 +191,6 @@ class ProcessNetwork:
         """Most words that each store held at a time."""
         levels = {name: ring.level() for name, ring in self._rings.items()}
         levels |= {name: fifo.level() for name, fifo in self._fifos.items()}
+        levels |= {f"npu{n}.skip_words": store.level() for n, store in self._skips.items()}
         levels |= {f"npu{n}.buffer_words": pair.largest for n, pair in self._pairs.items()}
         return dict(sorted(levels.items()))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -61,6 +62,8 @@ def unit(npu: Npu) -> Unit:
         pool_latency=timing.pool_latency(npu),
         pool_room=timing.pool_room(npu),
         binariser=npu.binariser_bits > 0,
+        skip_words=npu.skip_words,
+        addition_latency=timing.addition_latency(npu),
     )
 
 
@@ -85,6 +88,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
     lowered: Sequence[BinaryLayer | IntegerLayer] = plan.lowered.layers
     on = {p.name: n for p, n in zip(lowered, plan.mapping)}  # lowered layer -> its NPU
+    from_skip = {way.skip_reader for way in plan.ways.values()}
     for p, n in zip(lowered, plan.mapping):
         row, after = next(rows[n])
         levels = after["levels_minus_1"] + 1
@@ -101,6 +105,9 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
                 pool=reading(next(tables), pool_row, 1) if p.pool and pool_row else None,
                 raw=p.raw,
                 chunk_words=next(chunks[n]) if on.get(p.reads, n) != n else None,
+                reads=None if p.reads == INPUT else p.reads,
+                from_skip=p.name in from_skip,
+                adds=p.adds,
             )
         )
     return out
@@ -124,7 +131,7 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading
         What counts of them for the flow.
     """
     words = row["words_minus_1"] + 1
-    claiming = np.flatnonzero(tables.new)
+    claiming = np.flatnonzero(tables.advance)
     return Reading(
         words=words,
         taps=np.bincount(tables.window) * visits,
@@ -132,4 +139,5 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading
         claims=tables.advance[claiming],
         hold_tuples=row["hold_words"] // words,
         skips=not row.get("by_counters", 0),
+        ends_old=not tables.new[claiming[-1]],
     )

@@ -53,12 +53,13 @@ class PoolIssuer:
                 for cycles, _, head, rest in windows:
                     shift, final = t + 1, cycles - words
                     claims = head + rest if head and rest else head or rest
-                    new = bool(claims) and claims[-1][0] == final  # the last tap reads a tuple that arrives
+                    at, _, ahead, _ = claims[-1] if claims else (-1, 0, 0, 0)
+                    new = at == final and ahead >= 0  # the last tap reads a tuple that arrives
                     for at, back, ahead, own in claims:
                         if back:
                             given.extend([shift + at - 1] * back)
                         claimed += ahead + own
-                        if own and at != final:
+                        if own and (at != final or ahead < 0):
                             if len(written) < claimed:
                                 yield ((written, claimed - 1),)
                             late = written[claimed - 1] + 2 - own - at

@@ -11,24 +11,38 @@ cycle i + lag. Its lag is how many cycles all moves up to it had to wait for the
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from .gearbox import Gears
 from .kahn import Stamps, Steps, Wait
 from .layer import FlowLayer
 
 
+class Taker(Protocol):
+    """What takes the steps that leave the stages: gearboxes, or an addition in front of them."""
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step; see ``bitloom.hls_gen.compiler.flow.gearbox.Gearbox.take``."""
+
+    def flush(self) -> bool:
+        """Give on all that can be; False if it is not known yet when that leaves."""
+
+
 class Activation:
-    """The way of steps from the value register to the gearboxes.
+    """The way of steps from the value register to what takes them.
 
     Parameters
     ----------
     depth
         Stages behind the value register.
     gears
-        The gearboxes behind the stages.
+        What stands behind the stages.
     """
 
-    def __init__(self, depth: int, gears: Gears):
+    def __init__(self, depth: int, gears: Taker):
         self._depth, self._gears = depth, gears
         self._value: tuple[int, bool] | None = None
         """The step in the value register: cycle in which it came, whether its tuple ends."""

@@ -1,5 +1,7 @@
-"""Sizes of stores: the least spill store with which a ring finishes, and the least that never stops it (spec D8)."""
+"""Sizes of stores: the least spill store with which a ring finishes, and the least that never stops it (spec D8); the
+same of skip stores."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.design import timing
@@ -46,14 +48,8 @@ def spill(system: System, frames: int = FRAMES) -> Spill:
         No size helps.
     """
     most = smooth(system, frames)
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if _finishes(replace(system, spill_words=middle), frames):
-            high = middle
-        else:
-            low = middle + 1
-    return Spill(least=high, smooth=most)
+    least = _least(0, most, lambda words: _finishes(replace(system, spill_words=words), frames))
+    return Spill(least=least, smooth=most)
 
 
 def smooth(system: System, frames: int = FRAMES) -> int:
@@ -76,8 +72,59 @@ def smooth(system: System, frames: int = FRAMES) -> int:
     Deadlock
         No size helps.
     """
-    held = simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0)
-    return held + 2 * (held > timing.LUT_RAM_WORDS)  # a registered ready keeps so many free
+    return _registered(simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0))
+
+
+def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
+    """Find the sizes of skip stores in which nobody ever waits for room.
+
+    Parameters
+    ----------
+    system
+        NPUs, whose own ``skip_words`` count for nothing, nor does ``spill_words``.
+    frames
+        Frames that are simulated.
+
+    Returns
+    -------
+    list of int
+        Words of each NPU's; 0 where nothing goes into one.
+
+    Raises
+    ------
+    Deadlock
+        No size helps.
+    """
+    units = tuple(replace(unit, skip_words=None) for unit in system.units)
+    stores = simulate(replace(system, units=units, spill_words=None), frames).stores
+    held = [stores.get(f"npu{n}.skip_words", 0) for n in range(len(units))]
+    return [max(2, _registered(words)) if words else 0 for words in held]
+
+
+def least_skip(system: System, npu: int, frames: int = FRAMES) -> int:
+    """Find the least skip store of an NPU, >= 2 words, with which all finishes; parameters as of `smooth_skips`."""
+
+    def enough(words: int) -> bool:
+        units = [replace(unit, skip_words=words if n == npu else None) for n, unit in enumerate(system.units)]
+        return _finishes(replace(system, units=tuple(units), spill_words=None), frames)
+
+    return _least(2, smooth_skips(system, frames)[npu], enough)
+
+
+def _registered(held: int) -> int:
+    """Words of a store that never holds more than ``held``: a registered ready keeps two free."""
+    return held + 2 * (held > timing.LUT_RAM_WORDS)
+
+
+def _least(low: int, high: int, enough: Callable[[int], bool]) -> int:
+    """The least number from ``low`` to ``high`` that is enough, as ``high`` is."""
+    while low < high:
+        middle = (low + high) // 2
+        if enough(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return high
 
 
 def _finishes(system: System, frames: int) -> bool:

@@ -73,7 +73,7 @@ class Ring:
 
     def level(self) -> int:
         """Most words that were in it at a time."""
-        return _level(self._written, self._given)
+        return level(self._written, self._given)
 
 
 class Fifo:
@@ -138,7 +138,7 @@ class Fifo:
 
     def level(self) -> int:
         """Most words that were in its memory at a time."""
-        return _level(self._puts, [out for k in range(len(self._puts)) if (out := self.out(k)) is not None])
+        return level(self._puts, [out for k in range(len(self._puts)) if (out := self.out(k)) is not None])
 
 
 class Pair:
@@ -200,7 +200,7 @@ class Pair:
         self._taken = cycle
 
 
-def _level(ins: Sequence[int], outs: Sequence[int]) -> int:
+def level(ins: Sequence[int], outs: Sequence[int]) -> int:
     """Most words in a store that came in and left in these cycles."""
     if not ins:
         return 0

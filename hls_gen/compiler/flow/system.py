@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from bitloom.hls_gen.design.gearbox import geared
 
@@ -38,6 +39,10 @@ class Unit:
         Whether the words of a frame take a cycle more, through the binariser.
     to_bits
         Whether words for the NPU after have a gearbox of their own, in which a feature is a bit.
+    skip_words
+        Capacity of the skip store; 0: there is none, None: without limit.
+    addition_latency
+        Cycles from a step behind the activation to the same step behind the addition; 0: there is none.
     """
 
     kfp: int
@@ -56,6 +61,8 @@ class Unit:
     pool_room: int
     binariser: bool
     to_bits: bool = False
+    skip_words: int | None = 0
+    addition_latency: int = 0
 
     def pool_reading(self, layer: FlowLayer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
@@ -121,21 +128,36 @@ class System:
         for i in range(len(self.layers)):
             self._check_layer(i)
 
-    def maker(self, layer: int) -> int | None:
-        """Number of the layer that makes the map which ``layer`` reads; None if that is the frame.
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Number of each layer by its name."""
+        return {layer.name: i for i, layer in enumerate(self.layers)}
 
-        Here alone it is said that layers are a chain.
-        """
-        return layer - 1 if layer else None
+    def maker(self, layer: int) -> int | None:
+        """Number of the layer that makes the map which ``layer`` reads; None if that is the frame."""
+        reads = self.layers[layer].reads
+        if reads is None:
+            return layer - 1 if layer else None
+        return self._numbers[reads]
+
+    def readers(self, layer: int) -> list[int]:
+        """Numbers of the layers that read the map which ``layer`` makes."""
+        return [i for i in range(len(self.layers)) if self.maker(i) == layer]
 
     def reader(self, layer: int) -> int | None:
-        """Number of the layer that reads the map which ``layer`` makes; None if that is the result."""
-        return next((i for i in range(len(self.layers)) if self.maker(i) == layer), None)
+        """Number of the layer that reads the map which ``layer`` makes, but not from the skip store; None if none
+        does."""
+        return next((i for i in self.readers(layer) if not self.layers[i].from_skip), None)
+
+    def skips(self, layer: int) -> tuple[bool, bool]:
+        """Whether the map that ``layer`` makes goes to the skip store, and whether an addition takes it from there."""
+        adds = any(other.adds == self.layers[layer].name for other in self.layers)
+        return adds or any(self.layers[i].from_skip for i in self.readers(layer)), adds
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
         layer, npu = self.layers[i], self.mapping[i]
-        if layer.raw and self.reader(i) is not None:
+        if layer.raw and (self.readers(i) or self.skips(i)[0]):
             raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
         if layer.pool is not None and not self.units[npu].pfp:
             raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")

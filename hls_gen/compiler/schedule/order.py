@@ -1,6 +1,6 @@
 """The order in which every map is wanted: pulled by its reader, or row-major (spec B2, B7)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,17 +44,21 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     """Find the order of every map, and make the tables for it.
 
     A position that no window reads (stride larger than the kernel, borders) is neither sent nor computed, and neither
-    is what only such positions need: the orders shrink all the way to the input. The positions kept are the same in
-    both orders: some rows x some columns.
+    is what only such positions need: the orders shrink all the way to the input. Where one stage reads each map, the
+    positions kept are the same in both orders: some rows x some columns.
+
+    A map with several readers has one order, and so have two maps that are added: readers skip what others need. Maps
+    that are added have the same positions, too.
 
     Parameters
     ----------
     chain : Network or sequence of Stage
-        The stages, or the network whose stages are meant. One stage reads each map.
+        The stages, each behind those whose maps it reads and adds, or the network, a chain of layers, whose stages are
+        meant.
     map_order : str
-        "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its reader visits it
-        first. "raster": every map row-major. Which one takes less memory depends on the NPUs (hls_gen/compiler/plan.py,
-        map order "auto").
+        "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its first reader visits it
+        first; what others need beside follows. "raster": every map row-major. Which one takes less memory depends on
+        the NPUs (hls_gen/compiler/plan.py, map order "auto").
 
     Returns
     -------
@@ -64,38 +68,74 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     Raises
     ------
     ValueError
-        If there is no stage, if a stage doesn't fit the map that it reads, if several stages read a map, or if there
-        is no such map order.
+        If there is no stage, if a stage doesn't fit the maps that it reads and adds, or if there is no such map order.
     """
     chain = linked(stages(chain) if isinstance(chain, Network) else chain)
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
-    rows, columns = chain[-1].output_size
-    wanted = {chain[-1].name: frozen(np.arange(rows * columns))}  # of each map, by name
-    tables: list[StageTables] = []
-    for stage in reversed(chain):
-        tables.insert(0, stage_tables(stage, wanted[stage.name], map_order))
-        wanted[stage.reads] = tables[0].input_order
+    orders = _orders(chain, map_order)
+    tables = [_tables(stage, orders, map_order) for stage in chain]
     return Schedule(map_order=map_order, tables=tuple(tables))
+
+
+def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
+    """The order in which each map is wanted, by the name of the stage that makes it.
+
+    Backwards, each map's order follows from those of its readers. What is added to another map must have that one's
+    positions, whoever needs them; where a reader that comes before needs more, all is done anew with these.
+    """
+    joined = _joined(chain)
+    more: dict[str, list[Ints]] = {last: [] for last in joined.values()}
+    while True:
+        orders, needs = dict[str, Ints](), {last: [*found] for last, found in more.items()}
+        final = joined[chain[-1].name]
+        orders[final] = frozen(np.arange(chain[-1].output_size[0] * chain[-1].output_size[1]))
+        for stage in reversed(chain):
+            made = joined[stage.name]
+            if made not in orders:
+                orders[made] = _merged(needs[made], map_order)
+            needs[joined[stage.reads]].insert(0, _first_visits(stage, orders[made]))
+        orders[joined[INPUT]] = _merged(needs[joined[INPUT]], map_order)
+        missing = {last: np.setdiff1d(np.concatenate(found), orders[last]) for last, found in needs.items() if found}
+        if not any(len(positions) for positions in missing.values()):
+            return {name: orders[last] for name, last in joined.items()}
+        for last, positions in missing.items():
+            more[last] += [positions] * (len(positions) > 0)
+
+
+def _joined(chain: Sequence[Stage]) -> dict[str, str]:
+    """For each map the last one of those that are added to each other, directly or one after another; it is the one
+    whose order all of them take."""
+    joined = {name: name for name in (INPUT, *(stage.name for stage in chain))}
+    for stage in chain:
+        if stage.adds:
+            before = joined[stage.adds]
+            joined |= {name: stage.name for name, last in joined.items() if last == before}
+    return joined
+
+
+def _merged(orders: Sequence[Ints], map_order: str) -> Ints:
+    """One order of all positions of several: those of the first one, then what others have beside."""
+    positions = np.concatenate(orders)
+    places = np.unique(positions, return_index=True)
+    return frozen(places[0] if map_order == "raster" else positions[np.sort(places[1])])
 
 
 def linked(chain: Sequence[Stage]) -> list[Stage]:
     """The stages, each with the name of the stage whose map it reads.
 
-    ValueError unless each reads the map of one before it that no other reads, and of the size that this one makes.
+    ValueError unless each reads the map of one before it, of the size that this one makes, and adds one of its own
+    size, and only the last one's map is neither read nor added.
     """
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
-    before, readers = [INPUT, *(stage.name for stage in chain)], dict[str, str]()
+    before = [INPUT, *(stage.name for stage in chain)]
     out = [replace(stage, reads=stage.reads or name) for stage, name in zip(chain, before)]
     by_name = {stage.name: stage for stage in out}
     for number, stage in enumerate(out):
-        if stage.reads not in before[: number + 1]:
+        known = before[: number + 1]
+        if stage.reads not in known:
             raise ValueError(f"{stage.name}: must read the map of a stage before it, got {stage.reads}")
-        if stage.reads in readers:
-            others = f"{readers[stage.reads]} and {stage.name}"
-            raise ValueError(f"{stage.reads}: one stage must read its map, got {others}")
-        readers[stage.reads] = stage.name
         maker = by_name.get(stage.reads)
         if maker and maker.output_size != (stage.height, stage.width):
             rows, columns = maker.output_size
@@ -103,35 +143,44 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
                 f"{stage.name}: must read the {rows} x {columns} map of {maker.name}, "
                 f"got {stage.height} x {stage.width}"
             )
+        if stage.adds and stage.adds not in known[1:]:
+            raise ValueError(f"{stage.name}: must add the map of a stage before it, got {stage.adds}")
+        if stage.adds and by_name[stage.adds].output_size != stage.output_size:
+            sizes = [" x ".join(map(str, one.output_size)) for one in (stage, by_name[stage.adds])]
+            raise ValueError(f"{stage.name}: must add a map of its own size, {sizes[0]}, got {sizes[1]}")
+    used = {name for stage in out for name in (stage.reads, stage.adds)}
+    for stage in out[:-1]:
+        if stage.name not in used:
+            raise ValueError(f"{stage.name}: a stage must read its map or add it, got none")
     return out
 
 
-def stage_tables(stage: Stage, output_order: Ints, map_order: str) -> StageTables:
-    """Make the tables of one stage.
-
-    Parameters
-    ----------
-    stage : Stage
-    output_order : (windows,) int64
-        Row-major positions of the map that the stage makes, in the order in which they are wanted.
-    map_order : str
-        "pull" or "raster": the order in which the stage's own map is wanted.
-    """
+def _visits(stage: Stage, output_order: Ints) -> tuple[Ints, Ints, Ints]:
+    """(window, place in the kernel, position) of each valid tap of a stage that makes its map in this order."""
     visits = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
     window, tap = np.nonzero(visits >= 0)
-    position = visits[window, tap]  # (valid taps)
+    return window, tap, visits[window, tap]
+
+
+def _first_visits(stage: Stage, output_order: Ints) -> Ints:
+    """The positions that a stage reads, in the order in which it visits them first."""
+    position = _visits(stage, output_order)[2]
     first = np.full(stage.height * stage.width, -1)
     first[position[::-1]] = np.arange(len(position))[::-1]  # the last write stays: the first visit
-    if map_order == "pull":
-        input_order = position[first[position] == np.arange(len(position))]
-    else:
-        input_order = np.flatnonzero(first >= 0)
+    found: Ints = position[first[position] == np.arange(len(position))]
+    return found
+
+
+def _tables(stage: Stage, orders: Mapping[str, Ints], map_order: str) -> StageTables:
+    """The tables of one stage, where each map has its order."""
+    input_order, output_order = orders[stage.reads], orders[stage.name]
+    window, tap, position = _visits(stage, output_order)
     rank = np.full(stage.height * stage.width, -1)
     rank[input_order] = np.arange(len(input_order))
     return StageTables(
         stage=stage,
         map_order=map_order,
-        input_order=frozen(input_order),
+        input_order=input_order,
         output_order=output_order,
         window=frozen(window),
         tap=frozen(tap),

@@ -143,6 +143,8 @@ class Raster:
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
         if tables.map_order != "raster" or outputs is None or kept is None:
             return None
+        if len(np.unique(tables.index)) < len(tables.input_order):  # others come by, for another reader
+            return None
         y, x = (RasterAxis.of(window.kernel[k], window.stride[k], window.padding[k], outputs[k], kept[k])
                 for k in range(2))  # fmt: skip
         return cls(y=y, x=x) if y and x and y.fits and x.fits else None

@@ -28,6 +28,9 @@ class Stage:
     reads : str
         Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads
         the map of the stage listed before it, and the first one the input.
+    adds : str
+        Name of the stage whose map is added to the one that this stage makes, position by position; empty where none
+        is.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Stage:
     width: int
     window: Window
     reads: str = ""
+    adds: str = ""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -48,9 +48,9 @@ class StageTables:
     """All valid taps of a frame in visiting order, and what follows from them. Arrays are read-only.
 
     Their meaning is the same for both map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
-    stored, then tap t reads tuple ``index[t]``. Every tuple of ``input_order`` is read by some tap, and
-    ``sum(advance)`` is the number of tuples: nothing is sent that no window reads, so nothing is left over at
-    the end of a frame.
+    stored, then tap t reads tuple ``index[t]``. ``sum(advance)`` is the number of tuples, so that nothing is left over
+    at the end of a frame. Every tuple of ``input_order`` is read by some tap, unless the map has another reader, too:
+    what that one alone needs comes by, behind the last tuple that is read just before the last tap.
 
     Attributes
     ----------
@@ -82,18 +82,21 @@ class StageTables:
         """(valid taps,) int64: tuples that must have arrived beyond those required so far.
 
         In pull order that is 0 or 1. In raster order it is also more, where the window's next row begins before the
-        row above it has been needed as a whole.
+        row above it has been needed as a whole; in either order where tuples come by for another reader of the map.
         """
-        return frozen(np.diff(np.maximum.accumulate(self.index), prepend=-1))
+        advance = np.diff(np.maximum.accumulate(self.index), prepend=-1)
+        advance[-1] += len(self.input_order) - 1 - self.index.max()
+        return frozen(advance)
 
     @cached_property
     def new(self) -> Flags:
         """(valid taps,) bool, the new/old flag (B3): the tap reads the newest tuple, which nobody needed before.
 
         In pull order that is the first visit of the position. In raster order some first visits are old reads, since
-        the tuple has arrived together with one that was needed earlier.
+        the tuple has arrived together with one that was needed earlier. Nor is the last tap a new read where tuples
+        come by behind the one that it reads.
         """
-        return frozen(self.advance > 0)
+        return frozen((self.advance > 0) & (self.index == self.newest))
 
     @property
     def old(self) -> Ints:
@@ -166,7 +169,7 @@ class StageTables:
             flag=taps,
             early_end=taps,
             old_address=olds * (capacity - 1).bit_length(),
-            advance=(taps - olds) * (int(self.advance.max()) - 1).bit_length(),
+            advance=(taps - olds) * max(int(self.advance.max()) - 1, 0).bit_length(),
             jump_mark=taps if conv else 0,
             jump_target=int(self.jump_mark.sum()) * (self.stage.window.taps - 1).bit_length() if conv else 0,
         )

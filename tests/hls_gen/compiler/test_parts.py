@@ -23,11 +23,11 @@ BINARISED = Network(
 
 def test_parts_of_digits_cnn():
     cut = parts(zoo.load("digits-cnn").network)
-    assert [(part.name, part.tail_kinds, part.reads, part.reader) for part in cut] == [
-        ("conv_1", ("threshold",), INPUT, "conv_2"),
-        ("conv_2", ("threshold", "max_pool"), "conv_1", "conv_3"),
-        ("conv_3", ("threshold",), "conv_2", "dense_4"),
-        ("dense_4", (), "conv_3", None),
+    assert [(part.name, part.tail_kinds, part.reads, part.readers) for part in cut] == [
+        ("conv_1", ("threshold",), INPUT, ("conv_2",)),
+        ("conv_2", ("threshold", "max_pool"), "conv_1", ("conv_3",)),
+        ("conv_3", ("threshold",), "conv_2", ("dense_4",)),
+        ("dense_4", (), "conv_3", ()),
     ]
     assert [part.source.shape for part in cut] == [(8, 8, 1), (8, 8, 16), (3, 3, 32), (3, 3, 64)]
 

@@ -335,7 +335,7 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     last = Stage(name="last", kind="pool", height=2, width=3, window=Window(kernel=(1, 1)), reads="tiny")
     with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
         schedule([last, TINY], "pull")
-    with pytest.raises(ValueError, match=whole("tiny: one stage must read its map, got next and last")):
+    with pytest.raises(ValueError, match=whole("next: a stage must read its map or add it, got none")):
         schedule([TINY, replace(last, name="next"), last], "pull")
 
 

@@ -1,0 +1,141 @@
+"""The addition behind the activation (hls_gen/rtl/results/addition.py).
+
+    activation --> row register --> stages --> gearboxes
+                        ^
+    skip store --> steps of OL lanes
+
+Every layer's steps go this way. In the row register a step of a layer that adds waits until what it adds is there; the
+stages behind all move at once, as those of the activation do.
+"""
+
+from collections.abc import Sequence
+from itertools import cycle as again
+
+from bitloom.hls_gen.design.gearbox import gear
+
+from .gearbox import Gears
+from .kahn import Wait
+from .results import Activation
+from .streams import Source
+
+
+class AddedSteps:
+    """Words of the skip store as steps of OL lanes.
+
+    Parameters
+    ----------
+    source
+        The words.
+    word_lanes, step_lanes
+        Lanes of a word and of a step, of which one divides the other.
+    """
+
+    def __init__(self, source: Source, word_lanes: int, step_lanes: int):
+        self._source = source
+        self._together, self._pieces = gear(word_lanes, step_lanes)
+        self._place = 0
+        self._there: int | None = None
+        """Cycle from which on the step at hand is there, as far as known."""
+        self._collected = 0
+        self._free = -1
+        """Cycle in which the collector's output was last taken."""
+
+    @property
+    def word(self) -> Wait:
+        """See Source."""
+        return self._source.word
+
+    def next(self) -> int | None:
+        """See Source, for steps."""
+        if self._there is None and self._together == 1:
+            self._there = self._source.next()
+        while self._there is None:  # a collector takes a word when its output is free
+            cycle = self._source.next()
+            if cycle is None:
+                return None
+            cycle = max(cycle, self._free)
+            self._source.taken(cycle)
+            self._collected += 1
+            if self._collected == self._together:
+                self._collected, self._there = 0, cycle + 1
+        return self._there
+
+    def taken(self, cycle: int, last: bool) -> None:
+        """The step that ``next`` told of was taken; ``last``: its tuple ends with it."""
+        if self._together > 1:
+            self._free, self._there = cycle, None
+            return
+        self._place += 1
+        if last or self._place == self._pieces:
+            self._place, self._there = 0, None
+            self._source.taken(cycle)
+
+
+class AdditionUnit:
+    """The way of steps from the activation's last stage to the gearboxes. It takes steps as ``Gears`` takes words.
+
+    Parameters
+    ----------
+    latency
+        Cycles from the activation's last stage to the last one of the addition, >= 1.
+    maps
+        (steps of a map, whether something is added) in the order in which the maps come, round and round.
+    added
+        The steps that are added.
+    gears
+        The gearboxes behind.
+    """
+
+    def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Gears):
+        self._stages = Activation(latency - 1, gears)
+        self._maps, self._left, self._adds = again(maps), 0, False
+        self._added = added
+        self._row: tuple[int, bool] | None = None
+        """The step that came into the row register and waits for what is added: its cycle, whether its tuple ends."""
+        self._leaving: tuple[bool, bool] | None = None
+        """A step in the row register of which it isn't known yet when it leaves: whether it adds, whether its tuple
+        ends."""
+        self._gone = -1
+        """Cycle in which the latest step left the row register."""
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        return (self._added.word,) if self._row is not None else self._stages.room
+
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step into the row register; see ``Gearbox.take``."""
+        if not self._empty():
+            return None
+        if not self._left:
+            self._left, self._adds = next(self._maps)
+        self._left -= 1
+        cycle = max(cycle, self._gone)
+        self._row = cycle, last
+        self._empty()
+        return cycle
+
+    def flush(self) -> bool:
+        """Whether all that came has left the gearboxes."""
+        return self._empty() and self._stages.drained()
+
+    def _empty(self) -> bool:
+        """Whether it is known when the step in the row register leaves it."""
+        if self._row is not None:
+            cycle, last = self._row
+            if self._adds:
+                there = self._added.next()
+                if there is None:
+                    return False
+                cycle = max(cycle, there - 1)
+            self._stages.enter(cycle, last)
+            self._row, self._leaving = None, (self._adds, last)
+        if self._leaving is not None:
+            gone = self._stages.left()
+            if gone is None:
+                return False
+            adds, last = self._leaving
+            if adds:
+                self._added.taken(gone, last)
+            self._gone, self._leaving = gone, None
+        return True

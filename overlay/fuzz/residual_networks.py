@@ -1,0 +1,106 @@
+"""Random residual networks of integer layers: blocks whose map is added to what they make of it, in all the ways that
+an NPU can compute."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.network import Network
+from bitloom.golden.window import Window
+
+from .pick import Pick
+from .random_networks import encodings, pools, requantisation, windows
+
+BLOCKS = ("identity", "shortcut", "long_shortcut")
+"""What a block adds to its own result: its map; what one convolution makes of it; what two do."""
+MOST_SIDE, MOST_CHANNELS = 7, 20
+"""Rows, columns and channels of a map at most: keeps simulation quick."""
+
+
+class _BlockMaker:
+    """A network in the making."""
+
+    def __init__(self, pick: Pick, feature_bits: int, weight_bits: int):
+        self.pick, self.feature_bits, self.weight_bits = pick, feature_bits, weight_bits
+        self.layers: list[Layer] = []
+
+    def conv(self, at: Map, reads: str, shape: Map | None = None) -> tuple[Map, str]:
+        """A convolution with its requantisation; ``shape``: its map has that size."""
+        number, window = len(self.layers), windows(self.pick, at, 3)
+        channels = shape.channels if shape else self.pick.integer(1, MOST_CHANNELS)
+        if shape and window.output_size(at.height, at.width) != (shape.height, shape.width):
+            window = _to_size(at, shape, self.pick.flip())
+        layer = Conv(
+            name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
+            padding=window.padding, weight=encodings(self.pick, self.weight_bits), inputs=(reads,),
+        )  # fmt: skip
+        act = requantisation(self.pick, f"act_{number}", self.feature_bits)
+        self.layers += [layer, act]
+        return act.output(layer.output(at)), act.name
+
+    def block(self, at: Map, reads: str, kind: str) -> tuple[Map, str]:
+        """A block of this kind, and perhaps a pool behind it."""
+        other, from_other = at, reads
+        size: Map | None = at
+        if kind != "identity":
+            other, from_other = self.conv(at, reads)
+            size = other
+            if kind == "long_shortcut":
+                other, from_other = self.conv(other, from_other, other)
+        made, here = at, reads
+        for more in range(self.pick.integer(0, 1), -1, -1):
+            made, here = self.conv(made, here, at if more else size)
+        number, bits = len(self.layers), self.feature_bits
+        encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])
+        inputs = (here, from_other) if self.pick.flip() else (from_other, here)
+        self.layers.append(Add(name=f"add_{number}", encoding=encoding, inputs=inputs))
+        made, here = replace(made, encoding=encoding), f"add_{number}"
+        if self.pick.integer(0, 3) == 0:
+            self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, AvgPool)))
+            made, here = self.layers[-1].output_of([made]), f"pool_{number}"
+        return made, here
+
+
+def _to_size(at: Map, shape: Map, wide: bool) -> Window:
+    """A window without stride that makes a map of the size of ``shape``; of one as large 3 x 3 taps if ``wide``."""
+    sides = []
+    for have, want in ((at.height, shape.height), (at.width, shape.width)):
+        less, more = max(0, have - want), max(0, want - have, int(wide and have == want))
+        sides.append((less + 2 * more - (want - have if want > have else 0) + 1, more))
+    (rows, top), (columns, left) = sides
+    return Window(kernel=(rows, columns), padding=(top, left, top, left))
+
+
+def residual_network(
+    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, kinds: Sequence[str] = BLOCKS, most: int = 3
+) -> Network:
+    """A convolution, 1 to ``most`` residual blocks, and at the end perhaps a dense layer, which may be raw.
+
+    Parameters
+    ----------
+    pick
+        Makes the choices.
+    feature_bits, weight_bits
+        Of the integer engine, >= 3.
+    kinds
+        Kinds of blocks, of `BLOCKS`.
+    most
+        Blocks at most.
+    """
+    maker = _BlockMaker(pick, feature_bits, weight_bits)
+    height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, MOST_CHANNELS)
+    source = Map(height=height, width=width, channels=channels, encoding=encodings(pick, feature_bits))
+    at, here = maker.conv(source, "@input")
+    for _ in range(pick.integer(1, most)):
+        at, here = maker.block(at, here, pick.of(kinds))
+    if pick.flip():
+        weight = encodings(pick, weight_bits)
+        maker.layers.append(Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=weight, inputs=(here,)))
+        if pick.flip():
+            maker.layers.append(requantisation(pick, "act_end", feature_bits))
+    return Network(name="residual", input=source, layers=tuple(maker.layers))

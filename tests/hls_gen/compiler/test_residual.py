@@ -1,0 +1,212 @@
+"""Residual networks (docs/decisions/0014): lowered layers against golden, ways of maps, orders and tables against what
+readers need, the flow model without a deadlock, every refusal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.fitted import fitted
+from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.lowering import lower_integer
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
+from tests.errors import value_error
+from tests.networks import random_images, random_integer_model, residual_networks
+
+NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def some(count):
+    return settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck), print_blob=True,
+    )  # fmt: skip
+
+
+def lowered_equals_golden(network, seed):
+    model, images = random_integer_model(network, seed, 32), random_images(network, 2, seed)
+    found = lower_integer(model, 9, 8).forward(images)
+    np.testing.assert_array_equal(found, model.forward(images))
+
+
+def flows(network, seed, order):
+    """Orders are as readers need them; no deadlock in stores of the sizes that are found, and one in smaller stores."""
+    model = random_integer_model(network, seed, 32)
+    made = plan(model, [NPU], CompileChoices(map_order=order))
+    by_stage = {t.stage.name: t for t in made.schedule.tables}
+    for t in by_stage.values():
+        assert set(t.input_order) >= set(t.input_order[t.index])
+        assert t.advance.sum() == len(t.input_order)
+        assert (t.index <= t.newest).all()
+        assert (t.index[t.new] == t.newest[t.new]).all()
+        maker = by_stage.get(t.stage.reads)
+        assert maker is None or np.array_equal(maker.output_order, t.input_order)
+        if t.stage.adds:
+            assert np.array_equal(by_stage[t.stage.adds].output_order, t.output_order)
+    npu = fitted(NPU, made.npus) if not made.npus[0].folding.skip_words else fitted(made.npus[0].folding, made.npus)
+    chain = system(made, [npu])
+    (words,) = smooth_skips(chain, 2)
+    assert words > 0
+    least = least_skip(chain, 0, 2)
+    assert 2 <= least <= words
+    for count in (least, words):
+        simulate(system(made, [replace(npu, skip_words=count)]), 4)
+    if least > 2:
+        with pytest.raises(Deadlock):
+            simulate(system(made, [replace(npu, skip_words=least - 1)]), 2)
+
+
+@some(12)
+@given(residual_networks(9, 8), SEEDS)
+def test_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+@some(6)
+@given(residual_networks(9, 8), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_flow(network, seed, order):
+    flows(network, seed, order)
+
+
+def conv(name, reads, channels=4, kernel=1, stride=1):
+    """A convolution and its requantisation, which is called after it."""
+    side, act = (kernel // 2,) * 4, name.replace("conv", "act")
+    return (Conv(name=name, out_channels=channels, kernel=(kernel,) * 2, stride=(stride,) * 2, padding=side,
+                 weight=signed(8), inputs=(reads,)),
+            Requantise(name=act, encoding=signed(8), inputs=(name,)))  # fmt: skip
+
+
+def add(name, *reads):
+    return (Add(name=name, encoding=signed(8), inputs=reads),)
+
+
+def residual(*parts, name="net"):
+    layers = tuple(layer for part in parts for layer in part)
+    return Network(name=name, input=Map(height=6, width=5, channels=4, encoding=signed(8)), layers=layers)
+
+
+def planned(network, npus=(NPU,), **choices):
+    return plan(random_integer_model(network, 1, 32), npus, CompileChoices(map_order="raster", **choices))
+
+
+BLOCK = (conv("conv_1", INPUT), conv("conv_2", "act_1", kernel=3), conv("conv_3", "act_2"))
+SHORTCUT = (conv("conv_1", INPUT), conv("conv_2", "act_1", stride=2, kernel=3), conv("conv_3", "act_2"))
+
+
+def test_the_shorter_way_comes_first_and_waits():
+    net = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"),
+                   conv("conv_6", "add_5"))  # fmt: skip
+    made = planned(net)
+    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
+        ("conv_1", INPUT, None), ("conv_4", "conv_1", None), ("conv_2", "conv_1", None), ("conv_3", "conv_2", "conv_4"),
+        ("conv_6", "conv_3", None),
+    ]  # fmt: skip
+    ways = {name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in made.ways.items()}
+    assert ways == {
+        "conv_1": ("loop", "conv_2", True, "conv_4", None),
+        "conv_4": ("skip", None, False, None, "conv_3"),
+        "conv_2": ("loop", "conv_3", False, None, None),
+        "conv_3": ("loop", "conv_6", False, None, None),
+        "conv_6": ("host", None, False, None, None),
+    }
+    assert made.npus[0].conv.inputs[1]["source"] == 2
+    (reading,) = [t for t in made.schedule.tables if t.stage.name == "conv_4"]
+    assert len(reading.input_order) == 30  # all of the map, of which every fourth position is read
+    assert reading.index.tolist() == [0, 2, 4, 10, 12, 14, 20, 22, 24]
+    assert reading.advance.tolist() == [1, 2, 2, 6, 2, 2, 6, 2, 7]
+    assert not reading.new[-1]  # 5 tuples come by behind the last one that it reads
+
+
+def test_two_layers_on_the_way_that_waits():
+    """Their first map must come before the fork's other reader: that one takes the fork's map from the skip store."""
+    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"), conv("conv_4", "act_3"),
+                   conv("conv_5", "act_1"), conv("conv_6", "act_5"), add("add_7", "act_4", "act_6"))  # fmt: skip
+    made = planned(net)
+    assert [p.name for p in made.lowered.layers] == ["conv_1", "conv_5", "conv_6", "conv_2", "conv_3", "conv_4"]
+    assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_5", "conv_2")
+
+
+def test_one_layer_on_either_way():
+    """The second one can't read the fork's map from the skip store, where what it adds would come behind it."""
+    net = residual(*BLOCK[:2], conv("conv_3", "act_1"), add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))
+    made = planned(net)
+    assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_3", "conv_2")
+
+
+def test_a_chain_of_npus_is_cut_between_blocks():
+    """Both ways from a fork to its addition are one NPU's; in a ring, where layers go by turns, they aren't."""
+    net = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
+    assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 1, 1]
+    with value_error(
+        "conv_1: a map that is added or has several readers must stay on its NPU, 0, got conv_2 on NPU 1"
+    ):
+        planned(net, ring([NPU] * 2))
+
+
+def test_lanes_that_differ_are_refused():
+    net = residual(*BLOCK, add("add_4", "act_3", "act_1"))
+    with value_error(
+        "conv_3: words of the map of conv_1, which it adds, must have the lanes of its results' steps, got 4 channels "
+        "with kfp = 4, kgp = 4, ol = 4, pfp = 3"
+    ):
+        planned(net, [replace(NPU, pfp=3, ol=4)])
+    with value_error("npu: ol must divide kfp = 4, or be a multiple of it, for skip_words = 2, got 3"):
+        planned(net, [replace(NPU, ol=3)])
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (residual(*BLOCK, add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1")),
+         "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of "
+         "conv_1"),
+        (residual(*BLOCK, conv("conv_4", "act_1"), add("add_5", "act_3", "act_4"), conv("conv_6", "add_5"),
+                  add("add_7", "act_6", "act_1")),
+         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_4 and conv_2 and conv_6"),
+        (residual(*BLOCK, add("add_4", "act_3", INPUT)),
+         "add_4: what is added must be made by a conv or dense layer, got the input"),
+        (residual(conv("conv_1", INPUT), conv("conv_2", INPUT), add("add_3", "act_1", "act_2")),
+         "net: one conv or dense layer must read the input, got conv_1 and conv_2"),
+        (residual(*BLOCK, (MaxPool(name="pool_4", kernel=(2, 2), stride=(2, 2), inputs=("act_3",)),),
+                  conv("conv_5", "pool_4"), (MaxPool(name="pool_6", kernel=(2, 2), stride=(2, 2), inputs=("act_1",)),),
+                  conv("conv_7", "pool_6"), add("add_8", "act_5", "act_7")),
+         "pool_6: a map with several readers must be read by conv and dense layers and additions, got act_1 read by "
+         "conv_2 and pool_6"),
+        (residual(conv("conv_1", INPUT), (MaxPool(name="pool_2", kernel=(1, 1), stride=(1, 1)),),
+                  conv("conv_3", "pool_2"), (MaxPool(name="pool_4", kernel=(1, 1), stride=(1, 1)),),
+                  add("add_5", "pool_4", "pool_2")),
+         "add_5: a requantise must make one of its maps for it alone, got pool_4 and pool_2"),
+    ],
+)  # fmt: skip
+def test_what_finds_no_way(network, message):
+    with value_error(message):
+        planned(network)
+
+
+@pytest.mark.slow
+@some(400)
+@given(residual_networks(9, 8, most=5), SEEDS)
+def test_many_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+@pytest.mark.slow
+@some(150)
+@given(residual_networks(9, 8, most=4), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_many_flows(network, seed, order):
+    flows(network, seed, order)

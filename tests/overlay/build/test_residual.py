@@ -1,0 +1,94 @@
+"""Residual networks on the simulated board: every result is golden's, under random stalls, and without them every cycle
+is the flow model's."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from tests.networks import random_images, random_integer_model, residual_networks
+from tests.simulated import outputs, overlay
+
+NPU = Npu(
+    engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, layers=24,
+    tuple_words=512, pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096,
+    pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
+)  # fmt: skip
+DESIGNS = {
+    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2),)),
+    "k8": Design(name="k8", stream_bits=64, npus=(replace(NPU, kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
+    "k2_ol4": Design(name="k2_ol4", npus=(replace(NPU, kfp=2, kgp=4, pfp=4, ol=4, raster=True),)),
+    "without_pool": Design(name="without_pool", npus=(replace(NPU, kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
+}
+"""Foldings in which words hold several steps, or steps several words; tables and counters, one and several
+accumulators; block RAM and LUT RAM."""
+
+
+RULES = ("which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit")
+"""Why a network may be refused."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("residual")
+
+
+def check(design: str, folder: Path, data: st.DataObject) -> bool:
+    """Whether the network that is drawn fits the design and was compared."""
+    bit, manifest = overlay(DESIGNS[design], folder)
+    network, seed = data.draw(residual_networks(9, 8)), data.draw(st.integers(0, 2**32 - 1))
+    raster = manifest.npus[0].raster
+    order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
+    dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
+    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    model, images = random_integer_model(network, seed, 32, 31), random_images(network, 4, seed)
+    choices = CompileChoices(map_order=order, dataflow=dataflow)
+    try:
+        program = compile_model(model, manifest, choices)
+    except ValueError as e:
+        if not any(rule in str(e) for rule in RULES):
+            raise
+        return False
+    golden = model.forward(images)
+    found, counters = outputs(bit, program, images)
+    np.testing.assert_array_equal(found, golden)
+    flow = simulate(system(plan(model, manifest.npus, choices), manifest.npus, stream_bits=manifest.stream_bits), 4)
+    assert counters["cycles"] == flow.left[3] + 1
+    np.testing.assert_array_equal(outputs(bit, program, images, **stalls, seed=seed)[0], golden)
+    return True
+
+
+def check_many(design: str, folder: Path, count: int) -> int:
+    """How many of ``count`` networks were compared."""
+    compared = []
+
+    @settings(
+        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck), print_blob=True,
+    )  # fmt: skip
+    @given(st.data())
+    def run(data: st.DataObject) -> None:
+        compared.append(check(design, folder, data))
+
+    run()
+    return sum(compared)
+
+
+def test_random_residual_networks(folder: Path) -> None:
+    assert check_many("k4", folder, 6) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_many_random_residual_networks(design: str, folder: Path) -> None:
+    assert check_many(design, folder, 50) >= 15

@@ -33,7 +33,8 @@ LARGE_MB = 100
 @click.option("--frames", type=click.IntRange(1), help="Images to run.  [default: all of --images; else 16]")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
 @stall_options
-@click.option("--vcd", type=FILE, help="Write a waveform.")
+@click.option("--vcd", type=FILE, help="Write a waveform as VCD.")
+@click.option("--fst", type=FILE, help="Write a waveform as FST, some 10 times smaller; its name ends in .fst.")
 @click.option("--out", type=FILE, help="Write the outputs, (N, H, W, C), as .npy.")
 @json_option
 @one_line_errors
@@ -46,6 +47,7 @@ def simulate_command(
     stall: float,
     seed: int,
     vcd: Path | None,
+    fst: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -53,23 +55,35 @@ def simulate_command(
 
     NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
     """
+    waveform = _waveform(vcd, fst)
     made = loaded(folder)
     model = model_of(made, network)
     if images:
         given = _first(read_images(images, model.network, host=made.program(model.network.name).host), images, frames)
     else:
         given = random_images(model.network, frames or FRAMES, seed)
-    for file in (vcd, out):
+    for file in (waveform, out):
         if file:
             file.parent.mkdir(parents=True, exist_ok=True)
     if vcd:
         _announce(vcd, made, model.network.name, len(given))
-    conditions = Conditions(stall=stall, seed=seed, waveform=vcd)
+    conditions = Conditions(stall=stall, seed=seed, waveform=waveform)
     done = simulated(made, model, given, batch=batch, conditions=conditions)
     if out:
         _write_outputs(out, done.outputs)
     show_report(f"{model.network.name} on simulated hardware", done.report(), as_json)
     fail_unless_exact(done)
+
+
+def _waveform(vcd: Path | None, fst: Path | None) -> Path | None:
+    """The file that is asked for; its name says what it is."""
+    if vcd and fst:
+        raise ValueError("a run writes one waveform, --vcd or --fst, got both")
+    if fst and fst.suffix != ".fst":
+        raise ValueError(f"--fst: the file's name must end in .fst, got {fst}")
+    if vcd and vcd.suffix == ".fst":
+        raise ValueError(f"--vcd: the file's name must not end in .fst, got {vcd}: say --fst")
+    return vcd or fst
 
 
 def _announce(waveform: Path, made: Build, network: str, frames: int) -> None:

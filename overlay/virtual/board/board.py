@@ -56,6 +56,13 @@ def hwh_arch(hwh: Path) -> str:
     raise OverlayError(f"{hwh.name}: one of {', '.join(p.module for p in PROCESSORS.values())} must be in it, got none")
 
 
+def waveform_kind(path: Path | str | None) -> str:
+    """How a waveform is written: "fst" where its name ends so, else "vcd"; "" where there is none."""
+    if path is None:
+        return ""
+    return "fst" if Path(path).suffix == ".fst" else "vcd"
+
+
 class VirtualBoard:
     """One virtual board; several threads may use it. Its processor is the one of the overlay that was loaded last.
 
@@ -69,7 +76,8 @@ class VirtualBoard:
     Attributes
     ----------
     waveform
-        Path of a VCD file. The next download builds with tracing, and writes every signal to it; None: no file.
+        Path of a VCD file, or of an FST file if it ends in .fst. The next download builds with tracing, and writes
+        every signal to it; None: no file.
     prepare
         Called with the Simulation after each download.
     logic
@@ -156,7 +164,7 @@ class VirtualBoard:
         simulation = Simulation.build(
             files.verilog,
             stream_bits=files.manifest["stream_bits"],
-            trace=self.waveform is not None,
+            trace=waveform_kind(self.waveform),
             top=files.manifest.get("top", TOP),
             registers=files.manifest["registers"],
             timeout_cycles=self._timeout_cycles,

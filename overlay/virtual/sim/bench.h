@@ -22,8 +22,12 @@
 
 #include "Vtop.h"
 #include "verilated.h"
-#if TRACE
+#if VM_TRACE_FST
+#include "verilated_fst_c.h"
+typedef VerilatedFstC Waveform;
+#elif TRACE
 #include "verilated_vcd_c.h"
+typedef VerilatedVcdC Waveform;
 #endif
 
 #if STREAM_BITS == 64
@@ -113,7 +117,7 @@ struct Model {
     int halves_open = 0, reads_open = 0; // accepted and not answered: addresses and data of writes, addresses of reads
     std::string message;
 #if TRACE
-    VerilatedVcdC* vcd = nullptr;
+    Waveform* waveform = nullptr;
 #endif
 
     void fail(const std::string& what) {
@@ -124,7 +128,7 @@ struct Model {
     }
     void dump() {
 #if TRACE
-        if (vcd) of_waveform([&] { vcd->dump(context.time()); });
+        if (waveform) of_waveform([&] { waveform->dump(context.time()); });
 #endif
         context.timeInc(1);
     }
@@ -159,9 +163,9 @@ bool Model::close_waveform() {
     std::string told;
 #if TRACE
     told_at_close = &told;
-    if (vcd) vcd->close();
-    delete vcd;
-    vcd = nullptr;
+    if (waveform) waveform->close();
+    delete waveform;
+    waveform = nullptr;
     told_at_close = nullptr;
 #endif
     if (!told.empty()) fail("waveform: must be writable, got: " + told);

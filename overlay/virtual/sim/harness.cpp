@@ -213,16 +213,17 @@ API void bitloom_touch(Model* model) { model->state.progress_cycle = model->stat
 // First violation or fatal message, "" where there is none.
 API const char* bitloom_message(Model* model) { return model->message.c_str(); }
 
-// Writes every signal to a VCD file from now on. Returns 0, -1 in a build without trace, or FAILED.
-API int64_t bitloom_vcd_open(Model* model, const char* path) {
+// Writes every signal to a file from now on, VCD or FST as the model was built. Returns 0 for VCD,
+// 1 for FST, -1 in a build without trace, or FAILED.
+API int64_t bitloom_waveform_open(Model* model, const char* path) {
 #if TRACE
-    if (model->vcd) return -1;
+    if (model->waveform) return -1;
     model->context.traceEverOn(true);
-    model->vcd = new VerilatedVcdC;
-    model->top.trace(model->vcd, 99);
-    model->of_waveform([&] { model->vcd->open(path); });
+    model->waveform = new Waveform;
+    model->top.trace(model->waveform, 99);
+    model->of_waveform([&] { model->waveform->open(path); });
     if (!model->message.empty()) return FAILED;
-    return model->vcd->isOpen() ? 0 : -1;
+    return model->waveform->isOpen() ? VM_TRACE_FST : -1;
 #else
     (void)model, (void)path;
     return -1;
@@ -230,6 +231,6 @@ API int64_t bitloom_vcd_open(Model* model, const char* path) {
 }
 
 // Returns 0, or FAILED where the end of the waveform could not be written.
-API int64_t bitloom_vcd_close(Model* model) {
+API int64_t bitloom_waveform_close(Model* model) {
     return model->close_waveform() ? 0 : FAILED;
 }

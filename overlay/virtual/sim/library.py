@@ -52,8 +52,8 @@ SIGNATURES = {
     "interrupt": (c_uint32, [c_void_p]),
     "touch": (None, [c_void_p]),
     "message": (c_char_p, [c_void_p]),
-    "vcd_open": (c_int64, [c_void_p, c_char_p]),
-    "vcd_close": (c_int64, [c_void_p]),
+    "waveform_open": (c_int64, [c_void_p, c_char_p]),
+    "waveform_close": (c_int64, [c_void_p]),
 }
 """Result and arguments of each function, without the ``bitloom_`` in front of its name."""
 

@@ -67,7 +67,7 @@ class Simulation(StreamAccess, RegisterAccess):
 
     @classmethod
     def build(
-        cls, verilog: str, *, stream_bits: int = 32, trace: bool = False, top: str = TOP, **options: Any
+        cls, verilog: str, *, stream_bits: int = 32, trace: bool | str = False, top: str = TOP, **options: Any
     ) -> "Simulation":
         """Compile a design, or find it in the cache, and start it.
 
@@ -78,7 +78,7 @@ class Simulation(StreamAccess, RegisterAccess):
         stream_bits
             Width of both streams, 32 or 64.
         trace
-            Whether ``open_waveform`` may be called; the model is slower then.
+            Whether ``open_waveform`` may be called; the model is slower then. "fst": for FST files, not VCD.
         top
             Name of the top module, whose ports are those of docs/reference/device.md.
         options
@@ -255,7 +255,7 @@ class Simulation(StreamAccess, RegisterAccess):
         return SimulationTimeout(what + (f", {circle}" if circle else ""), {**dump, **more})
 
     def open_waveform(self, path: Path | str) -> None:
-        """Write every signal to a VCD file from now on.
+        """Write every signal to a file from now on: VCD, or FST where the model was built for it.
 
         Raises
         ------
@@ -267,14 +267,15 @@ class Simulation(StreamAccess, RegisterAccess):
             If the disk is full.
         """
         write_scratch(path, b"")  # says what is wrong with the path
-        code = self._call.vcd_open(self._model, os.fsencode(path))
+        code = self._call.waveform_open(self._model, os.fsencode(path))
         self._check(code)
-        if code:
+        self._fst = Path(path) if code == 1 else None
+        if code not in (0, 1):
             raise RuntimeError(f"waveform {path}: the model must be built with trace=True and the file be writable")
 
     def close_waveform(self) -> None:
-        """End the VCD file; ProtocolError if not all of it can be written."""
-        self._check(self._call.vcd_close(self._model))
+        """End the file; ProtocolError if not all of it can be written."""
+        self._end_waveform()
 
     def _queued(self) -> int:
         return self.state()["sink_queued"]

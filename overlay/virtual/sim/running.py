@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ProtocolError, SimulationTimeout
+from .fst import is_whole
 from .library import FAILED, load
 
 
@@ -27,6 +28,7 @@ class RunningModel:
         self._per_word = stream_bits // 32
         self._call = load(library)
         self._model = self._call.new()
+        self._fst: Path | None = None  # the waveform, where it is of that kind
 
     def close(self) -> None:
         """End the model and close its waveform. Nothing else may be called afterwards.
@@ -35,10 +37,17 @@ class RunningModel:
         """
         if self._model:
             try:
-                self._check(self._call.vcd_close(self._model))
+                self._end_waveform()
             finally:
                 self._call.delete(self._model)
                 self._model = None
+
+    def _end_waveform(self) -> None:
+        """Close the waveform, if there is one; ProtocolError where it isn't whole."""
+        self._check(self._call.waveform_close(self._model))
+        path, self._fst = self._fst, None
+        if path and not is_whole(path):
+            raise ProtocolError("waveform: must be writable, got less of it than was written: is the disk full?")
 
     def __del__(self) -> None:
         if getattr(self, "_model", None):  # the constructor may have failed before there was one

@@ -32,15 +32,19 @@ from bitloom.hls_gen.design.design import STREAM_BITS
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.overlay.steps import step
 
+from .fst import check_headers
 from .verilator_install import Verilator, find_verilator
 
 HARNESS = Path(__file__).with_name("harness.cpp")
 BENCH = Path(__file__).with_name("bench.h")
+FST_CHECKS = Path(__file__).with_name("fst_checks.h")
 PREFIX = "Vtop"  # the C++ class of the model
 VERILATE_FLAGS = ("-Wno-fatal", "-Wno-lint", "-Wno-style", "-O3", "--x-assign", "fast", "--x-initial", "fast")
 COMPILE_FLAGS = ("-std=gnu++17", "-fPIC", "-fvisibility=hidden", "-w")
 MAKE_JSON_SINCE = (5, 34)
 """First version of Verilator that lists the files it writes."""
+TRACE_FLAGS: dict[str, list[str]] = {"": [], "vcd": ["--trace"], "fst": ["--trace-fst"]}
+"""Options of Verilator by the kind of waveform; "" is none."""
 UNIT_BYTES = 200_000
 """Bytes of C++ that are compiled as one unit where a design has several."""
 WHOLE_BYTES = 700_000
@@ -64,14 +68,15 @@ def _compile(compiler: Compiler, jobs: Sequence[tuple[Path, Path, Sequence[str]]
         list(pool.map(one, jobs))
 
 
-def _defines(trace: bool) -> list[str]:
+def _defines(trace: str) -> list[str]:
     """What Verilator's own makefile would define."""
-    unused = ("COVERAGE", "SC", "TIMING", "TRACE_FST", "TRACE_SAIF")
-    traced = [f"-DVM_TRACE={int(trace)}", f"-DVM_TRACE_VCD={int(trace)}"]
-    return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused), *traced, *RUNTIME_HOOKS]
+    unused = ("COVERAGE", "SC", "TIMING", "TRACE_SAIF")
+    traced = {"TRACE": trace, "TRACE_VCD": trace == "vcd", "TRACE_FST": trace == "fst"}
+    return ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in unused),
+            *(f"-DVM_{name}={int(bool(on))}" for name, on in traced.items()), *RUNTIME_HOOKS]  # fmt: skip
 
 
-def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[str]:
+def _base_flags(verilator: Verilator, compiler: Compiler, trace: str) -> list[str]:
     """Flags for all C++ files of a model."""
     include = verilator.include
     return [*COMPILE_FLAGS, *compiler.flags, *_defines(trace), f"-I{include}", f"-I{include / 'vltstd'}"]
@@ -79,10 +84,11 @@ def _base_flags(verilator: Verilator, compiler: Compiler, trace: bool) -> list[s
 
 def _runtime(verilator: Verilator, compiler: Compiler, sources: Sequence[Path]) -> list[Path]:
     """Objects of Verilator's own C++ files, compiled once for all models; none of them asks for VM_TRACE."""
-    flags = [*_base_flags(verilator, compiler, False), RUNTIME]
+    base = [*_base_flags(verilator, compiler, ""), RUNTIME]
 
     def one(source: Path) -> Path:
         name = f"{source.stem}.o"
+        flags = [*base, "-include", str(FST_CHECKS)] if "fst" in name else base
         key = digest(repr(verilator), repr(compiler), repr(flags), source.name, source.read_bytes())
         return cached_folder("runtime", key, lambda at: _compile(compiler, [(source, at / name, flags)], at)) / name
 
@@ -117,7 +123,7 @@ def _headers(root: Path, compiler: Compiler, flags: tuple[str, ...]) -> Path:
     return cached_folder("runtime", digest("headers", repr(compiler), repr(flags)), build)
 
 
-def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path], list[Path], list[Path]]:
+def _sources(verilator: Verilator, folder: Path, trace: str) -> tuple[list[Path], list[Path], list[Path]]:
     """Runtime, fast and slow C++ files of what Verilator wrote to ``folder``."""
     listing = folder / f"{PREFIX}.json"
     if listing.is_file():
@@ -126,7 +132,7 @@ def _sources(verilator: Verilator, folder: Path, trace: bool) -> tuple[list[Path
         fast = [Path(name) for kind in ("classes_fast", "support_fast") for name in named.get(kind, [])]
         slow = [Path(name) for kind in ("classes_slow", "support_slow") for name in named.get(kind, [])]
     else:  # an older Verilator: by the naming convention
-        names = ["verilated.cpp", "verilated_threads.cpp", *(["verilated_vcd_c.cpp"] if trace else [])]
+        names = ["verilated.cpp", "verilated_threads.cpp", *([f"verilated_{trace}_c.cpp"] if trace else [])]
         runtime = [verilator.include / name for name in names]
         written = sorted(folder.glob("*.cpp"))
         slow = [path for path in written if "Slow" in path.name]
@@ -173,15 +179,16 @@ def _levels(folder: Path, fast: Sequence[Path], slow: Sequence[Path], level: str
     return units
 
 
-def _link(compiler: Compiler, folder: Path, objects: Sequence[Path]) -> None:
+def _link(compiler: Compiler, folder: Path, objects: Sequence[Path], trace: str) -> None:
     """Make model.so in ``folder``, and leave nothing else there."""
-    run_tool([compiler.program, "-shared", "-o", "model.so", *objects, "-pthread"], "linking", cwd=folder)
+    libraries = ["-llz4", "-lz"] if trace == "fst" else []
+    run_tool([compiler.program, "-shared", "-o", "model.so", *objects, "-pthread", *libraries], "linking", cwd=folder)
     for path in folder.iterdir():
         if path.name != "model.so":
             path.unlink()
 
 
-def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: bool = False) -> Path:
+def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: bool | str = False) -> Path:
     """Compile a design, or find it in the cache.
 
     Parameters
@@ -193,7 +200,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     stream_bits
         Width of both streams, 32 or 64.
     trace
-        Whether to build with VCD tracing, which makes the model slower.
+        Whether to build with tracing, which makes the model slower: True and "vcd" for a VCD file, "fst" for an FST
+        file, which needs the headers of zlib and lz4.
 
     Returns
     -------
@@ -210,13 +218,16 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     if stream_bits not in STREAM_BITS:
         raise ValueError(f"model: stream_bits must be 32 or 64, got {stream_bits!r}")
     verilator, compiler = find_verilator(), find_compiler()
-    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(trace)}"]
+    trace = "vcd" if trace is True else trace or ""
+    if trace == "fst":
+        check_headers(compiler)
+    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(bool(trace))}"]
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
-    options = [*VERILATE_FLAGS, *(["--trace"] if trace else []), *listing]
+    options = [*VERILATE_FLAGS, *TRACE_FLAGS[trace], *listing]
     flags = _base_flags(verilator, compiler, trace)
     level = optimisation()
     tools = repr((verilator, compiler, options, flags, harness_flags, UNIT_BYTES, WHOLE_BYTES, RUNTIME, level, SLOW))
-    key = digest(verilog, HARNESS.read_bytes(), BENCH.read_bytes(), top, tools)
+    key = digest(verilog, *(path.read_bytes() for path in (HARNESS, BENCH, FST_CHECKS)), top, tools)
 
     def build(folder: Path) -> None:
         source = folder / f"{top}.v"
@@ -234,7 +245,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
         runtime_objects = _runtime(verilator, compiler, runtime)
         with step(f"compiling {len(jobs)} files of C++"):
             _compile(compiler, jobs, folder)
-        _link(compiler, folder, [*(target for _, target, _ in jobs), *runtime_objects])
+        _link(compiler, folder, [*(target for _, target, _ in jobs), *runtime_objects], trace)
 
     return cached_folder("model", key, build) / "model.so"
 

@@ -1,9 +1,10 @@
-"""MkDocs hook: files of the repository's root are pages too, so that nothing is said twice.
+"""MkDocs hook: files of the repository's root and notebooks are pages too, so that nothing is said twice.
 
 Pages are written to be read in the repository as well, so their links lead to files of the repository. Here they become
 links between pages; one to a file that is no page becomes plain text. What leads nowhere stays, and the build warns.
 """
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -18,16 +19,19 @@ PAGES = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "SECURITY.md": "SECURITY.md",
     "CHANGELOG.md": "CHANGELOG.md",
+    **{f"notebooks/{path.name}": f"notebooks/{path.stem}.md" for path in sorted(ROOT.glob("notebooks/*.ipynb"))},
 }
-"""File in the root -> page."""
+"""File of the repository outside of docs -> page."""
 FILES = {page: file for file, page in PAGES.items()}
 
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def on_config(config: Any) -> Any:
-    """Put all decisions into the navigation."""
+    """Put all notebooks and decisions into the navigation."""
     for entry in config.nav:
+        if "Notebooks" in entry:
+            entry["Notebooks"] += [page for page in PAGES.values() if page.startswith("notebooks/")]
         if "Decisions" in entry:
             entry["Decisions"] += sorted(f"decisions/{path.name}" for path in ROOT.glob("docs/decisions/[0-9]*.md"))
     return config
@@ -36,8 +40,18 @@ def on_config(config: Any) -> Any:
 def on_files(files: Files, *, config: Any) -> Files:
     """Add the pages of PAGES."""
     for name, page in PAGES.items():
-        files.append(File.generated(config, page, content=(ROOT / name).read_text()))
+        text = (ROOT / name).read_text()
+        files.append(File.generated(config, page, content=_markdown(text) if name.endswith(".ipynb") else text))
     return files
+
+
+def _markdown(notebook: str) -> str:
+    """The cells of a notebook; they are kept without outputs."""
+    made = []
+    for cell in json.loads(notebook)["cells"]:
+        text = "".join(cell["source"])
+        made.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+    return "\n\n".join(made)
 
 
 def on_page_markdown(markdown: str, *, page: Page, **others: Any) -> str:

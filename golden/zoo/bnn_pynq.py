@@ -153,8 +153,19 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
         return Model(network, arrays)
 
 
-def seeded(network: Network) -> Model:
-    """Give the network, which `cnv`, `lfc` or `cnv_w2a2` makes, its seeded weights; takes about a second."""
+def seeded(network: Network, images: Array | None = None) -> Model:
+    """Give the network, which `cnv`, `lfc` or `cnv_w2a2` makes, its seeded weights; takes about a second.
+
+    Parameters
+    ----------
+    network : Network
+    images : (N, H, W, C) integers, optional
+        From which the thresholds come, by default `calibration_images`.
+
+    Returns
+    -------
+    Model
+    """
     key, weights = KEYS[network.name], {}
     for i, (one, source, _) in enumerate(_weighted(network)):
         drawn = _random(one.out_channels * one.fan_in(source), key, WEIGHTS, i)
@@ -163,7 +174,7 @@ def seeded(network: Network) -> Model:
         else:
             weights[one.name] = _signs(drawn >> 7, one, source)
     arrays: Arrays = {}
-    x = calibration_images(network)
+    x = calibration_images(network) if images is None else images
     for layer, source in network.chain("calibration"):
         if isinstance(layer, Weighted):
             arrays[layer.name] = {"weight": weights[layer.name]}

@@ -54,7 +54,7 @@ class NotebookTarget:
         if self.virtual:
             return (f"{self.design}: no board with this bitstream here, so the virtual board simulates the design "
                     f"(built in {Path(self.bit).parent})")  # fmt: skip
-        return f"{self.design}: {self.bit} on {self.board}"
+        return f"{self.design}: {Path(self.bit).name} on {self.board}"
 
 
 def find(design: str, folder: Path | str = FOLDER) -> NotebookTarget:

@@ -1,4 +1,4 @@
-"""Pictures for notebooks. Each function draws one, on axes of matplotlib that it is given."""
+"""Pictures for notebooks. Each function draws one, on axes of matplotlib that are given or on its own figure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -13,6 +13,8 @@ from .vcd import SignalTrace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from bitloom.golden.training.train import Epoch
 
 GOOD, BAD = LIGHT["beats"], LIGHT["wait_room"]
 LETTERS = 130
@@ -39,6 +41,75 @@ def images(axes: Sequence["Axes"], pictures: np.ndarray, titles: Sequence[str], 
         one.set_title(title, fontsize=9, parse_math=False, color=BAD if len(marked) and marked[k] else "black")
         one.set_xticks([])
         one.set_yticks([])
+
+
+def gallery(
+    pictures: np.ndarray, predicted: np.ndarray, labels: np.ndarray, classes: Sequence[str], columns: int
+) -> None:
+    """Draw images in rows, each with its predicted class; where that is wrong in red, with the class that it is.
+
+    Parameters
+    ----------
+    pictures
+        As of `images`.
+    predicted, labels
+        (N,) classes.
+    classes
+        Names of the classes.
+    columns
+        Images in a row.
+    """
+    from matplotlib import pyplot
+
+    rows = -(-len(pictures) // columns)
+    _, axes = pyplot.subplots(rows, columns, figsize=(10, 1.1 * rows + 0.3), layout="constrained", squeeze=False)
+    for one in axes.flat:
+        one.axis("off")
+    titles = [classes[p] if p == want else f"{classes[p]}, is {classes[want]}" for p, want in zip(predicted, labels)]
+    images(axes.flat, pictures, titles, predicted != labels)
+
+
+def images_and_scores(pictures: np.ndarray, values: np.ndarray, labels: np.ndarray, classes: Sequence[str]) -> None:
+    """Draw a few images, with the class that each is, and the scores of each below it.
+
+    Parameters
+    ----------
+    pictures
+        As of `images`.
+    values
+        (N, classes) scores.
+    labels
+        (N,) classes.
+    classes
+        Names of the classes.
+    """
+    from matplotlib import pyplot
+
+    ratios = {"height_ratios": (1, 2)}
+    _, axes = pyplot.subplots(2, len(pictures), figsize=(10, 5), layout="constrained", gridspec_kw=ratios)
+    images(axes[0], pictures, [f"is {classes[label]}" for label in labels])
+    for one, own, label in zip(axes[1], values, labels):
+        scores(one, own, classes, int(label))
+
+
+def learning(history: Sequence["Epoch"], accuracy: float) -> None:
+    """Draw the share of training images that are right after each epoch, and that of test images at the end.
+
+    Parameters
+    ----------
+    history
+        What ``train`` tells of its epochs.
+    accuracy
+        Of the test images, 0..1.
+    """
+    from matplotlib import pyplot
+
+    _, axes = pyplot.subplots(figsize=(6, 3), layout="constrained")
+    right = [100 * epoch.accuracy for epoch in history]
+    axes.plot([epoch.number for epoch in history], right, "o-", label="training images")
+    axes.axhline(100 * accuracy, color=BAD, linestyle="--", label="test images, at the end")
+    axes.set(title="while it learns", xlabel="epoch", ylabel="right, %")
+    axes.legend()
 
 
 def confusion(axes: "Axes", labels: np.ndarray, predicted: np.ndarray, classes: Sequence[str]) -> None:
@@ -120,6 +191,15 @@ def waveform(axes: "Axes", signals: Mapping[str, SignalTrace], begin: int, end: 
     axes.tick_params(axis="y", length=0)
     axes.set(xlim=(begin, end), xlabel="clock cycle")
     axes.spines[["left", "right", "top"]].set_visible(False)
+
+
+def waves(signals: Mapping[str, SignalTrace], begin: int, end: int, title: str) -> None:
+    """Draw signals as `waveform` does, on a figure of their own with a title."""
+    from matplotlib import pyplot
+
+    _, axes = pyplot.subplots(figsize=(10, 0.5 * len(signals) + 0.7), layout="constrained")
+    waveform(axes, signals, begin, end)
+    axes.set_title(title)
 
 
 def visits(axes: "Axes", table: StageTables, windows: int) -> None:

@@ -1,5 +1,6 @@
 """The site: built without a warning, whole without a network, every link leads somewhere."""
 
+import json
 import os
 import re
 import shutil
@@ -65,6 +66,15 @@ def test_every_markdown_file_is_a_page(site):
         page = source.relative_to(ROOT / "docs")
         page = page.with_name("index.html") if page.name == "README.md" else page.with_suffix(".html")
         assert (site / page).exists(), f"{page}: must be in the site"
+
+
+def test_every_notebook_is_a_page_with_all_its_cells(site):
+    for source in (ROOT / "notebooks").glob("*.ipynb"):
+        page = (site / "notebooks" / f"{source.stem}.html").read_text()
+        cells = json.loads(source.read_text())["cells"]
+        codes = sum(cell["cell_type"] == "code" for cell in cells)
+        assert page.count('<div class="highlight"><pre>') >= codes
+        assert "".join(cells[0]["source"]).partition("\n")[0].removeprefix("# ") in page
 
 
 def test_links_inside_lead_to_pages_and_places(site, pages):

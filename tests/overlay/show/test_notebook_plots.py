@@ -1,11 +1,12 @@
 """Pictures say what the data say: what is drawn is read back from the axes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -50,6 +51,44 @@ def test_colour_images(axes):
     pictures = np.random.default_rng(0).integers(0, 256, (1, 2, 3, 3), dtype=np.uint8)
     plots.images([axes], pictures, ["a"])
     np.testing.assert_array_equal(axes.images[0].get_array(), pictures[0])
+
+
+@pytest.fixture
+def drawn() -> Iterator[Callable[[], list[Axes]]]:
+    """Gives the axes of the figure that was drawn last."""
+    yield lambda: pyplot.gcf().axes
+    pyplot.gcf().canvas.draw()
+    pyplot.close("all")
+
+
+def test_gallery(drawn):
+    """As many rows as are needed; what is wrong is red and says what it is."""
+    pictures = np.arange(3 * 4).reshape(3, 2, 2, 1)
+    plots.gallery(pictures, np.array([0, 1, 1]), np.array([0, 0, 1]), ["a", "b"], columns=2)
+    assert [one.get_title() for one in drawn()] == ["a", "b, is a", "b", ""]
+    assert [one.title.get_color() for one in drawn()[:3]] == ["black", plots.BAD, "black"]
+
+
+def test_images_and_scores(drawn):
+    pictures = np.zeros((2, 2, 2, 3), np.uint8)
+    plots.images_and_scores(pictures, np.array([[3, 4], [6, 5]]), np.array([1, 1]), ["a", "b"])
+    axes = drawn()
+    assert [one.get_title() for one in axes] == ["is b", "is b", "", ""]
+    assert [[bar.get_width() for bar in one.patches] for one in axes[2:]] == [[3, 4], [6, 5]]
+    assert axes[3].patches[0].get_facecolor() == to_rgba(plots.BAD)
+
+
+def test_learning(drawn):
+    plots.learning([SimpleNamespace(number=1, accuracy=0.25), SimpleNamespace(number=2, accuracy=0.5)], 0.75)
+    (axes,) = drawn()
+    assert [list(line.get_ydata()) for line in axes.lines] == [[25, 50], [75, 75]]
+
+
+def test_waves(drawn):
+    plots.waves({name: SignalTrace(name, np.array([0]), np.array([1])) for name in "ab"}, 0, 4, "both")
+    (axes,) = drawn()
+    assert axes.get_title() == "both"
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
 
 
 def test_confusion(axes):

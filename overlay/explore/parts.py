@@ -109,11 +109,12 @@ def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
     width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
-    words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.outlets}
+    words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.targets}
     out: list[AreaPart] = []
     for w in dict.fromkeys(words.values()):
         names = [name for name, v in words.items() if v == w]
-        side = (names != ["loop"]) + npu.target_bits * (len(names) > 1)
+        marks = not {"loop", "skip"}.issuperset(names)  # stores alone don't look at a map's end
+        side = marks + npu.target_bits * (len(names) > 1) + 2 * ("skip" in names)
         out += gear(width, w, side, n)
     return out
 
@@ -156,10 +157,10 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     yield AreaPart("convolver", "convolver", convolver, n)
     row = bits_for(npu.kernel_rows - 1)
     tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
-    source = npu.word_bits * (len(npu.inlets) - 1)
+    source = npu.word_bits * (len(npu.sources) - 1)
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
-              "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.inlets) - 1}  # fmt: skip
+              "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.sources) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
     yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=_sequencer("conv"))
     queue = npu.kgp * acc * (npu.units > 1)
@@ -174,6 +175,8 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         values["beyond"] = npu.ol * (npu.bias_fraction_bits + max(0, npu.multiplier_bits - USUAL_MULTIPLIER_BITS))
         multiplied = npu.ol * dsps(npu.biased_bits, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
     yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=multiplied)
+    if npu.skip_words:
+        yield from _addition(npu, n)
     if not npu.pool:
         return
     ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
@@ -188,6 +191,18 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     yield AreaPart("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
     if integer:
         yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
+
+
+def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The addition, the fork of maps and the skip store."""
+    values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": npu.memory("additions").width,
+              "cut": npu.word_bits * (npu.kfp > npu.ol)}  # fmt: skip
+    yield AreaPart("addition", "addition", values, n, dsp=2 * npu.ol * dsps(npu.feature_bits, npu.add_factor_bits))
+    if npu.ol > npu.kfp:
+        yield from _collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
+    yield AreaPart("map_fork", "map_fork", {"one": 1}, n)
+    width = npu.word_bits + 1
+    yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", _fifo(width, npu.skip_words), n)
 
 
 def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -239,7 +254,7 @@ def _words(npu: Npu, n: int) -> AreaPart:
 
 def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     """What lies between the engine and its neighbours, without the gearboxes at the outlets."""
-    outlets = len(npu.outlets)
+    outlets = len(npu.targets)
     yield AreaPart("npu", "npu", {"one": 1, "word": npu.word_bits * (outlets - 1), "outlets": outlets}, n)
     if npu.pool:
         yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)

@@ -65,6 +65,8 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("pool_fifo", npu.pool_word_bits + npu.pool_side_bits, timing.pool_fifo_words(npu), 0)
     if "loop" in npu.inlets:
         yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > timing.LUT_RAM_WORDS))
+    if npu.skip_words:
+        yield Store("skip_store", npu.word_bits + 1, npu.skip_words, int(npu.skip_words > timing.LUT_RAM_WORDS))
     if "ring" in npu.inlets:
         depth = 2 << bits_for(npu.buffer_words - 1)
         yield Store("buffers", npu.word_bits, depth, int(depth > timing.LUT_RAM_WORDS))

@@ -227,10 +227,20 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
     doubled = b.wire(f"doubled_{k}", wide + 1, Cat(sign_extend(total, wide), up) + Cat(pipe.half_less_1, up))
     b.wire(f"carry_unused_{k}", 1, bits(doubled, 0, 1))
     rounded = stage("rounded", wide, bits(doubled, 1, wide))
-    sign = bits(rounded, wide - 1, 1)
-    turned = b.wire(f"turned_{k}", wide, rounded ^ Repeat(sign, wide))  # ~x >> s = ~(x >>> s): one unsigned shifter
-    shifted = stage("shifted", wide, Srl(turned, late["rounded_shift"]) ^ Repeat(sign, wide))
-    low, high = late["shifted_low"], late["shifted_high"]
-    above = b.wire(f"above_{k}", 1, signed_at_least(shifted, b.wire(f"high_{k}", wide, sign_extend(high, wide))))
-    below = b.wire(f"below_{k}", 1, signed_at_least(b.wire(f"low_{k}", wide, sign_extend(low, wide)), shifted))
-    return stage("sum", f, choose(above, high, choose(below, low, bits(shifted, 0, f), f), f))
+    most = npu.most_add_shift
+    moved = b.wire(f"moved_{k}", wide + most, Srl(sign_extend(rounded, wide + most), late["rounded_shift"]))
+    b.wire(f"moved_above_unused_{k}", most, bits(moved, wide, most))  # signs, of which the shift takes as it needs
+    shifted = stage("shifted", wide, bits(moved, 0, wide))
+    return stage("sum", f, _clipped(b, k, shifted, late["shifted_low"], late["shifted_high"]))
+
+
+def _clipped(b: Block, k: int, value: Signal, low: Signal, high: Signal) -> Signal:
+    """``value`` of lane ``k``, not below ``low`` and not above ``high``. What doesn't fit their width is beyond them:
+    so narrow numbers are compared."""
+    f, wide = width(low), width(value)
+    sign, above = bits(value, wide - 1, 1), bits(value, f - 1, wide - f + 1)
+    fits = b.wire(f"fits_{k}", 1, ~nonzero(b.wire(f"beyond_{k}", wide - f + 1, above ^ Repeat(sign, wide - f + 1))))
+    narrow = b.wire(f"narrow_{k}", f, bits(value, 0, f))
+    at_high = b.wire(f"at_high_{k}", 1, choose(fits, signed_at_least(narrow, high), ~sign, 1))
+    at_low = b.wire(f"at_low_{k}", 1, choose(fits, signed_at_least(low, narrow), sign, 1))
+    return choose(at_high, high, choose(at_low, low, narrow, f), f)

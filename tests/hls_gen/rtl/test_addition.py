@@ -50,10 +50,10 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Add, dict[str, np.ndarra
     most, wide = (1 << one.add_factor_bits - 1) - 1, 1 << one.add_bias_bits - 1
     f, shifts = one.feature_bits, one.most_add_shift
     low = -(1 << min(f, 9) - 1)
-    clips = [None, (0, -low - 1), (low, low), (-1, 1)]
+    clips = [None, None, (-1, 1), None, (0, -low - 1), None, None, None]  # halves are seen of either sign
     made: list[tuple[Add, dict[str, np.ndarray]] | None] = []
     for number in range(one.layers):
-        add = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 4], inputs=("a", "b"))
+        add = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
         if number % 4 == 0:  # ends
             factors, bias = [draw.choice([-most, most]) for _ in range(2)], draw.choice([-wide, wide - 1])
             shift = draw.choice([0, shifts - 1, shifts])
@@ -189,5 +189,6 @@ def test_the_cases_are_what_they_should_be():
     assert [row["adds"] for row in made.rows] == [1, 1, 1, 0] * 2
     halves = made.rows[1]
     assert halves["factor_kept"] == -halves["factor_skipped"] == 1 << halves["shift"] - 1 == abs(halves["bias"])
+    assert (made.rows[5]["low"], made.rows[5]["high"]) == (-256, 255)
     lanes = [data >> 9 * k & 511 for data, *_ in made.sums for k in range(2)]
     assert 100 < sum(lane in (0x100, 0x0FF) for lane in lanes) < 0.8 * len(lanes)

@@ -105,6 +105,12 @@ def test_a_full_store_holds_back_the_next_word_alone(built):
     run(bench, source, inlet, *others)
     assert inlet.words == wanted
     assert takers["out_"][0].words == takers["out_"][1]
+    bench.reset()
+    words = [word(1, LOOP, forks=1)] * held + [word(2, LOOP)] * 3  # the last ones are not for the store
+    takers = {name: sink for name, (sink, _) in sinks(bench, words, 0).items()}
+    takers["to_inlet_"].closed = True
+    run(bench, Source(bench, "in_", words), *takers.values(), cycles=held + 20)
+    assert (len(takers["out_"].words), bench["to_inlet_valid"]) == (held + 3, 1)
 
 
 def test_a_word_waits_for_its_taker(built):

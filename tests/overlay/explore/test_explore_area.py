@@ -22,6 +22,12 @@ from bitloom.overlay.explore.stores import stores
 from tests.overlay.area.test_area import needs_yosys
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
+ADDING = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24}
+"""Of NPUs with a skip store."""
+DESIGNS += [
+    Design(name="addition", npus=(Npu(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
+    Design(name="addition_wide", npus=(Npu(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
+]
 INSIDE = ("popcount", "lut_ram", "block_ram",
           *(f"{unit}_{name}" for unit in ("conv", "pool") for name in ("writer", "tap_source", "issuer")))  # fmt: skip
 """Modules that are counted with the one around them, or by rule."""

@@ -3,26 +3,19 @@
 Input: 32 x 32 x 3, signed 8 bit: a pixel of 0 .. 255 less 128. Signed, because then one signed 8 x 8 bit multiplier
 serves every layer; unsigned pixels would need 9 bits. After ReLU features are 0 .. 127, of signed 8 bit, too.
 
-Weights: all 256 values equally likely, the highest byte of each of `golden.training.reproducible.random_words`. Biases
-and scales: from the sums that calibration images give, channel by channel, in integers: with mean m and mean distance d
-from it,
-
-    bias = -m + d / 4        scale = TYPICAL / d, by `scale_to_multiplier`
-
-so that a bit less than half of the values are below 0 and few reach 127: no layer dies and none saturates.
+Weights, biases and scales: golden/zoo/calibrated.py.
 """
-
-import numpy as np
 
 from bitloom.golden.encoding import Array, signed
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
-from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.reproducible import random_words
+
+from .calibrated import random_bytes, scaled
 
 INT8 = signed(8)
 CUT = (0, 0, 1, 1)
@@ -54,7 +47,7 @@ def cifar_quick() -> Network:
 
 def random_images(count: int, seed: int) -> Array:
     """Random images, (count, 32, 32, 3) int8, all values equally likely. The calibration's are those of seed 0."""
-    return _random_bytes((count, 32, 32, 3), IMAGES, seed)
+    return random_bytes((count, 32, 32, 3), IMAGES, seed)
 
 
 def cifar_quick_int8() -> Model:
@@ -65,25 +58,9 @@ def cifar_quick_int8() -> Model:
     for index, (layer, source) in enumerate(network.chain("calibration")):
         if isinstance(layer, Weighted):
             shape = layer.array_shapes(source)["weight"]
-            arrays[layer.name] = {"weight": _random_bytes(shape, WEIGHTS, index)}
+            arrays[layer.name] = {"weight": random_bytes(shape, WEIGHTS, index)}
         elif isinstance(layer, Requantise):
-            arrays[layer.name] = _calibrated(x)
+            arrays[layer.name] = scaled(x, TYPICAL)
         one = Network(name=layer.name, input=source, layers=(layer,))
         x = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
-
-
-def _calibrated(x: Array) -> dict[str, Array]:
-    """Arrays of a Requantise for (N, H, W, C) sums."""
-    sums = x.reshape(-1, x.shape[-1])  # (samples, C)
-    mean = rounded_quotient(sums.sum(axis=0), np.array(len(sums)))  # (C,)
-    distance = np.abs(sums - mean).sum(axis=0) // len(sums)
-    scales = [scale_to_multiplier(TYPICAL / d) for d in distance.tolist()]  # int / int: correctly rounded everywhere
-    multiplier, shift = np.array(scales).T
-    return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}
-
-
-def _random_bytes(shape: tuple[int, ...], *key: int) -> Array:
-    """int8, all 256 values equally likely."""
-    words = random_words(int(np.prod(shape)), *key)
-    return (words >> np.uint64(56)).astype(np.uint8).view(np.int8).reshape(shape)

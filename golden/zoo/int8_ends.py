@@ -17,7 +17,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.reproducible import random_words
+
+from .calibrated import random_bytes
 
 KEY = 5
 """First part of the keys of random streams; the second is 0 for images, else the number of the layer and 1."""
@@ -51,10 +52,10 @@ def seeded() -> Model:
     """The network with its weights and thresholds, as a `Model`; takes about half a second."""
     network = bnn_int8_ends()
     arrays: dict[str, dict[str, Array]] = {}
-    x = _random_bytes((CALIBRATION_IMAGES, *network.input.shape), 0)
+    x = random_bytes((CALIBRATION_IMAGES, *network.input.shape), KEY, 0)
     for index, (layer, source) in enumerate(network.chain("calibration")):
         if isinstance(layer, Weighted):
-            drawn = np.maximum(_random_bytes(layer.array_shapes(source)["weight"], index + 1), -127)
+            drawn = np.maximum(random_bytes(layer.array_shapes(source)["weight"], KEY, index + 1), -127)
             arrays[layer.name] = {"weight": np.where(drawn < 0, -1, 1) if layer.weight == BIPOLAR else drawn}
         elif isinstance(layer, Threshold):
             after = network.next_layer(layer.name)
@@ -69,9 +70,3 @@ def seeded() -> Model:
 def _run(layer: Layer, source: Map, arrays: dict[str, Array], x: Array) -> Array:
     """What the layer makes of (N, H, W, C) values of ``source``."""
     return packed.forward(Model(Network(name=layer.name, input=source, layers=(layer,)), {layer.name: arrays}), x)
-
-
-def _random_bytes(shape: tuple[int, ...], *key: int) -> Array:
-    """int8, all 256 values equally likely."""
-    words = random_words(int(np.prod(shape)), KEY, *key)
-    return (words >> np.uint64(56)).astype(np.uint8).view(np.int8).reshape(shape)

@@ -82,16 +82,44 @@ def measure(
     models = design.models()
     hardware = design.design(name, models)
     build = builds.build(folder / name, hardware, models, choices=design.choices)
-    wrong, (alone, *batches), also = _batches(build, models, frames, progress)
+    return {"name": name, **lanes(hardware), **network_figures(build, models, frames, progress)}, build
+
+
+def network_figures(
+    build: builds.Build,
+    models: Sequence[Model],
+    frames: int = FRAMES,
+    progress: Progress | None = None,
+    images: np.ndarray | None = None,
+) -> Figures:
+    """Run networks on a build and compare every frame with golden.
+
+    Parameters
+    ----------
+    build
+        It has the networks' programs.
+    models
+        The network that all figures are of, then those whose cycles are given besides.
+    frames, progress
+        As of ``measure``.
+    images
+        (frames, H, W, C) images of the first network, or more of them; by default random ones.
+
+    Returns
+    -------
+    dict
+        Figures by name.
+    """
+    wrong, (alone, *batches), also = _batches(build, models, frames, progress, images)
     return {
-        "name": name, **lanes(hardware), "frames": frames, "mismatches": wrong,
-        **_steady(batches, hardware, build.program(models[0].network.name)), "latency_cycles": alone["cycles"],
+        "frames": frames, "mismatches": wrong,
+        **_steady(batches, build.design, build.program(models[0].network.name)), "latency_cycles": alone["cycles"],
         **({"also": also} if also else {}),
-    }, build  # fmt: skip
+    }  # fmt: skip
 
 
 def _batches(
-    build: builds.Build, models: Sequence[Model], frames: int, progress: Progress | None
+    build: builds.Build, models: Sequence[Model], frames: int, progress: Progress | None, images: np.ndarray | None
 ) -> tuple[int, list[dict[str, int]], list[Figures]]:
     """Frames of the first network that differ from golden, counters of its batches, figures of the other networks.
 
@@ -112,7 +140,8 @@ def _batches(
         board.waveform = None
         board.stall()
         with Accelerator(build.bit) as accelerator:
-            wrong, counters = _run(accelerator, build.program(models[0].network.name), models[0], lengths, count)
+            first = build.program(models[0].network.name)
+            wrong, counters = _run(accelerator, first, models[0], lengths, count, images)
             also = []
             for other in models[1:]:
                 missed, cycles = _run(accelerator, build.program(other.network.name), other, [frames], count)
@@ -126,14 +155,19 @@ def _batches(
 
 
 def _run(
-    accelerator: Accelerator, program: Program, model: Model, lengths: Sequence[int], count: Callable[[int], None]
+    accelerator: Accelerator,
+    program: Program,
+    model: Model,
+    lengths: Sequence[int],
+    count: Callable[[int], None],
+    images: np.ndarray | None = None,
 ) -> tuple[np.ndarray, list[dict[str, int]]]:
-    """Run batches of so many of the same random images.
+    """Run batches of so many of the same images, random ones by default.
 
     Returns a flag for each frame that golden has otherwise, and the counters of each batch.
     """
     frames = max(lengths)
-    images = random_images(model.network, frames, 0)
+    images = random_images(model.network, frames, 0) if images is None else images[:frames]
     golden = packed.forward(model, images)
     wrong, counters = np.zeros(frames, bool), []
     accelerator.load(program)

@@ -1,0 +1,61 @@
+"""The command bench mlperf-tiny: the benchmark's networks on one design."""
+
+from pathlib import Path
+
+import click
+
+from bitloom.golden.zoo.mlperf_tiny import NETWORKS
+from bitloom.overlay.cli.options import out_option
+from bitloom.overlay.cli.progress import bar, working
+from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.study import design_figures, mlperf_tiny
+
+ROWS = {
+    "weights": "weights",
+    "frames": "frames",
+    "mismatches": "frames unlike golden",
+    "latency_cycles": "latency, cycles",
+    "cycles_per_frame": "cycles a frame",
+    "ideal_cycles_per_frame": "ideal",
+    "utilisation": "utilisation",
+}
+"""What the table shows of the figures, and what it calls them."""
+
+
+@click.command("mlperf-tiny")
+@click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
+@click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
+@click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
+@out_option(design_figures.FOLDER, "The build goes here.")
+@json_option
+@one_line_errors
+def mlperf_tiny_command(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
+    """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
+
+    Trained weights are read where the data folder (BITLOOM_DATA) has the benchmark's files; else weights are seeded.
+    """
+    with bar("building and running") as update:
+        found, build = mlperf_tiny.measure(
+            tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total)
+        )
+    report = {"design": mlperf_tiny.NAME, "networks": found}
+    if area:
+        with working("synthesis"):
+            report |= design_figures.area_figures(build.design)
+    if as_json:
+        dump(report)
+    else:
+        rows = [[heading, *(_text(key, one[key]) for one in found)] for key, heading in ROWS.items()]
+        grid("MLPerf Tiny on one design, simulated", ["", *(one["name"] for one in found)], rows)
+        if area:
+            click.echo(", ".join(f"{report[key]:,} {key}" for key in design_figures.AREA))
+    wrong = [f"{one['name']} ({one['mismatches']})" for one in found if one["mismatches"]]
+    if wrong:
+        raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")
+
+
+def _text(key: str, value: object) -> str:
+    """A figure as the table shows it."""
+    if key == "utilisation":
+        return f"{value:.2%}"
+    return value if isinstance(value, str) else f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"

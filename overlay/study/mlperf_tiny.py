@@ -1,0 +1,114 @@
+"""The networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, measured in simulation.
+
+Where the benchmark's trained models are in the data folder they are imported (TFLite, 8-bit integers) and get recorded
+inputs; elsewhere the same topologies have seeded weights and random inputs (golden/zoo/mlperf_tiny.py). Cycles are the
+same either way: they don't depend on values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden import zoo
+from bitloom.golden.network import Model
+from bitloom.golden.zoo import mlperf_tiny as networks
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+
+from .design_figures import Figures, lanes, network_figures
+
+NAME = "mlperf-tiny"
+"""Of the design."""
+INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
+NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, kernels_per_multiplier=2, acc_bits=32, **INTEGER)
+"""The design's NPU: 256 lanes on 128 multipliers. Values less their zero point have 9 bits."""
+RECORDED = {
+    "ic": ("cifar10_test_first761.npz", -128),
+    "kws": ("mlperf_tiny/kws_reference.npz", 0),
+    "vww": ("mlperf_tiny/vww_reference.npz", 0),
+    "ad": ("mlperf_tiny/ad_reference.npz", 0),
+}
+"""Files of the data folder with inputs ``x``, and what makes the models' input of them when it is added."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A network of the benchmark.
+
+    Attributes
+    ----------
+    name : str
+        As the benchmark has it: ic, kws, vww or ad.
+    model : Model
+        The network.
+    images : (N, H, W, C) integers or None
+        Recorded inputs; None: there are none.
+    weights : str
+        Where the weights are from.
+    """
+
+    name: str
+    model: Model
+    images: np.ndarray | None
+    weights: str
+
+
+def entry(name: str) -> Entry:
+    """A network of the benchmark, trained where its file is there.
+
+    Raises
+    ------
+    ValueError
+        If the benchmark has no such network.
+    """
+    if name not in networks.NETWORKS:
+        raise ValueError(f"mlperf-tiny: a network must be one of {', '.join(networks.NETWORKS)}, got {name!r}")
+    folder = zoo.data_folder()
+    path, (recording, added) = folder / "mlperf_tiny" / networks.FILES[name], RECORDED[name]
+    if not path.is_file():
+        return Entry(name, networks.seeded(networks.NETWORKS[name]()), None, "seeded")
+    from bitloom.overlay.importers.imported import import_file  # needs the extra "import"
+
+    made, images = import_file(path), None
+    if (folder / recording).is_file():
+        with np.load(folder / recording, allow_pickle=False) as held:
+            x = held["x"].astype(np.int64) + added
+        images = made.host.to_input(x, made.model.network.input.shape)
+    return Entry(name, made.model, images, path.name)
+
+
+def measure(
+    names: Sequence[str], frames: int, folder: Path, progress: Progress | None = None
+) -> tuple[list[Figures], builds.Build]:
+    """Build one design for some networks and run each of them on it.
+
+    Parameters
+    ----------
+    names
+        Networks of the benchmark, in any order, each once.
+    frames
+        Of the longer batch of each: an even number, 2 at the least.
+    folder
+        The build goes to ``folder / NAME``.
+    progress
+        Called with a network's name, frames done and frames, after each batch.
+
+    Returns
+    -------
+    tuple
+        Figures of each network, and the build.
+    """
+    entries = [entry(name) for name in names]
+    models = [one.model for one in entries]
+    build = builds.build(folder / NAME, size_memories(NAME, models, (NPU,)), models)
+    done: list[Figures] = []
+    for one in entries:
+        tell: Any = None if progress is None else lambda at, of, name=one.name: progress(name, at, of)
+        figures = network_figures(build, [one.model], frames, tell, one.images)
+        done.append({"name": one.name, "weights": one.weights, **lanes(build.design), **figures})
+    return done, build

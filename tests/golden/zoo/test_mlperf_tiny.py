@@ -1,0 +1,65 @@
+"""The networks of MLPerf Tiny: their sizes are those of the benchmark, and of its files where these are."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.zoo import data_folder
+from bitloom.golden.zoo.calibrated import random_bytes
+from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, depthwise, seeded
+
+MULTIPLICATIONS = {
+    "ic": (11_574_592, 0, 77_360),
+    "kws": (2_319_488, 242_944, 22_016),
+    "vww": (6_684_440, 715_024, 208_112),
+    "ad": (264_192, 0, 264_192),
+}
+"""Multiplications on valid taps, those of depthwise convolutions, and weights of a network."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sizes(name):
+    network = NETWORKS[name]()
+    alone, found = depthwise(network), [0, 0, 0]
+    for layer in network.layers:
+        if isinstance(layer, Weighted):
+            (source,) = network.sources(layer)
+            positions = layer.window(source).positions(source.height, source.width)
+            each = layer.out_channels * (1 if layer.name in alone else source.channels)
+            found[layer.name in alone] += int((positions >= 0).sum()) * each
+            found[2] += layer.window(source).taps * each
+    assert tuple(found) == MULTIPLICATIONS[name]
+
+
+@pytest.mark.parametrize("name", ["ic", "kws", "ad"])
+def test_no_layer_dies_or_saturates(name):
+    """In every map of features values differ, and few are the smallest or the largest."""
+    network = NETWORKS[name]()
+    model = seeded(network)
+    drawn = random_bytes((2, *network.input.shape), 1)
+    images = drawn.view(np.uint8) if network.input.encoding.kind == "unsigned" else drawn
+    maps = dict(model.walk(images))
+    for made, values in maps.items():
+        encoding = network.maps[made].encoding
+        if encoding.bits <= 9:
+            ends = (values == encoding.high).mean(), (values == encoding.low).mean()
+            assert ends[0] < 0.2, made
+            assert ends[1] < 0.8, made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_topology_is_that_of_the_file(name):
+    """Maps and windows, layer by layer, of the network that the reference model is imported as."""
+    path = data_folder() / "mlperf_tiny" / FILES[name]
+    if not path.exists():
+        pytest.skip(f"{path.name} is not in the data folder")
+    pytest.importorskip("tflite")
+    from bitloom.overlay.importers.imported import import_file
+
+    def shape(network):
+        layers = [layer for layer in network.layers if isinstance(layer, Weighted)]
+        windows = [layer.window(network.sources(layer)[0]) for layer in layers]
+        return [(w, layer.out_channels) for w, layer in zip(windows, layers)], [layer.kind for layer in network.layers]
+
+    assert shape(NETWORKS[name]()) == shape(import_file(path).model.network)

@@ -5,6 +5,7 @@ from typing import Any
 
 from bitloom.hls_gen.design.folding import Folding
 
+from .chunk import Chunk
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .schedule import ORDERS
 
@@ -40,6 +41,15 @@ def read_choices(data: Mapping[str, Any]) -> tuple[str, Any]:
         if value not in DATAFLOWS:
             raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
     return map_order, dataflow
+
+
+def read_chunk(data: Mapping[str, Any]) -> str:
+    """The chunk (hls_gen/compiler/chunk.py) of a file's JSON data, "" where none is said; ValueError if it is none."""
+    text = data.get("chunk", "")
+    if not isinstance(text, str):
+        raise ValueError(f"chunk must be a text, got {text!r}")
+    Chunk.of(text)
+    return text
 
 
 def _present(name: Any) -> Any:

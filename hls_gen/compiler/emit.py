@@ -39,7 +39,7 @@ def compile_model(
     manifest: Manifest,
     choices: CompileChoices | None = None,
     *,
-    chunk: int = 1,
+    chunk: int | None = None,
     host: Host | None = None,
 ) -> Program:
     """Compile a network for the design of a manifest.

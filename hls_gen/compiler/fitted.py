@@ -57,7 +57,10 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
         Capacities that each network needs, if they are not those of ``NpuPlan.depths``.
     """
     needs = needs or [n.depths() for n in own]
-    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n[key] for n in needs)) for key in needs[0]}
+    keys = [key for key in needs[0] if key != "buffer_words"]  # that is no capacity, and may be larger already
+    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n[key] for n in needs)) for key in keys}
+    buffer = max(n.buffer_words for n in own)
+    depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))
     if "ring" in (*folding.inlets, *folding.outlets):  # the next map's words come while those of this one are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * n.conv.hold_words for n in own))

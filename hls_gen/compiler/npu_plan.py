@@ -48,6 +48,8 @@ class NpuPlan:
     """Words of the maps that go back to the NPU's own input, of as many as there are at a time."""
     chunks: list[int] = field(default_factory=list)
     """Words of a chunk, for each map that comes from the NPU before."""
+    buffer_words: int = 0
+    """Words that each buffer of inlet "ring" must have for chunks of so many rows or columns; 0: any number."""
     ring_words: int = 0
     """Words of the largest map that comes from the NPU before, 0: none comes."""
     binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
@@ -77,6 +79,7 @@ class NpuPlan:
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
             **(self._scale_widths() if self.folding.engine == "integer" else {}),
+            **({"buffer_words": self.buffer_words} if self.buffer_words else {}),
             **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
         }

@@ -19,6 +19,7 @@ from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
+from .chunk import Chunk
 from .dataflow import dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words
@@ -28,7 +29,7 @@ from .lowering import Lowered
 from .mapping import mapped
 from .npu_plan import NpuPlan
 from .result_rows import append_results, check_added
-from .schedule import ORDERS, Schedule, Stage, schedule
+from .schedule import AUTOMATIC, ORDERS, Schedule, Stage, StageTables, schedule
 from .sum_rows import MapWords, append_sums, check_accumulation
 from .tables import Tables
 from .ways import MapWay, ways
@@ -69,7 +70,7 @@ def plan(
     npus: Sequence[Folding],
     choices: CompileChoices | None = None,
     *,
-    chunk: int = 1,
+    chunk: int | None = None,
 ) -> Plan:
     """Plan a network.
 
@@ -82,29 +83,42 @@ def plan(
     choices
         How the network is compiled; by default as ``CompileChoices()``.
     chunk
-        Tuples of a chunk between neighbours, >= 1, fewer where a buffer holds fewer (spec D4). A map of one tuple goes
-        word by word, so that its reader begins while it is still being made.
+        Tuples of a chunk between neighbours, >= 1, in place of the choices' chunk.
 
     Raises
     ------
     ValueError
         The engines can't compute the network. One line: layer, rule and value.
     """
-    if chunk < 1:
+    if chunk is not None and chunk < 1:
         raise ValueError(f"{model.network.name}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
+    pieces = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
+    if choices.chunk and not any("ring" in npu.inlets for npu in npus):
+        raise ValueError(f"{model.network.name}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
+    choices = _with_order(model.network.name, choices, pieces)
     if choices.map_order not in (*ORDERS, "auto"):
         raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     chain = [one if isinstance(one, Npu) else unsized(one) for one in npus]
     if choices.map_order != "auto":
-        return _planned(model, chain, choices, chunk)
-    plans = {order: _planned(model, chain, replace(choices, map_order=order), chunk) for order in ORDERS}
+        return _planned(model, chain, choices, pieces)
+    plans = {order: _planned(model, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
     compared = {order: made.memory_bits() for order, made in plans.items()}
-    best = min(ORDERS, key=lambda order: compared[order].total)  # the first one if they are equal
+    best = min(AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
     return replace(plans[best], compared=compared)
 
 
-def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: int) -> Plan:
+def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileChoices:
+    """The choices with the map order that the chunk needs; ValueError where another one is chosen."""
+    if chunk.map_order is None or choices.map_order == chunk.map_order:
+        return choices
+    if choices.map_order != "auto":
+        rule = f"a chunk of {chunk.kind} needs map_order {chunk.map_order}"
+        raise ValueError(f"{network}: {rule}, got {choices.map_order}")
+    return replace(choices, map_order=chunk.map_order)
+
+
+def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
     """The plan in the map order that ``choices`` name."""
     lowered, mapping = mapped(model, npus, choices.mapping)
     on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
@@ -125,7 +139,7 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
         if p.reads in found and found[p.reads].skip_reader == p.name:
             read = replace(read, inlet="skip")
         if read.inlet == "ring":
-            _append_chunk(npu, read.layout, p, chunk)
+            _append_chunk(npu, len(read.layout), tables[p.name], chunk)
         npu.layers.append(p)
         made.ideal.append((p.name, append_sums(npu, p, tables[p.name], read, inner)))
         its = found[p.name]
@@ -154,12 +168,13 @@ def _map_words(made: Plan, n: int) -> int:
     return max((sum(words for first, last, words in lasts if first <= i < last) for i in place.values()), default=0)
 
 
-def _append_chunk(npu: NpuPlan, layout: Layout, p: BinaryLayer | IntegerLayer, tuples: int) -> None:
-    """Append the words of a chunk of the map with this tuple layout that ``p`` reads from the NPU before."""
-    buffer, words = npu.folding.buffer_words, len(layout)
-    chunk = min(tuples, buffer // words) * words if words <= buffer else buffer
-    npu.chunks.append(1 if p.height * p.width == 1 else chunk)
-    npu.ring_words = max(npu.ring_words, p.height * p.width * words)
+def _append_chunk(npu: NpuPlan, words: int, read: StageTables, chunk: Chunk) -> None:
+    """Append the words of a chunk of the map with tuples of ``words`` words that a layer reads from the NPU before."""
+    stage = read.stage
+    npu.chunks.append(chunk.words(read, words, npu.folding.buffer_words))
+    npu.ring_words = max(npu.ring_words, stage.height * stage.width * words)
+    if chunk.sizes_buffers:
+        npu.buffer_words = max(npu.buffer_words, npu.chunks[-1])
 
 
 def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: FrameWords) -> Plan:

@@ -30,7 +30,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices
+from bitloom.hls_gen.compiler.dataflow import Dataflow, read_choices, read_chunk
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
@@ -69,7 +69,7 @@ class Build:
     models
         File of the model that each network was compiled from, by the network's name; builds of before there were such
         files have none.
-    map_order, dataflow
+    map_order, dataflow, chunk
         Choices with which the networks were compiled; see ``CompileChoices``.
     command
         Words of the command line that made the build; () if none did.
@@ -91,6 +91,7 @@ class Build:
     command: tuple[str, ...] = ()
     sources: Path | None = None
     kept: tuple[KeptFile, ...] = field(default=(), compare=False)
+    chunk: str = ""
 
     def program(self, network: str) -> Program:
         """The compiled network of that name.
@@ -198,7 +199,7 @@ def build(
     done = Build(
         folder, design, manifest.digest, folder / list(overlay)[-1], _named(folder, names, compiled),
         _named(folder, names, kept), choices.map_order, choices.dataflow, tuple(origin.command),
-        folder / SOURCES if target.board else None,
+        folder / SOURCES if target.board else None, chunk=choices.chunk,
     )  # fmt: skip
     with step(f"writing {len(files):,} files"):
         return replace(done, kept=replace_build(folder, _description(done), files))
@@ -256,7 +257,7 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     return Build(
         folder, design, data.digest("digest"), folder / bit, _named(folder, programs, programs.values()),
         _named(folder, models, models.values()), *read_choices(data.data), data.texts("command"),
-        sources and folder / sources, kept,
+        sources and folder / sources, kept, read_chunk(data.data),
     )  # fmt: skip
 
 
@@ -295,4 +296,5 @@ def _description(made: Build) -> dict[str, Any]:
         "dataflow": made.dataflow if isinstance(made.dataflow, str) else dict(made.dataflow),
         "command": list(made.command),
         "sources": SOURCES if made.sources else None,
+        **({"chunk": made.chunk} if made.chunk else {}),
     }

@@ -35,7 +35,7 @@ class Wanted:
         One of TOPOLOGIES; None: one NPU.
     npus
         NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said.
-    stream_bits, map_order, dataflow, mapping
+    stream_bits, map_order, dataflow, mapping, chunk
         Replace those of the design.
     stream_weights
         Whether weights come over the stream, which needs a design of one NPU.
@@ -50,6 +50,7 @@ class Wanted:
     dataflow: Dataflow | None = None
     mapping: tuple[int, ...] | None = None
     stream_weights: bool = False
+    chunk: str | None = None
 
 
 def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign:
@@ -82,7 +83,7 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
         npu = replace(default_npu(model), **wanted.folding)
         npus = _joined(model.network, npu, wanted.topology, wanted.npus) if wanted.topology else (npu,)
         found = ReferenceDesign(network=name, npus=npus)
-    changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping")}
+    changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping", "chunk")}
     return replace(found, **{key: value for key, value in changes.items() if value is not None})
 
 

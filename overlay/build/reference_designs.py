@@ -50,7 +50,7 @@ class ReferenceDesign:
         The chain of NPUs; sizes of their memories don't count, those are found.
     stream_bits
         Width of both streams, 32 or 64.
-    map_order, dataflow, mapping
+    map_order, dataflow, mapping, chunk
         How the network is compiled; see ``CompileChoices``.
     equal
         Whether all NPUs get memories of the same sizes.
@@ -66,12 +66,13 @@ class ReferenceDesign:
     mapping: tuple[int, ...] | None = None
     equal: bool = False
     also: tuple[str, ...] = ()
+    chunk: str = ""
 
     @property
     def choices(self) -> CompileChoices:
         """How the design's networks are compiled."""
         dataflow = self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow)
-        return CompileChoices(map_order=self.map_order, dataflow=dataflow, mapping=self.mapping)
+        return CompileChoices(map_order=self.map_order, dataflow=dataflow, mapping=self.mapping, chunk=self.chunk)
 
     def models(self) -> list[Model]:
         """The model of the network, then those of the networks that also run."""

@@ -14,7 +14,7 @@ from .show import dump, grid, json_option, one_line_errors
 @json_option
 @one_line_errors
 def map_orders_command(network: str, as_json: bool) -> None:
-    """Compare the map orders of NETWORK: tuples and table bits of each layer, pull and raster.
+    """Compare the map orders of NETWORK: tuples and table bits of each layer.
 
     A layer's figures are the least that its schedule needs; those in all are of the memories as they are built, by
     which "auto" decides.

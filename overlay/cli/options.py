@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from bitloom.hls_gen.compiler.chunk import Chunk
 from bitloom.hls_gen.compiler.dataflow import DATAFLOWS
+from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
@@ -151,6 +153,15 @@ def _mapping(ctx: click.Context, param: click.Parameter, given: str | None) -> t
     return tuple(map(int, words)) or None
 
 
+def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """The chunk's text, if it is one."""
+    try:
+        Chunk.of(given or "")
+    except ValueError as error:
+        raise click.BadParameter(str(error).removeprefix("chunk "), ctx, param) from None
+    return given
+
+
 chain_options = together(
     click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
@@ -158,14 +169,18 @@ chain_options = together(
         "--mapping", callback=_mapping, metavar="N,N,...", help="NPU of each conv and dense layer.  [default: chosen]"
     ),
     click.option(
+        "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
+        help="What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: tuples:1]",
+    ),
+    click.option(
         "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
         help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
     ),
 )  # fmt: skip
-"""``--topology``, ``--npus``, ``--mapping`` and ``--dataflow``: several NPUs, and how layers run on them."""
+"""``--topology``, ``--npus``, ``--mapping``, ``--chunk``, ``--dataflow``: several NPUs, and how layers run on them."""
 
 design_options = together(
-    folding_options, chain_options, stream_bits_option(), map_order_option("auto", "pull", "raster")
+    folding_options, chain_options, stream_bits_option(), map_order_option("auto", *ORDERS)
 )
 """Everything that says what a design is."""
 FOLDING_NAMES = tuple(one.name for one in fields(Folding) if one.name != "stream_weights")

@@ -76,7 +76,8 @@ def build_choices(made: Build, network: str) -> CompileChoices | None:
     program = made.program(network)
     if len(program.weights):
         return None
-    return CompileChoices(map_order=made.map_order, dataflow=made.dataflow, mapping=program.mapping)
+    order, dataflow = made.map_order, made.dataflow
+    return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.mapping, chunk=made.chunk)
 
 
 def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Progress | None = None) -> FrameCycles:

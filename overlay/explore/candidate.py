@@ -9,7 +9,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.dataflow import read_choices
+from bitloom.hls_gen.compiler.dataflow import read_choices, read_chunk
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
@@ -37,7 +37,9 @@ NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
 """What a file may say of an NPU."""
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
-KEYS = ("format", "version", "network", "stream_bits", "map_order", "dataflow", "mapping", "npus", "order", "work")
+KEYS = (
+    "format", "version", "network", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk", "order", "work",
+)  # fmt: skip
 """What a file may say; the last two are names of bitloom 0.1."""
 
 
@@ -59,6 +61,8 @@ class Candidate:
         "pull" or "raster".
     dataflow
         Dataflow by layer name; output_stationary for those not named.
+    chunk
+        What a buffer between neighbours takes; see `CompileChoices`.
     """
 
     network: str
@@ -67,11 +71,13 @@ class Candidate:
     stream_bits: int = 64
     map_order: str = "pull"
     dataflow: Mapping[str, str] = field(default_factory=dict)
+    chunk: str = ""
 
     @property
     def choices(self) -> CompileChoices:
         """How the network is compiled for the candidate's design."""
-        return CompileChoices(map_order=self.map_order, dataflow=dict(self.dataflow), mapping=self.mapping)
+        order, dataflow = self.map_order, dict(self.dataflow)
+        return CompileChoices(map_order=order, dataflow=dataflow, mapping=self.mapping, chunk=self.chunk)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -135,7 +141,7 @@ class Candidate:
         npus = [{k: v for k, v in asdict(n).items() if k in NPU_KEYS and v != DEFAULTS[k]} for n in self.npus]
         return {"format": FORMAT, "version": VERSION, "network": self.network, "stream_bits": self.stream_bits,
                 "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
-                "npus": npus}  # fmt: skip
+                "npus": npus, **({"chunk": self.chunk} if self.chunk else {})}  # fmt: skip
 
     @classmethod
     def load(cls, path: Path, model: Model) -> "Candidate":
@@ -176,7 +182,8 @@ class Candidate:
         stream_bits = file.number("stream_bits")
         file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
         return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
-                   stream_bits=stream_bits, map_order=map_order, dataflow=dataflow)  # fmt: skip
+                   stream_bits=stream_bits, map_order=map_order, dataflow=dataflow,
+                   chunk=read_chunk(file.data))  # fmt: skip
 
 
 def _has(npu: Npu, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""The two map orders of a network side by side (spec B7): tuples that must be held, and bits of memories.
+"""The map orders of a network side by side (spec B7, D4): tuples that must be held, and bits of memories.
 
 Of a layer they say what its schedule needs at the least (hls_gen/compiler/schedule): capacities to the tuple, and
 tables as narrow as their contents. In all they say what is built: memories that all layers share, tuple memories of
@@ -18,7 +18,7 @@ TOTALS = ("tuple_memory_bits", "table_bits", "memory_bits")
 
 
 def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
-    """What "pull" and "raster" need, and which of the two "auto" takes: the one with fewer memory_bits.
+    """What each map order needs, and which of "pull" and "raster" "auto" takes: the one with fewer memory_bits.
 
     Parameters
     ----------
@@ -40,14 +40,16 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
         If the engine of ``folding`` can't compute the network.
     """
     auto = plan(model, [folding])
-    tables = {order: plan(model, [folding], CompileChoices(map_order=order)).schedule.tables for order in ORDERS}
+    plans = {order: plan(model, [folding], CompileChoices(map_order=order)) for order in ORDERS}
+    tables = {order: made.schedule.tables for order, made in plans.items()}
     layers = [
         {"name": stage[0].stage.name, **{order: _layer(table) for order, table in zip(tables, stage)}}
         for stage in zip(*tables.values())
     ]
     totals = {
-        order: dict(zip(TOTALS, (bits.tuples, bits.tables, bits.total))) for order, bits in auto.compared.items()
-    }  # fmt: skip
+        order: dict(zip(TOTALS, (bits.tuples, bits.tables, bits.total)))
+        for order, bits in ((order, made.memory_bits()) for order, made in plans.items())
+    }
     return {"network": model.network.name, "auto": auto.schedule.map_order, "layers": layers, "totals": totals}
 
 

@@ -1,4 +1,4 @@
-"""The order in which every map is wanted: pulled by its reader, or row-major (spec B2, B7)."""
+"""The order in which every map is wanted: pulled by its reader, row-major or column-major (spec B2, B7, D4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,9 @@ from bitloom.golden.network import Network
 from .stage import Stage, stages
 from .tables import Ints, StageTables, frozen
 
-ORDERS = ("pull", "raster")
+ORDERS = ("pull", "raster", "columns")
+AUTOMATIC = ORDERS[:2]
+"""Those that "auto" compares; columns are there for chunks of columns (hls_gen/compiler/chunk.py)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -21,7 +23,7 @@ class Schedule:
     Attributes
     ----------
     map_order : str
-        "pull" or "raster".
+        One of ORDERS.
     tables : tuple of StageTables
         Of each stage. The output order of a stage is the input order of the one that reads its map.
     """
@@ -45,7 +47,7 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
 
     A position that no window reads (stride larger than the kernel, borders) is neither sent nor computed, and neither
     is what only such positions need: the orders shrink all the way to the input. Where one stage reads each map, the
-    positions kept are the same in both orders: some rows x some columns.
+    positions kept are the same in all orders: some rows x some columns.
 
     A map with several readers has one order, and so have two maps that are added: readers skip what others need. Maps
     that are added have the same positions, too.
@@ -57,8 +59,9 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
         meant.
     map_order : str
         "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its first reader visits it
-        first; what others need beside follows. "raster": every map row-major. Which one takes less memory depends on
-        the NPUs (hls_gen/compiler/plan.py, map order "auto").
+        first; what others need beside follows. "raster": every map row-major. "columns": every map column after column,
+        but for the last one, which leaves row-major. Which one takes less memory depends on the NPUs
+        (hls_gen/compiler/plan.py, map order "auto").
 
     Returns
     -------
@@ -85,6 +88,7 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     positions, whoever needs them; where a reader that comes before needs more, all is done anew with these.
     """
     joined = _joined(chain)
+    widths = {joined[stage.reads]: stage.width for stage in chain}
     more: dict[str, list[Ints]] = {last: [] for last in joined.values()}
     while True:
         orders, needs = dict[str, Ints](), {last: [*found] for last, found in more.items()}
@@ -93,9 +97,9 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
         for stage in reversed(chain):
             made = joined[stage.name]
             if made not in orders:
-                orders[made] = _merged(needs[made], map_order)
+                orders[made] = _merged(needs[made], map_order, widths[made])
             needs[joined[stage.reads]].insert(0, _first_visits(stage, orders[made]))
-        orders[joined[INPUT]] = _merged(needs[joined[INPUT]], map_order)
+        orders[joined[INPUT]] = _merged(needs[joined[INPUT]], map_order, widths[joined[INPUT]])
         missing = {last: np.setdiff1d(np.concatenate(found), orders[last]) for last, found in needs.items() if found}
         if not any(len(positions) for positions in missing.values()):
             return {name: orders[last] for name, last in joined.items()}
@@ -114,11 +118,14 @@ def _joined(chain: Sequence[Stage]) -> dict[str, str]:
     return joined
 
 
-def _merged(orders: Sequence[Ints], map_order: str) -> Ints:
-    """One order of all positions of several: those of the first one, then what others have beside."""
+def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:
+    """One order of all positions of several, of a map ``width`` wide: in pull order those of the first one, then what
+    others have beside."""
     positions = np.concatenate(orders)
-    places = np.unique(positions, return_index=True)
-    return frozen(places[0] if map_order == "raster" else positions[np.sort(places[1])])
+    rising, places = np.unique(positions, return_index=True)
+    if map_order == "pull":
+        return frozen(positions[np.sort(places)])
+    return frozen(rising if map_order == "raster" else rising[np.argsort(rising % width, kind="stable")])
 
 
 def linked(chain: Sequence[Stage]) -> list[Stage]:

@@ -47,7 +47,7 @@ class TableBits:
 class StageTables:
     """All valid taps of a frame in visiting order, and what follows from them. Arrays are read-only.
 
-    Their meaning is the same for both map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
+    Their meaning is the same for all map orders: wait until ``sum(advance[: t + 1])`` tuples of the frame have been
     stored, then tap t reads tuple ``index[t]``. ``sum(advance)`` is the number of tuples, so that nothing is left over
     at the end of a frame. Every tuple of ``input_order`` is read by some tap, unless the map has another reader, too:
     what that one alone needs comes by, behind the last tuple that is read just before the last tap.
@@ -56,7 +56,7 @@ class StageTables:
     ----------
     stage : Stage
     map_order : str
-        "pull" or "raster".
+        "pull", "raster" or "columns".
     input_order : (tuples,) int64
         Row-major positions of the map that is read, in the order wanted.
     output_order : (windows,) int64

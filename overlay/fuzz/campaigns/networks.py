@@ -5,6 +5,7 @@ and images, and pauses on both streams. Models are compiled once a process and d
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,6 +33,8 @@ DESIGNS = {**SINGLE, **CHAINS, **STREAMED}
 FRAMES = 3
 TRIES = 20
 """Networks at most that are picked before one has a way through the design."""
+LINES = {"raster": ("rows", "rows:1"), "columns": ("columns", "columns:2")}
+"""Chunks of rows or columns, by the map order that they need."""
 
 
 def network_case(pick: Pick, names: Sequence[str]) -> Case:
@@ -43,15 +46,16 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
         mapping = way(pick, design, sum(isinstance(layer, Weighted) for layer in network.layers))
         if mapping is not None:
             break
-    orders = ["raster"] if "raster" in name else ["pull", "raster"]
+    orders = ["raster"] if "raster" in name else ["pull", "raster", "columns"]
+    map_order = pick.of(orders)
     plain = len(design.npus) == 1 and design.npus[0].accumulators == 1
     return {
         "design": name,
         "network": network.to_dict(),
         "mapping": mapping,
-        "map_order": pick.of(orders),
+        "map_order": map_order,
         "dataflow": "output_stationary" if plain else pick.of(["output_stationary", "auto"]),
-        "chunk": pick.of([1, 2, 5, 1000]),
+        "chunk": pick.of([1, 2, 5, 1000, *LINES.get(map_order, ())]),
         "seed": pick.integer(0, 2**32 - 1),
         "stalls": {"source": pick.of([0.0, 0.4]), "sink": pick.of([0.0, 0.4])},
     }
@@ -66,8 +70,9 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     else:
         model = random_model(network, seed)
     choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
+    lines, tuples = ("", case["chunk"]) if isinstance(case["chunk"], int) else (case["chunk"], None)
     try:
-        program = compile_model(model, made.manifest, choices, chunk=case["chunk"])
+        program = compile_model(model, made.manifest, replace(choices, chunk=lines), chunk=tuples)
     except ValueError:
         return None
     images = random_images(network, FRAMES, seed)

@@ -77,11 +77,12 @@ def check(
     *,
     map_order: str = "auto",
     mapping: list[int] | None = None,
-    chunk: int = 1,
+    chunk: int | str = 1,
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
     made = Manifest.of(design, "0" * 64)
-    program = compile_model(model, made, CompileChoices(map_order=map_order, mapping=mapping), chunk=chunk)
+    choices = CompileChoices(map_order=map_order, mapping=mapping, chunk=chunk if isinstance(chunk, str) else "")
+    program = compile_model(model, made, choices, chunk=chunk if isinstance(chunk, int) else None)
     device = Device(made, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
     words = device.run(program.pack_images(images))
@@ -201,6 +202,71 @@ def test_chunks_hold_whole_tuples(buffer_words, chunk, sizes):
     assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
     with value_error("net: chunk must be >= 1 tuples, got 0"):
         check(model, design, chunk=0)
+
+
+@pytest.mark.parametrize(("text", "buffer_words", "sizes"), [
+    ("rows:1", 16, [12] * 3), ("rows:2", 32, [24, 12]), ("rows:9", 64, [36]), ("rows", 16, [12] * 3),
+    ("rows", 32, [24, 12]), ("columns:1", 16, [9] * 4), ("columns:3", 32, [27, 9]), ("columns", 32, [27, 9]),
+    ("tuples", 8, [6] * 6), ("tuples:3", 16, [9] * 4), ("", 8, [3] * 12),
+])  # fmt: skip
+def test_chunks_of_rows_and_columns(text, buffer_words, sizes):
+    """Of maps of 3 x 4 tuples of 3 words. With a number buffers grow to hold the chunk; without, it is as many as they
+    hold."""
+    model = bits_model(
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),
+        Dense(name="dense", out_channels=2),
+    )  # fmt: skip
+    given = buffer_words if ":" not in text or text.startswith("tuples") else 8
+    one, choices = Npu(kgp=1, pfp=1, ol=1, buffer_words=given), CompileChoices(chunk=text)
+    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2, 3)]), choices)
+    assert [npu.buffer_words for npu in design.npus] == [given, buffer_words, given]
+    units = check(model, design, 2, chunk=text).units
+    assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_columns(name):
+    """Maps are made column after column on a closed ring and on one NPU; the last map leaves by rows."""
+    model = MODELS[name]
+    for npus_of, count in ((ring, 2), (ring, 3), (lambda one: one, 1)):
+        choices = CompileChoices(map_order="columns", chunk="columns:2" if count > 1 else "")
+        design = size_memories("columns", [model], npus_of(npus(count)), choices)
+        check(model, design, map_order="columns", chunk=choices.chunk)
+
+
+@pytest.mark.parametrize(("choices", "message"), [
+    ({"chunk": "rows:2", "map_order": "pull"}, "net: a chunk of rows needs map_order raster, got pull"),
+    ({"chunk": "columns", "map_order": "raster"}, "net: a chunk of columns needs map_order columns, got raster"),
+    ({"chunk": "rows"}, "conv_2: a chunk of whole rows needs buffers of 12 words at least, got 8"),
+    ({"chunk": "rows:0"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"),
+    ({"chunk": "lines"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'lines'"),
+])  # fmt: skip
+def test_chunks_that_are_refused(choices, message):
+    model = bits_model(
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
+    )  # fmt: skip
+    one = Npu(kgp=1, pfp=1, ol=1, buffer_words=8)
+    chain = pipeline([replace(one, kfp=kfp) for kfp in (8, 2)])
+    with value_error(message):
+        size_memories("chain", [model], chain, CompileChoices(**choices))
+
+
+def test_a_chunk_needs_neighbours():
+    with value_error("small_cnn: a chunk needs NPUs one behind the other, got 'rows:2' for 1"):
+        plan(MODELS["small_cnn"], [NPUS[0]], CompileChoices(chunk="rows:2"))
+
+
+def test_a_design_whose_buffers_are_too_small_for_a_chunk():
+    model = bits_model(
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
+    )  # fmt: skip
+    one, choices = Npu(kgp=1, pfp=1, ol=1, buffer_words=8), CompileChoices(map_order="raster")
+    design = size_memories("chain", [model], pipeline([replace(one, kfp=kfp) for kfp in (8, 2)]), choices)
+    with value_error("net: buffer_words must be >= 24, NPU 1 of design chain has 8"):
+        check(model, design, chunk="rows:2")
 
 
 def test_a_spill_store_that_is_too_small_blocks():

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
@@ -101,11 +102,13 @@ def compare(design: str, folder: Path, data: st.DataObject) -> bool:
     integer = npus[0].engine == "integer"
     network = data.draw(integer_networks(8, 8) if integer else networks(input_bits=npus[0].planes or 8))
     seed = data.draw(st.integers(0, 2**32 - 1))
-    order = "raster" if npus[0].raster else data.draw(st.sampled_from(["pull", "raster"]))
+    order = "raster" if npus[0].raster else data.draw(st.sampled_from(["pull", "raster", "columns"]))
     dataflow = data.draw(DATAFLOWS) if npus[0].accumulators > 1 else "output_stationary"
-    chunk = data.draw(st.sampled_from([1, 2, 1000]))
+    chunk = data.draw(st.sampled_from([1, 2, 1000, "lines"]))
     model = random_integer_model(network, seed, npus[0].acc_bits) if integer else random_model(network, seed)
     choices = CompileChoices(map_order=order, dataflow=dataflow)
+    if chunk == "lines":
+        choices, chunk = replace(choices, chunk={"pull": "", "raster": "rows", "columns": "columns:1"}[order]), None
     try:
         program = compile_model(model, manifest, choices, chunk=chunk)
     except ValueError:  # does not fit this design
@@ -135,7 +138,7 @@ def test_a_tuple_memory_of_two_words(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: np.ndarray) -> None:
-    """Cycles of every batch, and where the cycles of every NPU go."""
+    """Cycles of every batch, and where the cycles of every NPU go; and the results of the largest."""
     npus = manifest.npus
     spill_words = DESIGNS[manifest.name].spill_words
     found = simulate(system(made, npus, stream_bits=manifest.stream_bits, spill_words=spill_words), max(BATCHES))
@@ -147,10 +150,11 @@ def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: n
             accelerator.load(program)
             for frames in BATCHES:
                 accelerator.clear_counters()
-                accelerator.predict(images[:frames], frames)
+                results = accelerator.predict(images[:frames], frames)
                 counters[frames] = accelerator.counters()
     finally:
         board.close()
+    np.testing.assert_array_equal(results, packed.forward(made.lowered.model, images))
     assert {n: c["cycles"] for n, c in counters.items()} == {n: found.left[n - 1] + 1 for n in BATCHES}
     assert found.latency == counters[1]["cycles"]
     for n, waits in found.npus.items():

@@ -191,5 +191,5 @@ def test_shifts_must_reach_the_highest_plane():
 
 
 def test_unknown_orders_are_refused():
-    with value_error("plan: map_order must be one of pull, raster, auto, got 'random'"):
+    with value_error("plan: map_order must be one of pull, raster, columns, auto, got 'random'"):
         plan(model_of(conv((2, 2))), [npu_of("k3_g5")], CompileChoices(map_order="random"))

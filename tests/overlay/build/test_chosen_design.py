@@ -39,7 +39,8 @@ def asked(*words: str) -> Wanted:
 OPTIONS = {
     "--kfp 12": {"kfp": 12}, "--kgp 12": {"kgp": 12}, "--pfp 3": {"pfp": 3}, "--ol 2": {"ol": 2},
     "--planes 7": {"planes": 7}, "--shift-bits 0": {"shift_bits": 0}, "--binariser 5": {"binariser_bits": 5},
-    "--accumulate both": {"accumulate": "both"}, "--accumulators 4": {"accumulators": 4},
+    "--accumulate both": {"accumulate": "both"}, "--word-lanes 4": {"word_lanes": 4},
+    "--accumulators 4": {"accumulators": 4},
     "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, "planes": 0, "shift_bits": 0},
     "--kernel-ram block": {"kernel_ram": "block"}, "--buffer-words 32": {"buffer_words": 32},
     "--raster": {"raster": True}, "--no-raster": {"raster": False}, "--no-pool": {"pool": False},
@@ -76,6 +77,16 @@ def test_choices_replace_those_of_the_design() -> None:
         dataflow={"conv_2": "auto", "conv_3": "auto"},
     )  # fmt: skip
     assert chosen_design(networks.load("digits-cnn"), asked("--dataflow", "auto")).choices.dataflow == "auto"
+
+
+def test_a_chunk_sizes_the_buffers() -> None:
+    """Maps of conv_1 are 8 x 8, of conv_2 3 x 3 behind the pool: a column of 8 tuples, one word each."""
+    model = networks.load("digits-cnn")
+    words = "--topology ring --npus 2 --buffer-words 2 --chunk columns:3"
+    found = chosen_design(model, asked(*words.split()))
+    assert (found.choices.chunk, found.choices.map_order) == ("columns:3", "auto")
+    assert [npu.buffer_words for npu in found.design("d", [model]).npus] == [16, 32]
+    assert chosen_design(model, Wanted(chunk="rows")).choices.chunk == "rows"
 
 
 def test_a_pipeline_has_what_its_layers_need() -> None:
@@ -126,6 +137,8 @@ def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
         ("--dataflow auto --dataflow a=auto",
          "'--dataflow': must be given once, or once for each LAYER=, got auto a=auto"),
         ("--mapping 0,x", "'--mapping': must be numbers with commas between them, got '0,x'"),
+        ("--chunk rows:0",
+         "'--chunk': must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"),
         ("--mapping 0,", "'--mapping': must be numbers with commas between them, got '0,'"),
     ],
 )  # fmt: skip
@@ -163,7 +176,10 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words",
     ["digits-cnn --topology pipeline --kfp 16 --kgp 8", "digits-cnn --topology cascade --npus 2 --kernel-ram block",
-     "digits-cnn --topology ring --npus 2 --buffer-words 32", "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
+     "digits-cnn --topology ring --npus 2 --buffer-words 32",
+     "digits-cnn --topology ring --npus 2 --chunk columns:2",
+     "digits-cnn --topology pipeline --kfp 16 --kgp 8 --buffer-words 64 --chunk rows",
+     "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
      "digits-cnn --accumulators 4 --dataflow auto", "lfc-w1a1 --collect 64 --kfp 32 --kgp 8 --shift-bits 0"],
 )  # fmt: skip
 def test_bit_exact(words: str, tmp_path: Path) -> None:
@@ -172,6 +188,7 @@ def test_bit_exact(words: str, tmp_path: Path) -> None:
     found = chosen_design(model, asked(*options))
     made = builds.build(tmp_path, found.design(name, [model]), [model], choices=found.choices)
     assert run(made, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
+    assert builds.load(tmp_path).chunk == found.chunk
 
 
 def test_the_default_npu_is_the_start() -> None:

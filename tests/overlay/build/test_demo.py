@@ -97,8 +97,10 @@ FLOWS = "dataflow must be one of output_stationary, input_stationary, auto, got"
 CHOICES = {
     "work": ({"order": "pull", "work": "bogus"}, f"{FLOWS} 'bogus'"),
     "work_of_a_layer": ({"order": "pull", "work": {"conv_1": "input", "conv_2": 3}}, f"{FLOWS} 3"),
-    "order": ({"order": "diagonal", "work": "input"}, "map_order must be one of pull, raster, auto, got 'diagonal'"),
-    "neither": ({}, "map_order must be one of pull, raster, auto, got None"),
+    "order": (
+        {"order": "diagonal", "work": "input"}, "map_order must be one of pull, raster, columns, auto, got 'diagonal'",
+    ),
+    "neither": ({}, "map_order must be one of pull, raster, columns, auto, got None"),
     "dataflow": ({"map_order": "raster", "dataflow": ["auto"]}, f"{FLOWS} ['auto']"),
     "no_dataflow": ({"map_order": "raster"}, f"{FLOWS} None"),
 }

@@ -67,6 +67,17 @@ def test_designs_for_words() -> None:
     assert kinds == {"popcount", "or_words"}
 
 
+def test_foldings_keep_their_chunk() -> None:
+    candidate = Candidate("net", (Npu(),), (0,), chunk="rows:2")
+    data = candidate.to_dict()
+    assert data["chunk"] == Candidate.from_dict(data).choices.chunk == "rows:2"
+    assert "chunk" not in replace(candidate, chunk="").to_dict()
+    with value_error("chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"):
+        Candidate.from_dict({**data, "chunk": "rows:0"})
+    with value_error("chunk must be a text, got 2"):
+        Candidate.from_dict({**data, "chunk": 2})
+
+
 def test_words_of_several_sizes_are_refused() -> None:
     with value_error("net: word_channels must be the same in all layers to explore, got 2, 3"):
         explore(words_model(2, 3), Budget())
@@ -152,7 +163,7 @@ def test_foldings_of_before() -> None:
 def test_foldings_without_map_order() -> None:
     data = Candidate("net", (Npu(),), (0,)).to_dict()
     del data["map_order"]
-    with value_error("map_order must be one of pull, raster, auto, got None"):
+    with value_error("map_order must be one of pull, raster, columns, auto, got None"):
         Candidate.from_dict(data)
 
 

@@ -8,6 +8,7 @@ The calls of every day are here; everything else is ``overlay.accelerator``'s, a
 """
 
 from functools import wraps
+from inspect import cleandoc
 from types import TracebackType
 from typing import Any
 
@@ -60,6 +61,8 @@ class BitloomOverlay(pynq.Overlay):  # type: ignore[misc]
         self._accelerator: Accelerator | None = None
         self._options = options
         super().__init__(str(bitfile_name), download=download, ignore_version=ignore_version, device=device)
+        # help(overlay) shows this text alone, and pynq's names the cores
+        self.__doc__ = f"{cleandoc(type(self).__doc__ or '')}\n\n{cleandoc(self.__doc__ or '')}"
         if download:
             _ = self.accelerator
 

@@ -28,6 +28,8 @@ HIDDEN = "256,256"
 """Neurons of the hidden layers where nothing is said."""
 EPOCHS = {"digits": 100, "mnist": 20}
 """By data, enough for a curve that has become flat."""
+NAMES = list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))
+"""Of the settings of both."""
 MOST_SEEDS = 1000
 WITHOUT_MACHINE = ("all_settings", "seeds", "rate_times", "picture", "save")
 WITH_MACHINE = ("slaves", "rate_places", "timeline")
@@ -36,9 +38,9 @@ WITH_MACHINE = ("slaves", "rate_places", "timeline")
 
 @click.command("learn")
 @click.argument("data", type=click.Choice(list(DATA)))
-@click.option("--setting", "settings", type=click.Choice(list(dict.fromkeys([*SETTINGS, *MACHINE_SETTINGS]))),
-              multiple=True, help="What is discrete, and the update rule; may be given several times, once with "
-              "--machine.  [default: codes-1, with --machine words]")  # fmt: skip
+@click.option("--setting", "settings", type=click.Choice(NAMES), metavar="NAME", multiple=True,
+              help="What is discrete, and the update rule; may be given several times, once with --machine.  "
+              f"[{', '.join(NAMES)}; default: codes-1, with --machine words]")  # fmt: skip
 @click.option("--all-settings", is_flag=True, help="All settings.")
 @click.option("--seeds", type=click.IntRange(1, MOST_SEEDS), default=1,
               help="Runs of each setting, each with a seed of its own.")  # fmt: skip

@@ -70,7 +70,7 @@ class _BoardName(click.Choice):
 
     def get_metavar(self, param: click.Parameter, *context: Any, **options: Any) -> str:
         """What help shows in the place of the value."""
-        return f"[{'|'.join(BOARDS)}|FILE.toml]"
+        return "BOARD"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as we write it, or the path; fails for a name that no board has."""
@@ -208,4 +208,5 @@ stall_options = together(
 
 def board_option(help: str) -> Decorator:
     """``--board``, as parameter ``board_name``, which `find_board` takes."""
-    return click.option("--board", "board_name", type=_BoardName(), help=f"{help} Or a TOML file of your own board.")
+    boards = f"[{', '.join(BOARDS)}, or a TOML file of your own board]"
+    return click.option("--board", "board_name", type=_BoardName(), help=f"{help}  {boards}")

@@ -33,7 +33,8 @@ MOST_SEEDS = 100
 @click.argument("data", required=False)
 @click.option("--layers", help="Layers, as conv16,pool,dense10; the last has an output a class.  "
               "[default: those of digits-cnn]")  # fmt: skip
-@click.option("--weights", type=click.Choice(list(WEIGHTS)), help="Weights of all layers.  [default: binary]")
+@click.option("--weights", type=click.Choice(list(WEIGHTS)), metavar="KIND",
+              help=f"Weights of all layers.  [{', '.join(WEIGHTS)}; default: binary]")  # fmt: skip
 @click.option("--activations", type=click.Choice(ACTIVATIONS),
               help="Bits of the activations; beside binary and ternary weights 1, ternary (-1, 0, 1), 2 or 3, else "
               "2 to 8.  [default: 1; 8]")  # fmt: skip

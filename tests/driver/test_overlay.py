@@ -73,6 +73,10 @@ def test_help_tells_what_it_does(bench):
     text = pydoc.render_doc(BitloomOverlay, renderer=pydoc.plaintext)
     for words in ("load(self, program", "predict(self, images", "Send the parameters of", "counters(self)"):
         assert words in text
+    with bench.overlay() as overlay:
+        text = pydoc.render_doc(overlay, renderer=pydoc.plaintext)
+    for words in ("``load`` sends a compiled network", "``predict`` gives its outputs", "IP Blocks", "npu_0 "):
+        assert words in text
     assert list(inspect.signature(bench.overlay().predict).parameters) == ["images", "batch", "progress"]
 
 

@@ -31,11 +31,12 @@ def call(*arguments: str) -> Result:
     "command", [command for command in sorted(bitloom.commands) if command not in ("bench", "serve")]
 )
 def test_help(command: str) -> None:
-    """bench's commands have --json, bench itself hasn't; serve gives no result."""
+    """bench's commands have --json, bench itself hasn't; serve gives no result. It fits a narrow terminal."""
     assert command in call("--help").stdout
-    result = call(command, "--help")
+    result = CliRunner().invoke(bitloom, [command, "--help"], terminal_width=60)
     assert result.exit_code == 0
     assert "--json" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 60
 
 
 @pytest.mark.parametrize("group", [[], ["bench"]], ids=["bitloom", "bench"])

@@ -464,7 +464,6 @@ MUTANTS = [
          "Stream(b.wire(f\"skip_to_{name}_valid\", 1, out.valid)")),
     *of("hls_gen/rtl/results/requantise.py", "hls_gen/rtl/test_requantise.py -k twice",
         ("        less_half = less_half & ~pipe.round_twice", "        pass"),
-        ("bits(made, wide - 1, 1) & nonzero(~high)", "bits(made, wide - 1, 1)"),
         ("twice & ~eq(shift, first)", "twice"),
         ("npu.product_bits, npu.first_shift - 1", "npu.product_bits, npu.first_shift")),
     *of("hls_gen/design/npu.py", "hls_gen/rtl/test_requantise.py -k twice",

@@ -204,13 +204,14 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Sig
 def _rounded_first(b: Block, npu: Npu, twice: Signal, k: int, made: Signal, shift: Signal) -> Signal:
     """The product of lane ``k`` with what the first of two roundings adds to it.
 
-    Of p rounded after f bits, halves upwards, to h, h / 2^r is (p + 2^(f + r - 1) + 2^(f - 1) - [h < 0] * 2^f) >> f + r
-    with r >= 1: half of the second rounding, which every layer has, and 2^(f - 1) up, or down where h is negative.
-    Without a second one (r = 0) there is nothing to add.
+    Of p rounded after f bits, halves upwards, to h, h / 2^r is (p + 2^(f + r - 1) + 2^(f - 1) - [p < 0] * 2^f) >> f + r
+    with r >= 1: half of the second rounding, which every layer has, and 2^(f - 1) up, or down where p is negative. (It
+    should be where h is. Where p alone is, h is 0, and so is the result either way.) Without a second one (r = 0) there
+    is nothing to add.
     """
     wide, place = npu.product_bits, npu.first_shift - 1
     high = b.wire(f"high_part_{k}", wide - place, bits(made, place, wide - place))
-    negative = b.wire(f"rounds_down_{k}", 1, bits(made, wide - 1, 1) & nonzero(~high))  # below -2^(f - 1)
+    negative = bits(made, wide - 1, 1)
     first = b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))
     adds = b.wire(f"adds_{k}", 1, twice & ~eq(shift, first))
     falls = b.wire(f"falls_{k}", 1, adds & negative)

@@ -270,7 +270,7 @@ def test_a_skip_store_is_one_more_way(pool):
     """It is a source and a target behind the others, the row of a map's way says who takes the words from it, and a
     memory has what the addition needs; without it nothing is there."""
     without = Npu(**INTEGER, pool=pool)
-    npu = replace(without, skip_words=20, add_factor_bits=18, add_bias_bits=22)
+    npu = replace(without, skip_words=20, add_factor_bits=18, add_bias_bits=30)
     assert (npu.sources, npu.targets) == (("host", "loop", "skip"), ("loop", "host", "skip"))
     assert (without.sources, without.targets) == (("host", "loop"), ("loop", "host"))
     assert (npu.source_bits, npu.target_bits, without.source_bits, without.target_bits) == (2, 2, 1, 1)
@@ -279,10 +279,10 @@ def test_a_skip_store_is_one_more_way(pool):
     assert way.items() <= fields["pool_layers" if pool else "results"].items()
     assert [m.name for m in npu.memories()] == [*[m.name for m in without.memories()], "additions"]
     assert fields["additions"] == {
-        "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 22, "shift": 5, "low": 8, "high": 8
+        "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 30, "shift": 5, "low": 8, "high": 8
     }  # fmt: skip
     assert npu.memory("additions").depth == npu.layers
-    assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (27, 27, 6)
+    assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (31, 31, 6)
     assert passing(npu) == {
         "adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": -128, "high": 127
     }  # fmt: skip

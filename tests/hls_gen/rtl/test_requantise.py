@@ -130,7 +130,7 @@ def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, i
     most, largest, top = one.most_shift - one.bias_fraction_bits, max(1, (1 << one.multiplier_bits) - 1), 1 << 62
     room, out = 1 << one.acc_bits - 1, []
     while len(out) < count:
-        multiplier = draw.randrange(largest // 2 + 1, largest + 1)
+        multiplier = draw.choice([largest // 2 + 1, draw.randrange(largest // 2 + 1, largest + 1)])  # exact halves, any
         shift = draw.choice([31, 32, 33, draw.randrange(31, min(most + 4, MAX_SHIFT) + 1)])
         middle = ((2 * draw.randrange(-300, 300) + 1) << shift - 1) // multiplier + draw.randrange(-2, 3)
         total = draw.choice([middle, draw.randrange(-room, room), -room, room - 1])

@@ -24,11 +24,6 @@ from bitloom.hls_gen.design.reader import Reader
 
 from .boards import Board, board
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 SUFFIX = ".toml"
 """How the name of such a file ends; whatever else is said for a board is a name."""
 MOST_BYTES = 16 << 10
@@ -92,6 +87,10 @@ def _parse(data: bytes) -> dict[str, Any]:
     brackets = data.count(b"[") + data.count(b"{")
     if brackets > MOST_BRACKETS:
         raise ValueError(f"a board must have <= {MOST_BRACKETS} brackets, got {brackets}")
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:  # of the extra cli: needed where a file is read, and nowhere else
+        import tomli as tomllib
     try:
         return tomllib.loads(data.decode())
     except ValueError as e:

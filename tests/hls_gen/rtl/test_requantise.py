@@ -91,6 +91,7 @@ def layers(one: Npu) -> list[Requantise]:
     made += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
     ways = ["once", *["even"] * (3 * one.half_even), *["twice"] * (3 * one.round_twice)]
     made = [replace(layer, rounding=ways[k % len(ways)]) for k, layer in enumerate(made)]
+    made += [Requantise(encoding=signed(f), rounding=way, **common) for way in dict.fromkeys(ways)]  # negative ones
     return [replace(layer, fraction=0) if layer.rounding == "twice" else layer for layer in made]
 
 

@@ -123,7 +123,8 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     lowered, mapping = mapped(model, npus, choices.mapping)
     on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
     found = ways(model.network.name, npus, lowered.layers, mapping)
-    npus = [_with_skip_store(npu, [found[name] for name in on if on[name] == n]) for n, npu in enumerate(npus)]
+    waiting = {on[name] for name, one in found.items() if one.skips}
+    npus = [_with_skip_store(model.network.name, npu) if n in waiting else npu for n, npu in enumerate(npus)]
     orders = schedule(_stages(lowered.layers), choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order)
     made = _begin(lowered, orders, npus, frame)
@@ -154,9 +155,12 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     return made
 
 
-def _with_skip_store(npu: Npu, its: Sequence[MapWay]) -> Npu:
-    """The NPU with a skip store, if one of its maps goes there; its size counts for nothing."""
-    return replace(npu, skip_words=2) if not npu.skip_words and any(one.skips for one in its) else npu
+def _with_skip_store(network: str, npu: Npu) -> Npu:
+    """The NPU with a skip store; its size counts for nothing. ValueError if the NPU can't have one."""
+    try:
+        return npu if npu.skip_words else replace(npu, skip_words=2)
+    except ValueError as e:
+        raise ValueError(f"{network}: maps that are added or have two readers need a skip store: {e}") from None
 
 
 def _map_words(made: Plan, n: int) -> int:

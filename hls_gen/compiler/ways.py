@@ -101,7 +101,7 @@ def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequen
 
 
 def _choose_forks(found: dict[str, MapWay], layers: Lowered, on: Mapping[str, int]) -> None:
-    """Let the first of two readers take the map from the skip store, wherever the order of maps allows it."""
+    """Let the first of two readers take the map from the skip store, wherever both stores stay in order then."""
     forked = [name for name, one in found.items() if one.skip_reader]
     decided = {name: one for name, one in found.items() if name not in forked}
     for name in forked:

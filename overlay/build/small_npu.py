@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model
@@ -29,7 +30,8 @@ def small_npu(model: Model) -> Npu:
         with shifts for as many bit planes as the input has. What no engine has room for, the compiler refuses.
     """
     network = model.network
-    maps = [network.input.encoding, *(layer.encoding for layer in network.layers if isinstance(layer, Requantise))]
+    made = [layer.encoding for layer in network.layers if isinstance(layer, Requantise | Add)]
+    maps = [network.input.encoding, *made]
     integers = [encoding for encoding in maps if encoding.kind != "bipolar"]
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)

@@ -25,7 +25,13 @@ def engine_choices(model: Model) -> list[Engines]:
 
     A network of both kinds has NPUs of both. The first layer of a binary network whose input are integers may have an
     integer NPU, which needs no bit planes.
+
+    Raises
+    ------
+    ValueError
+        If the network is no chain of layers.
     """
+    model.network.chain("bitloom explore")
     count = sum(isinstance(layer, Weighted) for layer in model.network.layers)
     if not needs_integer(model):
         binary = ("binary",) * count

@@ -101,7 +101,9 @@ class AdditionUnit:
     @property
     def room(self) -> tuple[Wait, ...]:
         """What ``take`` or ``flush`` waits for."""
-        return (self._added.word,) if self._row is not None else self._stages.room
+        if self._row is None:
+            return self._stages.room
+        return (self._added.word,) if self._stages.drained() else (*self._stages.room, self._added.word)
 
     def take(self, cycle: int, last: bool) -> int | None:
         """Take the next step into the row register; see ``Gearbox.take``."""
@@ -126,6 +128,7 @@ class AdditionUnit:
             if self._adds:
                 there = self._added.next()
                 if there is None:
+                    self._stages.drained()  # what is added may be on its way, behind the steps before
                     return False
                 cycle = max(cycle, there - 1)
             self._stages.enter(cycle, last)

@@ -78,6 +78,9 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
         yield _path(f"M{right} {top + height - 16}h30V{top + 18}h-30", _crosses(report, n, n))
         yield _text(right + 36, top + height / 2 - 1, "map store", "small")
         yield _text(right + 36, top + height / 2 + 13, f"{params.map_words:,} {TIMES} {params.word_bits} bit", "small")
+    if params.skip_words:
+        words = f"skip store {params.skip_words:,} {TIMES} {params.word_bits} bit"
+        yield _text(right + 36, top + height / 2 + 27, words, "small")
 
 
 def _closing(report: Report, top: int, bottom: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.conv import Weighted
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
@@ -94,12 +95,13 @@ def _source(made: Compiled, given: str | None) -> str:
 
 def _layers(made: Compiled) -> list[LayerFacts]:
     """The layers of the network, with those that an NPU does together with a weighted one."""
-    out, npus = [], iter(made.program.mapping)
-    npu = 0
-    for layer, source in made.model.network.chain("a report"):
-        after = made.model.network.maps[layer.name]
+    out, network = [], made.model.network
+    npus = dict(zip((name for name, _ in made.program.layers), made.program.mapping))
+    npus[INPUT] = 0
+    for layer in network.layers:
+        source, after = network.sources(layer)[0], network.maps[layer.name]
         weighted = isinstance(layer, Weighted)
-        npu = next(npus) if weighted else npu
+        npu = npus.setdefault(layer.name, npus[network.reads[layer.name][0]])
         out.append(
             LayerFacts(
                 name=layer.name,

@@ -18,6 +18,7 @@ LEVELS = {
     "tuples": "tuple_words",
     "pool_tuples": "pool_words",
     "map_store": "map_words",
+    "skip_store": "skip_words",
     "buffers": "buffer_words",
     "spill_store": "spill_words",
 }

@@ -165,7 +165,10 @@ def test_lanes_that_differ_are_refused():
         "with kfp = 4, kgp = 4, ol = 4, pfp = 3"
     ):
         planned(net, [replace(NPU, pfp=3, ol=4)])
-    with value_error("npu: ol must divide kfp = 4, or be a multiple of it, for skip_words = 2, got 3"):
+    with value_error(
+        "net: maps that are added or have two readers need a skip store: npu: ol must divide kfp = 4, or be a multiple "
+        "of it, for skip_words = 2, got 3"
+    ):
         planned(net, [replace(NPU, ol=3)])
 
 

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from bitloom.golden.kernels import packed
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
-from .hardware import on_hardware
+from .hardware import on_hardware, run_on_hardware
 from .tflite_files import DATA
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -80,6 +84,22 @@ def test_residual_network():
     output = packed.forward(made.model, x).reshape(len(x), -1)
     assert np.array_equal(output[: len(recorded["logits"])], recorded["logits"])
     assert (output.argmax(axis=1) == images["y"]).sum() == 672
+
+
+@pytest.mark.slow  # builds a simulation of 256 multipliers, and runs it for 115,037 cycles
+def test_residual_network_on_hardware(tmp_path):
+    """Scores are TFLite's, cycles the flow model's."""
+    made = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
+    recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
+    given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16}
+    result = run_on_hardware(made, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
+    assert np.array_equal(result.outputs, result.golden)
+    assert np.array_equal(result.outputs.reshape(2, -1), recorded["logits"][:2])
+    npus, choices = result.design.npus, CompileChoices(map_order="raster")
+    flow = simulate(system(plan(made.model, npus, choices), npus, stream_bits=result.design.stream_bits), 2)
+    assert result.counters["cycles"] == flow.left[1] + 1
+    assert flow.npus[0].beats == 52_394
+    print(f"{result.counters['cycles']:,} cycles for 2 frames, {flow.cycles_per_frame:,} a frame in a stream")
 
 
 @pytest.mark.slow  # builds a simulation

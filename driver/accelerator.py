@@ -225,7 +225,7 @@ class Accelerator(Classifier):
         self._link.owner.check()
         if not self._link.clean:
             self.reset()
-        return np.empty((len(images), *program.output_shape), np.int64)
+        return np.empty((len(images), *program.network_shape), np.int64)
 
     def _batches(
         self, images: Array, batch: int | None, progress: Progress | None, outputs: Array

@@ -112,6 +112,11 @@ def load(path: str | os.PathLike[str]) -> Model:
         return _model(archive)
 
 
+def from_bytes(data: bytes) -> Model:
+    """Read what `to_bytes` made; ValueError as `load`, without a path."""
+    return _model(Archive(data))
+
+
 def _model(archive: Archive) -> Model:
     if HEADER not in archive.names:
         raise ValueError(f"must be a model file, with a member {HEADER}, got {listed(archive.names)}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
@@ -21,7 +22,7 @@ from .names import check_classes, check_name
 MOST_LAYERS = 1024
 """Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
 LAYER_KINDS: dict[str, type[Layer]] = {
-    c.kind: c for c in (Conv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add)
+    c.kind: c for c in (Conv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Affine)
 }
 
 

@@ -25,6 +25,7 @@ from bitloom.hls_gen.design.rows import pack_fields
 from .choices import CompileChoices
 from .fitted import fitted
 from .flow import Deadlock, least_skip, simulate, spill
+from .host_tail import split
 from .integer_rows import lane_bits
 from .layout import UNUSED, Ints, to_stream
 from .memory_rows import columns, memory_rows
@@ -66,8 +67,8 @@ def compile_model(
         The network doesn't fit the design, or the NPUs of a ring would wait for each other for ever. One line: what is
         needed, and what there is.
     """
-    network, count = model.network, len(manifest.npus)
-    made = plan(model, manifest.npus, choices, chunk=chunk)
+    network, (device, tail), count = model.network, split(model), len(manifest.npus)
+    made = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
     placement = _place(made, manifest, len(frame)) if manifest.npus[0].stream_weights else None
     _check_fits(made, manifest, placed=placement is not None)
@@ -79,7 +80,7 @@ def compile_model(
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
-        output_shape=network.output.shape,
+        output_shape=device.network.output.shape,
         output_kind="raw" if final.layers[-1].raw else "signed" if final.scales else "bits",
         classes=network.classes,
         ideal_cycles=max(_beats(made, n) for n in range(count)),
@@ -92,7 +93,7 @@ def compile_model(
         frame_words=len(made.input_words),
         result_words=result_words,
         result_index=index.astype(np.int32),
-        host=host,
+        host=host, tail=tail,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.program import ONE, ZERO
+from bitloom.hls_gen.design.program_checks import ONE, ZERO
 
 from . import integer_rows as integer
 from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words

@@ -11,7 +11,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.program import ZERO
+from bitloom.hls_gen.design.program_checks import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
 from .layout import UNUSED, Ints, Layout

@@ -21,6 +21,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 
 from . import lowering_binary, lowering_integer
+from .host_tail import on_device, split
 from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
@@ -111,7 +112,7 @@ def lower(
     Parameters
     ----------
     model : Model
-        The layers with their arrays.
+        The layers with their arrays; what the host computes behind them (`split`) is left out.
     planes : int, optional
         Bits that an integer input is sign-extended to, where the binary engine reads it; by default as many as it
         needs.
@@ -131,7 +132,8 @@ def lower(
     ValueError
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
-    given, model = model, flat(model, lanes)
+    given, _ = split(model)
+    model = flat(given, lanes)
     network = model.network
     entry = network.next_layer(INPUT) if binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
@@ -202,6 +204,7 @@ def engines_of(network: Network) -> list[str]:
     ValueError
         If no engine can compute the network.
     """
+    network = on_device(network)
     entry = network.next_layer(INPUT)
     engines: list[str] = []
     for part in parts(network, entry if isinstance(entry, Threshold) else None):

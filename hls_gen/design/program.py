@@ -14,25 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden import file as model_file
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
-from bitloom.golden.names import check_classes, check_layer_names, check_name
+from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 
 from .array_file import array_bytes, read_arrays
 from .image_bits import read_results, stored_bits
-from .program_header import OUTPUT_KINDS, header_of, read_header
-from .program_host import input_of, read_host
+from .program_checks import ARRAYS, ONE, SCALARS, ZERO, check
+from .program_header import header_of, read_header
+from .program_host import input_of, read_host, read_tail
 
 Array = NDArray[Any]
 
-ZERO, ONE = -1, -2
-"""Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
-
-ARRAYS = {"parameters": "uint32", "frame_source": "int32", "result_index": "int32"}
-SCALARS = ("frame_words", "result_words")
 CHUNK_BITS = 1 << 19
 """Image and frame bits that are unpacked, a byte each, at a time: 512 KB of scratch. Larger is slower (caches)."""
 
@@ -50,7 +47,7 @@ class Program:
     input
         Map of one image.
     output_shape
-        (height, width, channels) of the output.
+        (height, width, channels) of the device's output.
     output_kind
         "raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first.
     classes
@@ -77,6 +74,8 @@ class Program:
         How many words of these go before the frame; the others go after it.
     host
         What the host does around an imported network; None for others.
+    tail
+        Layers at the network's end that the host computes of the device's output; None where there are none.
 
     Raises
     ------
@@ -102,50 +101,20 @@ class Program:
     weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
     weights_before: int = 0
     host: Host | None = None
+    tail: Model | None = None
 
     def __post_init__(self) -> None:
-        check_name("program", self.name)
-        for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
-            array, dims = getattr(self, key), 2 if key == "result_index" else 1
-            self._require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
-            self._require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
-        for digest in ("design_digest", "model_digest"):
-            value = getattr(self, digest)
-            self._require(len(value) == 64 and set(value) <= set("0123456789abcdef"),
-                          f"{digest} must be 64 lower-case hex digits", repr(value))  # fmt: skip
-        self._require(self.output_kind in OUTPUT_KINDS, f"output_kind must be one of {', '.join(OUTPUT_KINDS)}",
-                      repr(self.output_kind))  # fmt: skip
-        self._require(len(self.output_shape) == 3 and min(self.output_shape) >= 1,
-                      "output_shape must be 3 integers >= 1", self.output_shape)  # fmt: skip
-        for key in SCALARS:
-            self._require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
-        count = len(self.weights)
-        self._require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
-        source, bits = self.frame_source, self.input.size * self.input.encoding.bits
-        self._require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
-        self._require(source.min() >= ONE and source.max() < bits, f"frame_source must be {ONE}..{bits - 1}",
-                      f"{source.min()}..{source.max()}")  # fmt: skip
-        index, count = self.result_index, prod(self.output_shape)
-        end = self.result_words * (1 if self.output_kind == "raw" else 32)
-        self._require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
-        self._require(index.min() >= 0 and index.max() < end, f"result_index must be 0..{end - 1}",
-                      f"{index.min()}..{index.max()}")  # fmt: skip
-        self._require(self.output_kind != "raw" or index.shape[1] == 1, "result_index of a raw output must have k = 1",
-                      index.shape[1])  # fmt: skip
-        if not self.mapping:
-            object.__setattr__(self, "mapping", (0,) * len(self.layers))
-        ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
-        self._require(ok, f"mapping must have an NPU for each of {len(self.layers)} layers", list(self.mapping))
-        check_classes(self.name, self.classes, self.output_shape[2])
-        check_layer_names(*(layer for layer, _ in self.layers))
-        if self.host is not None:
-            self._require(self.host.digest == self.model_digest, f"the host's part must belong to the model "
-                          f"{self.model_digest[:12]}", self.host.digest[:12])  # fmt: skip
+        check(self)
 
-    def _require(self, ok: bool, rule: str, value: Any) -> None:
+    def require(self, ok: bool, rule: str, value: Any) -> None:
         """Raise ValueError with the rule and the value unless ``ok``."""
         if not ok:
             raise ValueError(f"{self.name}: {rule}, got {value}")
+
+    @property
+    def network_shape(self) -> tuple[int, int, int]:
+        """(height, width, channels) of the network's output, which the host may compute of the device's."""
+        return self.tail.network.output.shape if self.tail is not None else self.output_shape
 
     @property
     def payload_words(self) -> int:
@@ -157,7 +126,7 @@ class Program:
         shape = ", ".join(str(n) for n in self.input.shape)
         got = getattr(images, "shape", type(images).__name__)
         ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
-        self._require(ok, f"images must have shape (N, {shape})", got)
+        self.require(ok, f"images must have shape (N, {shape})", got)
         encoding = self.input.encoding
         if np.issubdtype(images.dtype, np.integer) and encoding.step == 1 and images.size:
             low, high = images.min(), images.max()
@@ -223,11 +192,11 @@ class Program:
         ValueError if they are not the words of whole frames.
         """
         words = np.asarray(words, np.uint32)
-        self._require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
+        self.require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
         words = np.ascontiguousarray(words).reshape(-1, self.result_words)
         values = read_results(words, self.result_index, self.output_kind)
         outputs: Array = values.reshape(len(words), *self.output_shape)
-        return outputs
+        return self.tail.forward(outputs) if self.tail is not None else outputs
 
     def classify(self, outputs: Array) -> Array:
         """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
@@ -236,7 +205,7 @@ class Program:
         """
         if self.host is not None:
             return self.host.classes(outputs)
-        return np.asarray(outputs.reshape(len(outputs), len(self.result_index)).argmax(axis=1))
+        return np.asarray(outputs.reshape(len(outputs), prod(self.network_shape)).argmax(axis=1))
 
     def to_input(self, images: Array) -> Array:
         """Make values of the input, (n, H, W, C) integers, of an imported network's images as its file has them.
@@ -269,6 +238,8 @@ class Program:
             arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
         if self.host is not None:
             arrays["host"] = np.frombuffer(host_file.to_bytes(self.host), np.uint8)
+        if self.tail is not None:
+            arrays["tail"] = np.frombuffer(model_file.to_bytes(self.tail), np.uint8)
         return array_bytes(arrays)
 
     @classmethod
@@ -282,9 +253,11 @@ class Program:
         ValueError
             The file holds no program. One line that begins with the path.
         """
-        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"), ("host",))
+        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS), ("weights", "weights_before"), ("host",), ("tail",))
         with naming(path):
             given: dict[str, Any] = read_header(arrays.pop("header"))
+            if "tail" in arrays:
+                given["tail"] = read_tail(arrays.pop("tail"))
             if "host" in arrays:
                 given["host"] = read_host(arrays.pop("host"), given)
             for key, array in arrays.items():

@@ -1,4 +1,4 @@
-"""What a program has the host do: images of an imported network become its input."""
+"""What a program has the host do: images of an imported network become its input, and layers at a network's end."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden import file as model_file
 from bitloom.golden.encoding import signed
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
+from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 
 CHUNK_VALUES = 1 << 20
@@ -56,14 +58,24 @@ def read_host(text: NDArray[Any], header: Mapping[str, Any]) -> Host:
     text
         (n,) uint8, the bytes of its JSON.
     header
-        Of the program, checked.
+        Of the program, checked, with its ``tail`` if it has one.
 
     Raises
     ------
     ValueError
         If it is damaged, or belongs to another network.
     """
-    height, width, channels = header["output_shape"]
+    tail: Model | None = header.get("tail")
+    height, width, channels = tail.network.output.shape if tail is not None else header["output_shape"]
     output = Map(height=height, width=width, channels=channels, encoding=signed(32))
     with naming("host"):
         return host_file.from_bytes(text.tobytes(), header["model_digest"], header["input"], output)
+
+
+def read_tail(data: NDArray[Any]) -> Model:
+    """The layers that the host computes, in a program's file: (n,) uint8, the bytes of a model file.
+
+    ValueError if it is damaged, or is none.
+    """
+    with naming("tail"):
+        return model_file.from_bytes(data.tobytes())

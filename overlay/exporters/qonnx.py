@@ -13,12 +13,14 @@ max, avg pool  MaxPool; AveragePool and Quant, which rounds halves away from zer
 =============  ===================================================================================
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
@@ -137,6 +139,8 @@ class _Writer:
             self._here = self._node("MaxPool", self._here, name=layer.name, **_sliding(layer.window))
         elif isinstance(layer, AvgPool):
             self._average(layer, source)
+        elif isinstance(layer, Affine):
+            self._affine(layer, arrays)
         else:
             raise ValueError(f"{layer.name}: QONNX has no form for a layer of kind {layer.kind}")
 
@@ -180,6 +184,15 @@ class _Writer:
             "MultiThreshold", self._here, thresholds, name=name, domain=DOMAIN, out_dtype=kind, out_scale=scale,
             out_bias=bias,
         )  # fmt: skip
+
+    def _affine(self, layer: Affine, arrays: Mapping[str, Array]) -> None:
+        """A product and a sum with a constant a channel, and perhaps Relu."""
+        for what, op in (("multiplier", "Mul"), ("bias", "Add")):
+            values = arrays[what] if self._is_flat else arrays[what].reshape(1, -1, 1, 1)
+            constant = self._constant(f"{layer.name}_{what}", values)
+            self._here = self._node(op, self._here, constant, name=f"{layer.name}_{op.lower()}")
+        if layer.relu:
+            self._here = self._node("Relu", self._here, name=f"{layer.name}_relu")
 
     def _average(self, layer: AvgPool, source: Map) -> None:
         made = self._node("AveragePool", self._here, name=layer.name, count_include_pad=0, **_sliding(layer.window))

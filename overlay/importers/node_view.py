@@ -11,7 +11,7 @@ from bitloom.golden.encoding import Array
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
 from .joins import Sum, SumTable
-from .operations import Affine, Clip, Layout, Levels, Operation
+from .operations import Clip, Layout, Levels, Operation, Scaling
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import Shape, SourceNode
@@ -136,7 +136,7 @@ class NodeView:
 
     def affine(self, multiply: Any = 1, add: Any = 0) -> None:
         """Append x * multiply + add, of numbers or of arrays that spread over one image."""
-        self.append(Affine, multiply=_exact(multiply), add=_exact(add))
+        self.append(Scaling, multiply=_exact(multiply), add=_exact(add))
 
     def clip(self, low: Any, high: Any) -> None:
         """Append a clip to numbers, of which each may be None."""

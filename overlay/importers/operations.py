@@ -6,7 +6,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 =========  ==================================================================
 operation  makes of x
 =========  ==================================================================
-Affine     x * multiply + add, fractions for each value
+Scaling    x * multiply + add, fractions for each value
 Clip       min(max(x, low), high)
 Levels     base + step * (how many boundaries x has reached): every quantiser
 Linear     sums of weight * x over windows, weights being integers times a scale
@@ -62,7 +62,7 @@ class Operation(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Affine(Operation):
+class Scaling(Operation):
     """x * multiply + add.
 
     Attributes

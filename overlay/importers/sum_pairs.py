@@ -10,7 +10,7 @@ from bitloom.golden.encoding import Array
 from .boundaries import Ends
 from .choose import Held
 from .errors import Unsupported
-from .operations import Affine, Clip, Levels
+from .operations import Clip, Levels, Scaling
 from .rationals import same
 from .sections import Quantised
 from .sum_fit import Pairs
@@ -63,7 +63,7 @@ def _levels_of_sums(way: Way, sources: Sequence[Quantised]) -> tuple[Array, Frac
                 level += (totals >= limit) if reached else (totals > limit)
             gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
             return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
-        if isinstance(operation, Affine):
+        if isinstance(operation, Scaling):
             multiply, more = same(operation.multiply.ravel()), same(operation.add.ravel())
             if multiply is None or more is None:
                 raise Unsupported("between a sum and its quantiser channels must be scaled alike")

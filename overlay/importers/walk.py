@@ -17,7 +17,7 @@ from bitloom.golden.encoding import Array
 from .boundaries import Ends, Line, staircases
 from .choose import MOST_THERMOMETER
 from .errors import Unsupported
-from .operations import Affine, Clip, Closing, Layout, Levels, Linear, Operation, Pooling
+from .operations import Clip, Closing, Layout, Levels, Linear, Operation, Pooling, Scaling
 from .padding import OUTSIDE, Padding, is_padded, level_value, same_value
 from .rationals import same
 from .section_begins import begin, begin_averaged, begin_copy, begin_mean
@@ -52,12 +52,12 @@ def _channel_values(walk: Walk, values: Array, what: str) -> Array:
     return np.asarray(values.ravel()[rows[0]])
 
 
-def _line(walk: Walk, operation: Affine) -> Line:
+def _line(walk: Walk, operation: Scaling) -> Line:
     multiply = _channel_values(walk, operation.multiply, "what is multiplied with")
     return Line(multiply=multiply, add=_channel_values(walk, operation.add, "what is added"))
 
 
-def _affine(walk: Walk, operation: Affine) -> None:
+def _affine(walk: Walk, operation: Scaling) -> None:
     line = _line(walk, operation)
     walk.follow(line)
     if is_padded(walk.index):
@@ -268,7 +268,7 @@ def _linear(walk: Walk, operation: Linear) -> None:
 
 
 RULES: dict[type[Operation], Callable[["Walk", Any], None]] = {
-    Affine: _affine,
+    Scaling: _affine,
     Clip: _clip,
     Layout: _layout,
     Closing: _closing,

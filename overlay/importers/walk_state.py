@@ -11,7 +11,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .errors import Unsupported
-from .operations import Affine, Clip, Levels, Linear, Operation, Pooling
+from .operations import Clip, Levels, Linear, Operation, Pooling, Scaling
 from .padding import without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
@@ -45,7 +45,7 @@ class Walk:
     def pads_elsewhere(self) -> bool:
         """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
         for operation in self.chain[self.place + 1 :]:
-            if isinstance(operation, Affine) and any(operation.add.ravel()):
+            if isinstance(operation, Scaling) and any(operation.add.ravel()):
                 return _pads(self.chain[self.place + 1 :])
             if isinstance(operation, Levels | Linear):
                 break
@@ -66,7 +66,7 @@ class Walk:
             clipped = clipped or isinstance(operation, Clip)
             if isinstance(operation, Linear) or (isinstance(operation, Pooling) and operation.average):
                 break
-            if isinstance(operation, Affine):
+            if isinstance(operation, Scaling):
                 differs = differs or None in (same(operation.multiply), same(operation.add))
         return False
 

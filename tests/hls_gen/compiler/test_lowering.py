@@ -323,14 +323,14 @@ def test_values_at_both_ends_of_the_range():
         ),
         (
             BIPOLAR,
-            [conv(), AvgPool(name="mean", kernel=(1, 1), stride=(1, 1))],
+            [conv(), AvgPool(name="mean", kernel=(1, 1), stride=(1, 1)), Dense(name="dense", out_channels=2)],
             None,
             "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
             "got avg_pool",
         ),
         (
             BIPOLAR,
-            [conv(), POOL],
+            [conv(), POOL, Dense(name="dense", out_channels=2)],
             None,
             "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
             "got max_pool",
@@ -343,7 +343,8 @@ def test_values_at_both_ends_of_the_range():
         ),
         (
             BIPOLAR,
-            [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act")],
+            [Dense(name="dense", out_channels=2, accumulate="or"), Threshold(name="act"),
+             Dense(name="last", out_channels=2)],
             None,
             "dense: what follows accumulate or must be nothing or max_pool, got threshold",
         ),

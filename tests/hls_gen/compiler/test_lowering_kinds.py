@@ -231,16 +231,14 @@ def requantise(number: int) -> Requantise:
     ([conv(1, INT8), act(1), conv(2), act(2)], ["integer", "integer"],
      "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or "
      "requantise and a pool, got threshold"),
-    ([conv(1, INT8), act(1)], ["integer"],
-     "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or "
-     "requantise and a pool, got threshold"),
     ([conv(1), act(1), conv(2, INT8), act(2), conv(3)], ["binary", "binary", "binary"],
      "conv_2: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)"),
     ([conv(1), act(1), conv(2), act(2)], ["binary", "integer"],
      "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
      "requantise and a pool, got threshold"),
-    ([conv(1), pool(1), act(1), conv(2, INT8), AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2)],
-     ["binary", "integer"],
+    ([conv(1), pool(1), act(1), conv(2, INT8), AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2),
+      Dense(name="dense", out_channels=2, weight=INT8)],
+     ["binary", "integer", "integer"],
      "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
      "requantise and a pool, got avg_pool, requantise"),
 ])  # fmt: skip

@@ -1,5 +1,6 @@
 """An imported network on the virtual board, through pynq's driver: real numbers in, the classes of its file out."""
 
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 
 from bitloom.driver.overlay import BitloomOverlay
 from bitloom.golden import zoo
+from bitloom.golden.layers.affine import Affine, affine
+from bitloom.golden.layers.batch_norm import BatchNorm
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -41,6 +45,17 @@ def made():
     return digits_like(np.random.default_rng(5))
 
 
+@functools.cache
+def normalised():
+    """digits-cnn with batch normalisation behind its sums, as a model, and that normalisation in floating point."""
+    ours, rng = zoo.load("digits-cnn"), np.random.default_rng(4)
+    norm = BatchNorm(name="norm", gamma=rng.normal(size=10), beta=rng.normal(size=10), mean=rng.normal(0, 9, 10),
+                     var=rng.uniform(9, 900, 10), eps=1e-5)  # fmt: skip
+    encoding, arrays, _ = affine(norm, ours.network.output.encoding)
+    network = replace(ours.network, layers=(*ours.network.layers, Affine(name="norm", encoding=encoding)))
+    return Model(network, {**ours.arrays, "norm": arrays}), norm
+
+
 @pytest.fixture(scope="module")
 def programs(made, tmp_path_factory):
     """The design of digits-cnn, and the files of two programs for it: the network's, and digits-cnn's."""
@@ -49,7 +64,8 @@ def programs(made, tmp_path_factory):
     choices = CompileChoices(map_order="pull")
     compile_model(found.model, manifest, choices, host=found.host).save(folder / "chain.npz")
     compile_model(ours, manifest, choices).save(folder / "digits.npz")
-    return bit, folder / "chain.npz", folder / "digits.npz"
+    compile_model(normalised()[0], manifest, choices).save(folder / "normalised.npz")
+    return bit, folder / "chain.npz", folder / "digits.npz", folder / "normalised.npz"
 
 
 def test_the_classes_of_the_file(made, programs):
@@ -67,9 +83,14 @@ def test_the_classes_of_the_file(made, programs):
             overlay.load(programs[2])
             with value_error("digits-cnn: scores are of imported networks, got a program without the host's part"):
                 overlay.scores(images)
-            integers = random_images(zoo.load("digits-cnn"), 2, rng)
-            largest = overlay.predict(integers).reshape(2, -1).argmax(axis=1)
+            integers = random_images(zoo.load("digits-cnn"), 6, rng)
+            largest = overlay.predict(integers).reshape(6, -1).argmax(axis=1)
             assert overlay.classify(integers).tolist() == largest.tolist()
+            sums, (model, norm) = overlay.predict(integers), normalised()
+            overlay.load(programs[3])
+            assert np.array_equal(overlay.predict(integers), model.forward(integers))
+            wanted_there = norm.normalise(sums).reshape(len(integers), -1).argmax(axis=1)
+            assert overlay.classify(integers).tolist() == wanted_there.tolist() != largest.tolist()
     finally:
         board.close()
     assert found.tolist() == wanted.argmax(axis=1).tolist()

@@ -1,0 +1,90 @@
+"""What the host computes of a network: an `Affine` at its end, and whatever no engine has behind the last raw sums.
+
+    conv_1 threshold_1 dense_2 | affine_2
+    device                     | host
+
+Results leave the device as they are in front of these layers; the driver computes them by golden's definition, in
+integers. So nothing that a network's description says is left out.
+"""
+
+from dataclasses import replace
+
+from bitloom.golden.layer import OneInput
+from bitloom.golden.layers.affine import Affine
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+
+from . import lowering_binary, lowering_integer
+from .parts import Part
+from .pools import canonical
+
+
+def on_device(network: Network) -> Network:
+    """The network without the layers at its end that the host computes; the network itself if there are none."""
+    count = _host_layers(network)
+    return replace(network, layers=network.layers[:-count], classes=()) if count else network
+
+
+def split(model: Model) -> tuple[Model, Model | None]:
+    """Cut a model in front of what the host computes.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    Model
+        What the device computes.
+    Model or None
+        What the host computes of the device's results, with their map as its input; None where that is nothing.
+    """
+    network, count = model.network, _host_layers(model.network)
+    if not count:
+        return model, None
+    device = on_device(network)
+    tail = Network(name=network.name, input=device.output, layers=network.layers[-count:], classes=network.classes)
+    parts = [
+        Model(own, {layer.name: model.arrays[layer.name] for layer in own.layers if layer.name in model.arrays})
+        for own in (device, tail)
+    ]
+    return parts[0], parts[1]
+
+
+def _host_layers(network: Network) -> int:
+    """How many layers at the end the host computes: those behind the most that an engine has with the last sums.
+
+    Behind features or bits that must be an Affine first; where it is another layer, the compiler says why an engine
+    can't have it.
+    """
+    tail = list[OneInput]()
+    layers, last = list(network.layers), network.layers[-1]
+    while isinstance(last, OneInput) and not isinstance(last, Weighted):
+        tail.insert(0, last)
+        (read,) = network.reads[last.name]
+        place = len(layers) - len(tail) - 1
+        if place < 0 or layers[place].name != read or len(network.readers[read]) != 1:
+            return 0  # another order, or no weights at all: the compiler says why not
+        last = layers[place]
+    if not isinstance(last, Weighted) or len(network.sources(last)) != 1:
+        return 0
+    part = Part(layer=last, source=network.sources(last)[0], tail=(), reads="", readers=())
+    for kept in range(len(tail), 0, -1):
+        kinds = canonical(replace(part, tail=tuple(tail[:kept]))).tail_kinds
+        if kinds in _engine_tails(network, last, tail[:kept]):
+            left = tail[kept:]
+            return len(left) if left and isinstance(left[0], Affine) else 0
+    return len(tail)
+
+
+def _engine_tails(network: Network, last: Weighted, tail: list[OneInput]) -> tuple[tuple[str, ...], ...]:
+    """Kinds of the layers that may follow the last sums on the engine that the weighted layer is for."""
+    if last.accumulate == "or":
+        return lowering_binary.OR_TAILS
+    first = next(layer for layer in network.layers if isinstance(layer, Weighted))
+    integers = last is not first and network.sources(last)[0].encoding.kind != "bipolar"
+    requantised = any(isinstance(layer, Requantise) for layer in tail)
+    if last.weight.kind in ("signed", "unsigned") or integers or requantised:
+        return lowering_integer.TAILS
+    return lowering_binary.TAILS

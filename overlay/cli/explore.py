@@ -195,7 +195,7 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None, clock_mhz: fl
     click.echo(
         "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
         f"off by {made['median']:.1%} (median) and {made['worst']:.1%} (worst) on designs that it was not fitted to "
-        f"({made['designs']}, most of them binary, each left out in turn)"
+        f"(the {made['designs']} reference designs whose synthesis is recorded)"
     )
     click.echo(
         f"frames a second: at {clock_mhz:g} MHz (--clock-mhz), which is given and not found; --synthesise and "

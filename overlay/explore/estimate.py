@@ -18,7 +18,6 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
 
-from .memory import mapped
 from .parts import AreaPart, core_parts, outlet_parts, parts
 from .stores import SUMS, Store, npu_stores, stores
 
@@ -45,7 +44,8 @@ def error(made: Coefficients | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs.
+        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs, those of memory included; ``ff_median``
+        and ``ff_worst``: shares of the flip-flops.
     """
     return (made or coefficients())["error"]
 
@@ -103,7 +103,7 @@ def of_stores(found: Iterable[Store]) -> dict[str, float]:
     """Sums of what memories take."""
     total = dict.fromkeys(("lut", "ff", "lutram", "bram36"), 0.0)
     for store in found:
-        one = mapped(store.width, store.depth, store.latency, store.style).resources
+        one = store.mapped()
         for key in total:
             if key != "lut" or store.name != SUMS:  # a PE's figures have those
                 total[key] += getattr(one, key) * store.times

@@ -24,30 +24,36 @@ FLAT = ("lut", "ff", "lutram")
 """Figures that flattening changes."""
 
 
-def fitted(measured: Measured) -> dict[str, Any]:
-    """Coefficients of all kinds of blocks, and the factors of flattening."""
+def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
+    """Coefficients of each kind of block that was measured."""
     rows: dict[str, list[tuple[AreaPart, Resources]]] = {}
     for design, area in measured:
         for part, found in matched(design, area):
             rows.setdefault(part.kind, []).append((part, found))
-    made: dict[str, Any] = {"parts": {}, "flat": dict.fromkeys(FLAT, 1.0)}
-    for kind, seen in sorted(rows.items()):
-        made["parts"][kind] = {key: _formula([p.features for p, _ in seen], [getattr(r, key) for _, r in seen])
-                               for key in FITTED}  # fmt: skip
+    return {
+        kind: {key: _formula([p.features for p, _ in seen], [getattr(r, key) for _, r in seen]) for key in FITTED}
+        for kind, seen in sorted(rows.items())
+    }
+
+
+def fitted(measured: Measured) -> dict[str, Any]:
+    """Coefficients of all kinds of blocks, and the factors of flattening, by the designs whose total is known."""
+    made: dict[str, Any] = {"parts": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0)}
     for key in FLAT:
-        pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured]
+        pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured if area.total.lut]
         made["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
     return made
 
 
 def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each design its figures by Yosys and by the model, and the share by which its LUTs (with LUT RAM) are off."""
+    """Of each design its figures by Yosys and by the model, and by which shares LUTs (with LUT RAM) and FFs are off."""
     out = []
     for design, area in measured:
         model, total = estimate(design, dict(made)), area.total
         both = [r.lut + r.lutram for r in (total, model)]
         out.append({"design": design.name, "lut": both[0], "model_lut": both[1], "share": both[1] / both[0] - 1,
-                    "ff": total.ff, "model_ff": model.ff, "bram36": total.bram36, "model_bram36": model.bram36,
+                    "ff": total.ff, "model_ff": model.ff, "ff_share": model.ff / total.ff - 1,
+                    "bram36": total.bram36, "model_bram36": model.bram36,
                     "dsp": total.dsp, "model_dsp": model.dsp})  # fmt: skip
     return out
 

@@ -15,14 +15,7 @@ from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
-
-USUAL_MULTIPLIER_BITS = 16
-"""Bits of a requantisation's multiplier as most networks need it; what is wider, or has bits behind the point, counts
-as ``beyond``."""
-LEAST_PRODUCT_BITS = 9
-"""Bits of the narrowest product that Yosys gives a DSP block."""
-Features = dict[str, float]
-"""Sizes of a block by name."""
+from .products import LUT_INPUTS, Features, dsps, multiplier_dsps, requantise_sizes, sum_sizes
 
 
 @dataclass(frozen=True)
@@ -57,18 +50,6 @@ class AreaPart:
     inside: bool = False
     modules: tuple[str, ...] = ()
     dsp: int = 0
-
-
-def dsps(left: int, right: int) -> int:
-    """DSP blocks of a product of signed numbers of so many bits, as Yosys makes them of DSP48E1 (25 x 18 bits).
-
-    Products of fewer than LEAST_PRODUCT_BITS bits become LUTs. Source: Yosys, techlibs/xilinx/synth_xilinx.cc.
-    """
-    wide, narrow = max(left, right), min(left, right)
-    if left + right < LEAST_PRODUCT_BITS:
-        return 0
-    pieces = lambda bits, most: 1 if bits <= most else -(-(bits - 1) // (most - 1))  # noqa: E731
-    return pieces(wide, 25) * pieces(narrow, 18)
 
 
 def _sequencer(unit: str) -> tuple[str, ...]:
@@ -135,7 +116,7 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
         yield from _collector(stream, together, word, 0)
-    elif word < stream:
+    else:
         name = f"divide_{stream}_to_{pieces}x{word}_tail"
         yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     flags = timing.FRAMES_IN_FLIGHT
@@ -169,12 +150,8 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
     values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
               "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
-    multiplied = 0
-    if npu.engine == "integer":
-        values["wide"] = npu.ol * npu.product_bits
-        values["beyond"] = npu.ol * (npu.bias_fraction_bits + max(0, npu.multiplier_bits - USUAL_MULTIPLIER_BITS))
-        multiplied = npu.ol * dsps(npu.biased_bits, npu.multiplier_bits + 1) if npu.multiplier_bits else 0
-    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=multiplied)
+    values |= requantise_sizes(npu) if npu.engine == "integer" else {}
+    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
     if npu.skip_words:
         yield from _addition(npu, n)
     if not npu.pool:
@@ -210,9 +187,11 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
     if npu.engine == "integer":
-        products = lanes * npu.feature_bits * npu.weight_bits
-        features = {"one": 1, "lanes": lanes * (npu.feature_bits + npu.weight_bits), "acc": acc, "products": products,
-                    "several": several * acc, "choice": choice}  # fmt: skip
+        bits = npu.feature_bits + npu.weight_bits
+        direct, products = bits <= LUT_INPUTS, lanes * npu.feature_bits * npu.weight_bits
+        features = {"one": 1, "lanes": lanes * bits, "acc": acc, "direct": direct * lanes * bits,
+                    "products": products * (not direct), "several": several * acc, "alone": acc * (not several),
+                    "choice": choice, **sum_sizes(npu)}  # fmt: skip
         each = dsps(npu.feature_bits, npu.weight_bits)
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
         yield AreaPart(kind, "pe_", features, n, npu.kgp, True, dsp=lanes * each)
@@ -231,7 +210,7 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
     features = {"one": 1, "lanes": lanes, "acc": acc, "bits": sum(bits_for(size) for _, size in found),
                 "triples": sum(size // 3 for _, size in found), "singles": sum(size % 3 for _, size in found),
-                "several": acc * several, "choice": choice,
+                "several": acc * several, "alone": acc * (not several), "choice": choice,
                 "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
                 "both": acc * (npu.accumulate == "both")}  # fmt: skip
     if npu.planes:

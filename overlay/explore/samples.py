@@ -1,29 +1,68 @@
-"""Designs that the area model is fitted to, and others that it is tried on: small, random, the same for every seed.
+"""Designs that the area model is fitted to: small, random, the same for every seed.
 
-Each is a chain of up to three NPUs that differ, so that one synthesis tells of each kind of block several times.
+Each is a chain of up to three NPUs that differ, so that one synthesis tells of each kind of block several times. Beside
+them there are blocks that differ in one thing from a usual one, so that the fit sees what that costs.
 """
 
 import random
+from dataclasses import replace
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 
-MOST_LANES = 400
-"""Lanes of an NPU at most, so that a synthesis takes less than half a minute."""
+MOST_LANES = 200
+"""Lanes of an NPU at most, so that a synthesis takes a minute or two; of the integer engine INTEGER_LANES."""
+INTEGER_LANES = 32
+FEATURES = (8, 3, 8, 4, 8, 2)
+"""Bits of a feature in one integer design after another."""
+USUAL = Npu(
+    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=2, kgp=2, pfp=1, ol=1, layers=4,
+    tuple_words=64, pool_words=64, taps=64, olds=64, jumps=64, pool_taps=64, pool_olds=64, kernel_rows=64,
+    threshold_rows=64, map_words=64,
+)  # fmt: skip
+"""An NPU from which those of `directed` differ in few things."""
+DIRECTED: dict[str, tuple[dict[str, int], ...]] = {
+    "pe_integer_dsp": ({}, {"kfp": 8}),
+    "pe_integer_lut": (
+        {"kfp": 8, "feature_bits": 2, "weight_bits": 2},
+        {"kfp": 8, "feature_bits": 3, "weight_bits": 3},
+        {"kfp": 32, "feature_bits": 3, "weight_bits": 3},
+        {"kfp": 8, "feature_bits": 4, "weight_bits": 4},
+    ),
+    "results_integer": (
+        {},
+        {"multiplier_bits": 0},
+        {"half_even": 1},
+        {"round_twice": 1},
+        {"multiplier_bits": 24},
+        {"multiplier_bits": 31},
+        {"bias_fraction_bits": 16},
+        {"multiplier_bits": 31, "bias_fraction_bits": 16},
+    ),
+}
+"""Kind of block -> fields of the NPU that differ."""
+
+
+def directed() -> list[tuple[str, Design]]:
+    """Kinds of blocks, and for each a design that has one."""
+    return [
+        (kind, Design(name=f"{kind}_{k}", npus=(replace(USUAL, **fields),)))  # type: ignore[arg-type]
+        for kind, differences in DIRECTED.items()
+        for k, fields in enumerate(differences)
+    ]
 
 
 def samples(count: int, seed: int) -> list[Design]:
     """So many random designs; the same seed gives the same ones."""
     rng = random.Random(seed)
-    return [_design(rng, f"sample_{seed}_{k}", integer=k % 2 == 1) for k in range(count)]
+    return [_design(rng, f"sample_{seed}_{k}", (0, FEATURES[k // 2 % len(FEATURES)])[k % 2]) for k in range(count)]
 
 
-def _design(rng: random.Random, name: str, integer: bool) -> Design:
-    """A random chain, with the integer engine or with the binary one."""
+def _design(rng: random.Random, name: str, bits: int) -> Design:
+    """A random chain, with the integer engine for features of so many bits, or 0: with the binary one."""
     chain = rng.choice([pipeline, pipeline, pipeline, cascade, ring])
-    features = rng.choice([8, 8, 4, 3, 2])
-    npus = chain([(_integer(rng, features) if integer else _binary(rng, k == 0)) for k in range(rng.randint(1, 3))])
+    npus = chain([(_integer(rng, bits) if bits else _binary(rng, k == 0)) for k in range(rng.randint(1, 3))])
     closed = "ring" in npus[0].inlets
     return Design(
         name=name, stream_bits=rng.choice([32, 64, 64]), npus=npus, spill_words=rng.choice([32, 256]) * closed
@@ -38,21 +77,24 @@ def _binary(rng: random.Random, first: bool) -> Npu:
     shift_bits = 3 if first and not planes and accumulate != "or" and rng.random() < 0.3 else 0
     several = rng.random() < 0.3
     npu = {"kfp": kfp, "planes": planes, "shift_bits": shift_bits, "accumulate": accumulate}
+    if not planes and kfp >= 8 and rng.random() < 0.25:  # maps of several bits, each weight stored once
+        npu |= {"lanes_per_weight": rng.choice([2, 3]), "lane_step": rng.choice([1, 2])}
     return _common(rng, npu | {"accumulators": rng.choice([2, 16, 64, 128]) if several else 1})
 
 
 def _integer(rng: random.Random, bits: int) -> Npu:
     """A random NPU of the integer engine, for features of so many bits."""
-    npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([2, 3, 4, 8]), "shift_bits": 0}
+    npu = {"engine": "integer", "feature_bits": bits, "weight_bits": rng.choice([8, 8, 4, 3, 2]), "shift_bits": 0}
     npu["multiplier_bits"], npu["bias_fraction_bits"] = rng.choice([(0, 0), (0, 8), (4, 0), (16, 0), (31, 16)])
+    npu |= rng.choice([{}, {}, {"half_even": 1}, {"round_twice": 1}])
     return _common(rng, npu | {"kfp": rng.choice([1, 2, 3, 4, 8, 16]), "accumulators": rng.choice([1, 1, 16])})
 
 
 def _common(rng: random.Random, given: dict) -> Npu:
     """An NPU with what is ``given``; the rest is random."""
     integer = given.get("engine") == "integer"
-    kgp = rng.randint(1, max(1, min(24, (48 if integer else MOST_LANES) // given["kfp"])))
-    ol = rng.choice([n for n in (1, 1, 2, 3, 4, 8) if n <= kgp])
+    kgp = rng.randint(1, max(1, min(24, (INTEGER_LANES if integer else MOST_LANES) // given["kfp"])))
+    ol = rng.choice([n for n in ((1, 1, 2) if integer else (1, 1, 2, 3, 4, 8)) if n <= kgp])  # lanes of its are large
     pool = rng.random() < 0.4
     power = lambda low, high: 1 << rng.randint(low, high)  # noqa: E731
     made = Npu(
@@ -79,5 +121,5 @@ def _common(rng: random.Random, given: dict) -> Npu:
         input_words=rng.choice([8, 200, 2000]),
         kernel_ram=rng.choice(["auto", "auto", "block"]),
     )
-    least = 24 if integer else max(made.least_acc_bits, 8) + rng.randint(1, 5)
+    least = rng.randint(18, 30) if integer else max(made.least_acc_bits, 8) + rng.randint(1, 5)
     return Npu(**{**made.__dict__, "acc_bits": max(least, made.least_acc_bits)})

@@ -8,6 +8,9 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
 from bitloom.hls_gen.design.widths import bits_for
+from bitloom.overlay.area.netlist import Resources
+
+from .memory import mapped
 
 SUMS = "sums"
 """Name of the accumulators in the PEs."""
@@ -29,6 +32,9 @@ class Store:
         How many there are.
     style
         The attribute ram_style.
+    registered
+        Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
+        block RAM of both, if that costs less.
     """
 
     name: str
@@ -37,6 +43,13 @@ class Store:
     latency: int
     times: int = 1
     style: str = "auto"
+    registered: bool = False
+
+    def mapped(self) -> Resources:
+        """What one of them takes of the device."""
+        if self.registered and (made := mapped(self.width, self.depth, 1, self.style)).block:
+            return made.resources
+        return mapped(self.width, self.depth, self.latency, self.style).resources
 
 
 def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
@@ -47,10 +60,11 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         full, rest = divmod(m.width, stream_bits)
         latency = 0 if m.read_at_once else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
+        registered = m.name == "reciprocals"  # the divider's first register
         if full:
-            yield Store(m.name, stream_bits, m.depth, latency, full, style)
+            yield Store(m.name, stream_bits, m.depth, latency, full, style, registered)
         if rest:
-            yield Store(m.name, rest, m.depth, latency, 1, style)
+            yield Store(m.name, rest, m.depth, latency, 1, style, registered)
     yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
     if npu.accumulators > 1:
         w = 1 if npu.accumulate == "or" else npu.acc_bits

@@ -82,7 +82,7 @@ def test_command_json_and_rate() -> None:
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     assert data["best"]["cycles_per_frame"] <= 2_000
-    assert set(data["model_error"]) == {"designs", "median", "worst"}
+    assert set(data["model_error"]) == {"designs", "median", "worst", "ff_median", "ff_worst"}
     assert {"npus", "lanes", "lut", "lutram", "bram36", "latency_cycles", "foldings"} <= set(data["front"][0])
 
 

@@ -1,0 +1,81 @@
+"""Area of a design's blocks of some kinds alone: seconds, where the whole design takes minutes.
+
+    Verilog of the design --> the modules of those kinds, side by side --> yosys, with hierarchy --> resources of each
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from bitloom.golden.atomic import write_scratch
+from bitloom.golden.kernels.cache import cached_folder
+from bitloom.golden.kernels.native import digest
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.area import netlist
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.area.synthesis import Area, BlockArea
+from bitloom.overlay.area.yosys import bare, run_yosys, yosys_version
+
+from .least_squares import matched
+
+TOP = "side_by_side"
+"""Module that has the others in it."""
+SCRIPT = f"""
+read_verilog -sv design.v
+synth_xilinx -family xc7 -noiopad -noclkbuf -top {TOP}
+write_json blocks.json
+"""
+
+
+def blocks(design: Design, kinds: Collection[str]) -> Area:
+    """Area of the modules whose parts are of some kinds, with those inside them.
+
+    Parameters
+    ----------
+    design
+        The design.
+    kinds
+        Kinds of parts (parts.py).
+
+    Returns
+    -------
+    Area
+        Blocks alone: the total is blank, and there are no paths. From the cache where it has been worked out before.
+
+    Raises
+    ------
+    BuildError
+        If Yosys is missing or fails.
+    """
+    text = bare(generate(design, target="synthesis", checked=False).text)
+    names = re.findall(r"^module (\w+)", text, flags=re.M)
+    alone = {name: Area(Resources(), (BlockArea(name, 1, Resources(), Resources()),), ()) for name in names}
+    wanted = [name for name, one in alone.items() if any(part.kind in kinds for part, _ in matched(design, one))]
+    if not wanted:
+        return Area(Resources(), (), ())
+    instances = "\n".join(f"(* keep *) {name} one_{k} ();" for k, name in enumerate(wanted))
+    verilog = f"{text}\nmodule {TOP};\n{instances}\nendmodule\n"
+    source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
+
+    def make(folder: Path) -> None:
+        write_scratch(folder / "design.v", verilog)
+        run_yosys(SCRIPT, folder, f"synthesis of blocks of {design.name}")
+        found = json.loads((folder / "blocks.json").read_text())["modules"]
+        for path in folder.iterdir():
+            path.unlink()
+        counts = {name: netlist.count(module) for name, module in found.items()}
+        write_scratch(folder / "counts.json", json.dumps(counts))
+
+    key = digest("1", yosys_version(), SCRIPT, verilog, source)
+    counts = json.loads((cached_folder("blocks", key, make) / "counts.json").read_text())
+    own = {name: netlist.resources(Counter(counts[name])) for name in names if name in counts}
+
+    @cache
+    def each(name: str) -> Resources:
+        return sum((each(child) * n for child, n in counts[name].items() if child in own), own[name])
+
+    return Area(Resources(), tuple(BlockArea(name, 1, own[name], each(name)) for name in own), ())

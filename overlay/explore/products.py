@@ -1,0 +1,57 @@
+"""Products of the integer engine: DSP blocks by Yosys' rule, and the sizes by which the area of what adds, rounds and
+shifts them goes (parts.py).
+"""
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+
+LUT_INPUTS = 6
+"""Inputs of a LUT: a product of two numbers of so many bits together takes a LUT for each bit of it."""
+LEAST_PRODUCT_BITS = 9
+"""Bits of the narrowest product that Yosys gives a DSP block."""
+Features = dict[str, float]
+"""Sizes of a block by name."""
+
+
+def dsps(left: int, right: int) -> int:
+    """DSP blocks of a product of signed numbers of so many bits, as Yosys makes them of DSP48E1 (25 x 18 bits).
+
+    Products of fewer than LEAST_PRODUCT_BITS bits become LUTs. What is too wide is cut into pieces of 17 bits, so that
+    blocks can be cascaded, and a last one. Source: Yosys, techlibs/xilinx/synth_xilinx.cc and common/mul2dsp.v.
+    """
+    if left + right < LEAST_PRODUCT_BITS:
+        return 0
+    pieces = lambda bits, most: 1 + max(0, -(-(bits - most) // 17))  # noqa: E731
+    return pieces(max(left, right), 25) * pieces(min(left, right), 18)
+
+
+def multiplier_dsps(npu: Npu) -> int:
+    """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
+    multiplies = npu.engine == "integer" and npu.multiplier_bits
+    return dsps(npu.biased_bits, npu.multiplier_bits + 1) if multiplies else 0
+
+
+def requantise_sizes(npu: Npu) -> Features:
+    """Features of requantisation: its stages are as wide as the product, which several DSP blocks give in pieces; one
+    block alone has the product's registers, too."""
+    ol, wide, blocks = npu.ol, npu.product_bits, multiplier_dsps(npu)
+    return {"wide": ol * wide, "apart": ol * wide * (blocks != 1), "pieces": ol * wide * max(0, blocks - 1),
+            "even": ol * wide * npu.half_even, "factor": ol * npu.multiplier_bits,
+            "fraction": ol * npu.bias_fraction_bits,
+            "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice}  # fmt: skip
+
+
+def sum_sizes(npu: Npu) -> Features:
+    """Bits of an integer PE's adders and sums, also without the first stage, which DSP blocks do.
+
+    Each stage adds up to SUM_TERMS terms, and its sums have two bits more than they.
+    """
+    made = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
+    terms, bits = npu.kfp, npu.feature_bits + npu.weight_bits
+    for stage in range(timing.sum_stages(npu)):
+        sums, bits = -(-terms // timing.SUM_TERMS), min(npu.acc_bits, bits + 2)
+        for name in ("", "late_") if stage else ("",):
+            made[f"{name}adders"] += (terms - sums) * bits
+            made[f"{name}sums"] += sums * bits
+        terms = sums
+    return made

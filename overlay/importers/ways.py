@@ -57,8 +57,8 @@ def needed(graph: OperationGraph) -> list[Operation]:
 
 
 def is_chain(graph: OperationGraph) -> bool:
-    """Whether no tensor that counts has several readers, and none are added."""
-    return not any(isinstance(operation, Sum) for operation in needed(graph)) and len(ways(graph)) == 1
+    """Whether no tensor that counts has several readers, and none are added; nothing at all is a chain, too."""
+    return not any(isinstance(operation, Sum) for operation in needed(graph)) and len(ways(graph)) <= 1
 
 
 def ways(graph: OperationGraph) -> list[Way]:

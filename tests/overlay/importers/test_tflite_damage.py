@@ -66,6 +66,17 @@ def test_many_damaged_files():
     check(10_000, seed=2)
 
 
+def test_the_output_is_the_input():
+    """So that no operator counts."""
+    chain = Chain((1, 1, 6)).dense(np.random.default_rng(1), 4, (0.05, 3))
+    chain.here = 0
+    graph = to_tflite_graph(chain.bytes())
+    assert graph.output == graph.source.name
+    with pytest.raises(ImportRefused) as caught:
+        import_graph(graph, name="net")
+    assert caught.value.lines == (f"{graph.name}: a convolution or a matrix product must come first, got none",)
+
+
 def test_another_file(tmp_path):
     path = tmp_path / "net.tflite"
     path.write_bytes(b"\0\0\0\0ONNXabcd")

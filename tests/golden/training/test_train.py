@@ -116,8 +116,8 @@ def test_or_backward_is_that_of_a_sum_with_errors_weighed_by_matches(layer):
     np.testing.assert_allclose(or_slopes["weight"], slopes["weight"], **tolerance)
 
 
-WORD_LAYERS = [replace(layer, accumulate="or_words", word_channels=2) for layer in WEIGHTED]
-"""On a map of three channels: the second word of a tap has one."""
+WORD_LAYERS = [replace(layer, accumulate="or_words", word_channels=n) for layer in WEIGHTED for n in (2, 3)]
+"""On a map of three channels: the second word of a tap has one, or there is one word, which padding leaves out."""
 
 
 @pytest.mark.parametrize("layer", WORD_LAYERS)

@@ -54,7 +54,8 @@ def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
     """Sums of FITTED and of DSP blocks over parts."""
     total = dict.fromkeys((*FITTED, "dsp"), 0.0)
     for part in found:
-        total["dsp"] += part.dsp * part.times
+        for key in total:
+            total[key] += getattr(part, key) * part.times
         for key, weights in made["parts"].get(part.kind, {}).items():
             value = sum(weights.get(name, 0) * size for name, size in part.features.items())
             total[key] += max(value, 0) * part.times

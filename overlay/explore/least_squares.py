@@ -76,7 +76,8 @@ def _is(part: AreaPart, module: str, number: str) -> bool:
     if part.kind == "npu":
         return re.fullmatch((number or "npu") + r"(_to_\d+)?", module) is not None
     if part.kind.startswith("pe_"):
-        return module.startswith("pe_") and (not number or module.endswith(f"_{number}"))
+        own = module.startswith("pe_") and not module.startswith("pe_sums")  # which are parts of their own
+        return own and (not number or module.endswith(f"_{number}"))
     if part.kind in ("collector", "divider", "fifo"):
         return re.fullmatch(part.module + r"(_margin_\d+)?", module) is not None
     return module == _numbered(part.module, number)

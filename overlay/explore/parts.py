@@ -15,6 +15,7 @@ from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import mapped
+from .packed_parts import multiplier_bits, sharing, sum_bits
 from .products import LUT_INPUTS, Features, dsps, multiplier_dsps, requantise_sizes, sum_sizes
 
 
@@ -40,6 +41,8 @@ class AreaPart:
         Modules in it whose own figures are counted with its own; their names begin so.
     dsp
         DSP blocks of an instance, which go by rule: `dsps`.
+    lut, ff
+        LUTs and flip-flops of an instance that go by rule, on top of what its formula gives.
     """
 
     kind: str
@@ -50,6 +53,8 @@ class AreaPart:
     inside: bool = False
     modules: tuple[str, ...] = ()
     dsp: int = 0
+    lut: float = 0
+    ff: float = 0
 
 
 def _sequencer(unit: str) -> tuple[str, ...]:
@@ -186,6 +191,9 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The PEs."""
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0
+    if npu.kernels_per_multiplier > 1:
+        yield from _sharing(npu, n)
+    own = npu.kgp if npu.kernels_per_multiplier == 1 else sharing(npu).count(1)
     if npu.engine == "integer":
         bits = npu.feature_bits + npu.weight_bits
         direct, products = bits <= LUT_INPUTS, lanes * npu.feature_bits * npu.weight_bits
@@ -194,7 +202,8 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
                     "choice": choice, **sum_sizes(npu)}  # fmt: skip
         each = dsps(npu.feature_bits, npu.weight_bits)
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
-        yield AreaPart(kind, "pe_", features, n, npu.kgp, True, dsp=lanes * each)
+        if own:
+            yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)
         return
     if npu.word_lanes:
         yield _words(npu, n)
@@ -219,6 +228,17 @@ def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
         return
     features |= {"shift": npu.shift_bits * acc, "shifts": bool(npu.shift_bits)}
     yield AreaPart("pe_popcount", "pe_", features, n, npu.kgp, True)
+
+
+def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """Multipliers that PEs share, and these PEs; all by rule (packed_parts.py)."""
+    adders, registers = sum_bits(npu)
+    for kernels in sharing(npu):
+        if kernels > 1:
+            lut, ff = multiplier_bits(npu, kernels)
+            yield AreaPart("multipliers", f"multipliers_{npu.kfp}x{kernels}", {}, n, dsp=npu.kfp, lut=lut, ff=ff)
+            for name, times in ((f"pe_sums_{npu.kfp}", 1), (f"pe_sums_carried_{npu.kfp}", kernels - 1)):
+                yield AreaPart("sums", name, {}, n, times, True, lut=adders, ff=registers)
 
 
 def _words(npu: Npu, n: int) -> AreaPart:

@@ -6,7 +6,6 @@ The hardware is known by its manifest alone, and numpy is all that is needed, so
 network whose lowered layers fit the memories runs on the same bitstream.
 """
 
-from collections.abc import Mapping
 from typing import NoReturn
 
 import numpy as np
@@ -31,8 +30,7 @@ from .layout import UNUSED, Ints, to_stream
 from .memory_rows import columns, memory_rows
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
-from .streamed_weights import Placement, WeightLayer, WeightStream
-from .weight_placement import place
+from .weight_streams import WeightOrder, weight_order
 
 
 def compile_model(
@@ -70,9 +68,9 @@ def compile_model(
     network, (device, tail), count = model.network, split(model), len(manifest.npus)
     made = plan(device, manifest.npus, choices, chunk=chunk)
     frame = to_stream(made.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
-    placement = _place(made, manifest, len(frame)) if manifest.npus[0].stream_weights else None
-    _check_fits(made, manifest, placed=placement is not None)
-    parameters, before, after = _packets(made, manifest, placement, len(frame))
+    order = _place(made, manifest)
+    _check_fits(made, manifest, placed=order is not None)
+    parameters, before, after = _packets(made, manifest, order, len(frame))
     final = made.npus[made.mapping[-1]]
     result_words, index = _result_index(made, final, manifest.stream_bits)
     return Program(
@@ -173,55 +171,44 @@ def _check_depths(made: Plan, manifest: Manifest, n: int, *, placed: bool) -> No
             raise ValueError(f"{network}: {name} must be >= {need}, {what} has {getattr(npu, name)}")
 
 
-def _place(made: Plan, manifest: Manifest, frame_beats: int) -> Placement:
-    """Choose where the weights of each layer lie, and write it into the rows of memory ``layers``."""
-    npu, own = manifest.npus[0], made.npus[0]
-    layers = [WeightLayer(name, len(rows), beats) for (name, beats), rows in zip(made.ideal, own.kernels)]
-    stream = WeightStream(
-        bits=manifest.stream_bits,
-        row_words=manifest.padded(npu.memory("kernels").width) // manifest.stream_words,
-        frame_words=frame_beats,
-        absorbed=npu.tuple_words >= len(made.input_words),
-    )
-    found = place(made.lowered.model.network.name, layers, npu.kernel_rows, stream)
-    for i, row in enumerate(own.conv.layers):
-        row |= {"kernel_base": found.base[i], "kernel_stream": int(i in found.streamed)}
-    return found
+def _place(made: Plan, manifest: Manifest) -> WeightOrder | None:
+    """Choose where the weights of each layer lie, and which of them come down the stream; write it into the rows of
+    memories ``layers``. None where the design takes no weights while frames are computed."""
+    if not manifest.npus[0].stream_weights:
+        return None
+    order = weight_order(made, manifest.design)
+    for own, placement in zip(made.npus, order.placements):
+        for i, row in enumerate(own.conv.layers):
+            row |= {"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)}
+    return order
 
 
-def _packets(made: Plan, manifest: Manifest, placement: Placement | None, frame_beats: int) -> tuple[Words, ...]:
+def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> tuple[Words, ...]:
     """LOAD packets of all NPUs, and the WEIGHTS packets that go before each frame and after it."""
-    loads, before, after = list[Words](), np.zeros(0, np.uint32), np.zeros(0, np.uint32)
+    loads, weights = list[Words](), dict[int, Words]()
+    streamed = [packet.layer for packet in order.packets] if order else []
     for n, npu in enumerate(made.npus):
         rows = memory_rows(npu, manifest.npus[n])
-        rows["network"] = _network_row(made, n, manifest, placement, frame_beats)  # the last one: frames may enter now
-        part, (before, after) = _parameters(manifest, n, npu, placement, rows)
-        loads.append(part)
-    return np.concatenate(loads), before, after
+        rows["network"] = _network_row(made, n, manifest, order, frame_beats)  # the last one: frames may enter now
+        for name, part in rows.items():
+            if name != "kernels" or order is None or not order.placements[n].streamed:
+                if len(part):
+                    loads.append(load_packet(manifest, n, name, 0, part))
+                continue
+            placement, ends = order.placements[n], np.cumsum([len(k) for k in npu.kernels])
+            layers = [i for i, m in enumerate(made.mapping) if m == n]
+            for i, own, base in zip(layers, np.split(part, ends[:-1]), placement.base):
+                if i in streamed:
+                    place = streamed.index(i)
+                    weights[i] = weights_packet(manifest, place, base, own, order.packets[place].ahead, n)
+                else:
+                    loads.append(load_packet(manifest, n, name, base, own))
+    none, before = np.zeros(0, np.uint32), order.before if order else 0
+    parts = [streamed[:before], streamed[before:]]
+    return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
 
 
-def _parameters(
-    manifest: Manifest, n: int, made: NpuPlan, placement: Placement | None, rows: Mapping[str, Words]
-) -> tuple[Words, tuple[Words, Words]]:
-    """Make NPU ``n``'s LOAD packets, and its WEIGHTS packets that go before each frame and after it."""
-    none, loads, weights = np.zeros(0, np.uint32), list[Words](), list[Words]()
-    for name, part in rows.items():
-        if name != "kernels" or placement is None or not placement.streamed:
-            if len(part):
-                loads.append(load_packet(manifest, n, name, 0, part))
-            continue
-        ends = np.cumsum([len(k) for k in made.kernels])
-        for i, own in enumerate(np.split(part, ends[:-1])):
-            if i in placement.streamed:
-                layer = placement.streamed.index(i)
-                weights.append(weights_packet(manifest, layer, placement.base[i], own, placement.ahead[layer]))
-            else:
-                loads.append(load_packet(manifest, n, name, placement.base[i], own))
-    before, after = weights[: placement.before if placement else 0], weights[placement.before if placement else 0 :]
-    return np.concatenate([none, *loads]), (np.concatenate([none, *before]), np.concatenate([none, *after]))
-
-
-def _network_row(made: Plan, n: int, manifest: Manifest, placement: Placement | None, frame_beats: int) -> Words:
+def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | None, frame_beats: int) -> Words:
     """The one row of memory ``network`` of NPU ``n``."""
     npu, frame_words = made.npus[n], len(made.input_words)
     row = {"last_layer": max(len(npu.results) - 1, 0)}
@@ -234,8 +221,8 @@ def _network_row(made: Plan, n: int, manifest: Manifest, placement: Placement | 
         row["binariser_last"] = len(npu.binariser) - 1
     if "ring" in npu.folding.inlets:
         row["last_chunk"] = max(len(npu.chunks) - 1, 0)
-    if placement is not None:
-        row["streamed_layers"] = len(placement.streamed)
+    if order is not None and n == 0:
+        row["streamed_layers"] = len(order.packets)
     return pack_fields(manifest.memory(n, "network"), columns([row]))
 
 

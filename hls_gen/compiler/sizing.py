@@ -84,12 +84,13 @@ def size_memories(
     _check_dataflow(name, models, choices)
     npus = tuple(unsized(one) for one in ((foldings,) if isinstance(foldings, Folding) else foldings))
     npus, plans = _planned(models, npus, choices)
-    if sizing.stream_weights and len(npus) > 1:
-        raise ValueError(f"{name}: stream_weights needs a design of one NPU, got {len(npus)}")
     own = [[p.npus[n] for p in plans] for n in range(len(npus))]
     if sizing.equal:
         own = [[part for parts in own for part in parts]] * len(npus)
-    fitted = tuple(_fit(npu, parts, plans, sizing.stream_weights) for npu, parts in zip(npus, own))
+    needs = [[_streamed(p, n, npu) for p in plans] if sizing.stream_weights else [] for n, npu in enumerate(npus)]
+    if sizing.equal:
+        needs = [[need for several in needs for need in several]] * len(npus)
+    fitted = tuple(_fit(npu, parts, streamed) for npu, parts, streamed in zip(npus, own, needs))
     fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].inlets:
@@ -143,22 +144,21 @@ def _spill(made: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
     return smooth(system(made, npus, stream_bits=stream_bits), FLOW_FRAMES)
 
 
-def _fit(folding: Npu, own: Sequence[NpuPlan], plans: Sequence[Plan], stream_weights: bool) -> Npu:
-    """The NPU with memories for what it has to do in each plan."""
-    needs = [_streamed(p, folding) for p in plans] if stream_weights else None
-    return replace(fitted(folding, own, needs), stream_weights=stream_weights)
+def _fit(folding: Npu, own: Sequence[NpuPlan], streamed: Sequence[dict[str, int]]) -> Npu:
+    """The NPU with memories for what it has to do in each plan; with depths of ``streamed`` weights, if they are."""
+    return replace(fitted(folding, own, streamed or None), stream_weights=bool(streamed))
 
 
-def _streamed(made: Plan, folding: Npu) -> dict[str, int]:
+def _streamed(made: Plan, n: int, folding: Npu) -> dict[str, int]:
     """Depths where weights are streamed: kernel rows for twice the largest layer, or for all if these are fewer.
 
     The tuple memory grows to hold a whole frame, if that takes fewer bits than the kernel memory saves: what follows a
     frame in the stream then needn't wait until its first layer has used it.
     """
-    need = made.npus[0].depths()
-    two = min(need["kernel_rows"], 2 * max(len(rows) for rows in made.npus[0].kernels))
+    need = made.npus[n].depths()
+    two = min(need["kernel_rows"], 2 * max((len(rows) for rows in made.npus[n].kernels), default=0))
     saved = (need["kernel_rows"] - two) * folding.memory("kernels").width
-    tuples = max(need["tuple_words"], len(made.input_words))
+    tuples = max(need["tuple_words"], 0 if n else len(made.input_words))
     if (tuples - need["tuple_words"]) * folding.word_bits < saved:
         need["tuple_words"] = tuples
     return {**need, "kernel_rows": two}

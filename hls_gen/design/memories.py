@@ -173,7 +173,7 @@ def _network_row(npu: "Npu") -> Parts:
         *([("frame_tail", TAIL_BITS)] if host else []),
         *([("binariser_last", bits_for(npu.binariser_rows - 1))] if npu.binariser_bits else []),
         *([("last_chunk", LAYER_BITS)] if "ring" in npu.inlets else []),
-        *([("streamed_layers", LAYER_BITS + 1)] if npu.stream_weights else []),
+        *([("streamed_layers", LAYER_BITS + 1)] if npu.stream_weights and host else []),
     ]
 
 

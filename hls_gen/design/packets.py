@@ -79,8 +79,8 @@ def load_packet(manifest: Manifest, npu: int, memory: str, first_row: int, rows:
     return _packet(manifest, head, target, rows, f"npu {npu} memory {memory}")
 
 
-def weights_packet(manifest: Manifest, layer: int, first_row: int, rows: Array, ahead: int) -> Words:
-    """Make a WEIGHTS packet, which writes all kernel rows of a layer of NPU 0 while frames are computed.
+def weights_packet(manifest: Manifest, layer: int, first_row: int, rows: Array, ahead: int, npu: int = 0) -> Words:
+    """Make a WEIGHTS packet, which writes all kernel rows of a layer of an NPU while frames are computed.
 
     Its number is 0: ``renumber`` sets it when it is sent.
 
@@ -89,13 +89,15 @@ def weights_packet(manifest: Manifest, layer: int, first_row: int, rows: Array, 
     manifest
         Of the design.
     layer
-        Number of the layer among the streamed ones, 0..255.
+        Number of the layer among the streamed ones of all NPUs, 0..255.
     first_row
         Row that is written first.
     rows
         As ``load_packet`` takes them.
     ahead
-        How many streamed layers before this one may be unfinished when the rows are written, 0..255.
+        How many streamed layers of the NPU before this one may be unfinished when the rows are written, 0..255.
+    npu
+        Number of the NPU.
 
     Returns
     -------
@@ -110,8 +112,8 @@ def weights_packet(manifest: Manifest, layer: int, first_row: int, rows: Array, 
         The rows don't fit memory ``kernels``.
     """
     kind = manifest.packet_kinds["WEIGHTS"]
-    head = PacketHeader(kind, 0, ahead, first_row, len(rows), last=True, layer=layer)
-    return _packet(manifest, head, manifest.memory(0, "kernels"), rows, "npu 0 weights")
+    head = PacketHeader(kind, npu, ahead, first_row, len(rows), last=True, layer=layer)
+    return _packet(manifest, head, manifest.memory(npu, "kernels"), rows, f"npu {npu} weights")
 
 
 def renumber(packets: Array, numbers: Array) -> None:

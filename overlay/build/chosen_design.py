@@ -38,7 +38,7 @@ class Wanted:
     stream_bits, map_order, dataflow, mapping, chunk
         Replace those of the design.
     stream_weights
-        Whether weights come over the stream, which needs a design of one NPU.
+        Whether weights come over the stream.
     """
 
     design: str | None = None
@@ -66,19 +66,13 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     Raises
     ------
     ValueError
-        If there is no such design, a folding breaks a rule, the topology can't have so many NPUs, or weights shall be
-        streamed and the reference design has several.
+        If there is no such design, a folding breaks a rule, or the topology can't have so many NPUs.
     """
     wanted, name = wanted or Wanted(), model.network.name
     if wanted.npus is not None and not wanted.topology:
         raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
     own = bool(wanted.folding or wanted.topology)
     found = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
-    if wanted.stream_weights and found and not own and len(found.npus) > 1:
-        raise ValueError(
-            f"{wanted.design or name}: streamed weights need a design of one NPU, got {len(found.npus)} "
-            "(with --kfp and the like the design is one NPU)"
-        )
     if found is None or own:
         npu = replace(default_npu(model), **wanted.folding)
         npus = _joined(model.network, npu, wanted.topology, wanted.npus) if wanted.topology else (npu,)

@@ -11,9 +11,9 @@ from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import read_choices, read_chunk
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
-from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
 from bitloom.hls_gen.design.folding import Folding
@@ -241,8 +241,7 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
     Deadlock
         If the design can't finish a frame.
     """
-    made = plan(model, design.npus, candidate.choices)
-    return simulate(system(made, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words), frames)
+    return simulate(whole_system(plan(model, design.npus, candidate.choices), design), frames)
 
 
 def figures(model: Model, candidate: Candidate, design: Design | None = None) -> Figures | None:

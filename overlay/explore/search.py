@@ -195,8 +195,10 @@ def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
     if not fitting:
         return sorted(rows, key=lambda row: worst_excess(row, budget))[:VARIED]
     best, front = best_of(fitting, budget), pareto(fitting)
+    over = [row for row in rows if not row.fits and merit(row, budget) < merit(best, budget)]
+    near = sorted(over, key=lambda row: worst_excess(row, budget))[:1]  # a variation may bring it within its limits
     step = max(1, len(front) // max(1, VARIED - 1))
-    return ([best] + [row for row in front[::step] if row is not best])[:VARIED]
+    return ([best, *near] + [row for row in front[::step] if row is not best])[:VARIED]
 
 
 def _varied(tries: Tries) -> tuple[str, ...]:
@@ -211,6 +213,8 @@ def _varied(tries: Tries) -> tuple[str, ...]:
     if any(setting.counters for setting in tries.settings):
         found.append("tables and counters")
     found.append("both dataflows")
+    if len(tries.layers) > 1:
+        found.append("streamed weights")
     if len({engine for way in ways for engine in way.engines}) > 1:
         found.append("NPUs of both engines")
     return tuple(found)

@@ -18,7 +18,7 @@ from .demands import Engines, layers, possible_engines
 from .estimate import estimate
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Price, Segment
 from .ring import cheapest_ring, rings
-from .variations import MapSetting, dataflows, in_settings
+from .variations import MapSetting, dataflows, in_settings, streamed
 
 SHARES = (1.0, 0.985, 0.95, 0.9)
 """Intervals that are tried for a rate, as shares of the rate's own: NPUs may wait for each other."""
@@ -207,14 +207,14 @@ class Tries:
         return out
 
     def varied(self, row: Row) -> list[Row]:
-        """What varies a row: other settings and dataflows, the foldings as they are.
+        """What varies a row: other settings, dataflows and streamed weights, the foldings as they are.
 
         Only what promises something is run in the flow model, which takes most of the time.
         """
         candidate = row.candidate
         choices = {s: self.choices[candidate.engines, s] for s in self.settings}
         made = [self._row(other, row.asked) for other in dataflows(candidate, choices)]
-        for other in in_settings(candidate, choices):
+        for other in (*in_settings(candidate, choices), *streamed(candidate)):
             if self._saves(other, row.figures):
                 made.append(self._row(other, row.asked))
         return [found for found in made if found is not None]

@@ -1,4 +1,4 @@
-"""Variations of a candidate: other map orders, counters in the place of tables, and dataflow input_stationary.
+"""Variations of a candidate: other map orders, counters for tables, dataflow input_stationary, streamed weights.
 
 The foldings stay. Each variation differs in one thing; the best are varied again, so that several come together.
 """
@@ -68,6 +68,14 @@ def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) 
                 other = changed(npu, raster=setting.counters)
                 npus.append(changed(other, **made.depths(candidate.own(n), other)))
             yield replace(candidate, npus=tuple(npus), map_order=setting.map_order)
+
+
+def streamed(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate with weights that come down the stream, where they stay on the device and an NPU has several
+    layers: fewer rows of kernels, for perhaps more cycles."""
+    if not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
+        npus = tuple(changed(npu, stream_weights=True) for npu in candidate.npus)
+        yield replace(candidate, npus=npus)
 
 
 def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:

@@ -3,7 +3,7 @@
     Plan --of_plan--> System --simulate--> Result: cycles a frame, latency, waits, how full stores became; or Deadlock
                                                                           (docs/decisions, "Ring of NPUs"; spec D8)
 
-Exact but for what is not modelled: pauses of the host, and weights that are streamed.
+Exact but for what is not modelled: pauses of the host.
 """
 
 from .kahn import Blocked, Deadlock

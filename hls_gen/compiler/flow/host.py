@@ -9,6 +9,7 @@ from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
+from .weights import WeightLoader
 
 
 class FrameSource:
@@ -24,7 +25,14 @@ class FrameSource:
         Whether a word takes a cycle more, through the binariser's register.
     done
         Cycles in which frames have left.
+
+    Attributes
+    ----------
+    weights
+        What brings weights between frames; None where all stay on the device.
     """
+
+    weights: WeightLoader | None = None
 
     def __init__(self, words: int, word_bits: int, stream_bits: int, late: bool, done: Stamps):
         self._words, self._done = words, done
@@ -53,6 +61,8 @@ class FrameSource:
         else:  # the gearbox is free in the cycle in which its last word leaves
             self._beat = max(self._beat + 1, self._left) + self._beats - 1
             self._offered = self._beat + 1
+            if self.weights and self._number + self._pieces >= self._words:
+                self.weights.entered.append(self._beat)
         self._number = (self._number + 1) % self._words
         if not self._late:
             return self._offered
@@ -67,7 +77,13 @@ class FrameSource:
 
     def _accept(self) -> bool:
         """Accept the next frame's header, unless as many frames as there may be are still in flight."""
-        frame, cycle = len(self.accepted), self._beat + self._header + timing.JUDGING
+        frame = len(self.accepted)
+        if self.weights:
+            if len(self.weights.released) <= frame:
+                self.word = (self.weights.released, frame)
+                return False
+            self._beat = self.weights.released[frame]
+        cycle = self._beat + self._header + timing.JUDGING
         if not frame:
             cycle = -1
         if frame >= timing.FRAMES_IN_FLIGHT:

@@ -31,9 +31,9 @@ class Count:
         Cycle of that beat.
     beats
         Beats up to then.
-    wait_input, wait_room, wait_table
-        Cycles up to then without a beat, because a word had not arrived, because there was no room for results, or
-        because the sequencer had no tap ready.
+    wait_input, wait_room, wait_table, wait_weights
+        Cycles up to then without a beat, because a word had not arrived, because there was no room for results,
+        because the sequencer had no tap ready, or because a layer's weights were not there.
     """
 
     at: int
@@ -41,6 +41,7 @@ class Count:
     wait_input: int
     wait_room: int
     wait_table: int
+    wait_weights: int
 
 
 @dataclass(eq=False)
@@ -59,6 +60,9 @@ class Issuer:
         Cycles in which results arrive at the results unit.
     credit
         Cycles in which the place of a result is free again.
+    there, done
+        Cycles from which on a streamed layer's first tap may be taken, and those of such layers' last beats; None
+        where no weights are streamed to the NPU.
     counts
         What was counted at the end of each frame.
     """
@@ -68,7 +72,10 @@ class Issuer:
     given: Stamps
     arrived: Stamps
     credit: Stamps
+    there: Stamps | None = None
+    done: Stamps | None = None
     counts: list[Count] = field(default_factory=list)
+    _weights: int = 0
     _claimed: int = 0
     _input: int = 0
     _room: int = 0
@@ -81,6 +88,8 @@ class Issuer:
         plans = [(layer, passes(layer.reading, layer.inner)) for layer in layers]
         for _ in range(frames):
             for layer, windows in plans:
+                if layer.streamed:
+                    t = yield from self._weighted(t)
                 for one in windows:
                     for group in range(layer.groups):
                         make = self._held_pass if several else self._pass
@@ -88,7 +97,20 @@ class Issuer:
                 self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
                 beats += layer.beats
                 self._table += layer.groups * sum(p[0] for p in windows) - layer.beats
-            self.counts.append(Count(t, beats, self._input, self._room, self._table))
+                if layer.streamed and self.done is not None:
+                    self.done.append(t)
+            self.counts.append(Count(t, beats, self._input, self._room, self._table, self._weights))
+
+    def _weighted(self, t: int) -> Passing:
+        """Wait for the weights of the next streamed layer; returns the cycle before that of its first tap's beat."""
+        there, done = self.there, self.done
+        assert there is not None, "a streamed layer has a loader"
+        assert done is not None
+        if len(there) <= len(done):
+            yield ((there, len(done)),)
+        late = max(0, there[len(done)] - t)
+        self._weights += late
+        return t + late
 
     def _pass(self, layer: FlowLayer, one: Pass, start: int, claims: bool) -> Passing:
         """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""

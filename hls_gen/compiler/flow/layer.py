@@ -89,6 +89,8 @@ class FlowLayer:
         Whether it reads that map from the skip store.
     adds
         Name of the layer whose map it adds to its results, from the skip store; None: of no layer.
+    streamed
+        Whether its weights come down the stream in every frame.
     """
 
     name: str
@@ -103,6 +105,7 @@ class FlowLayer:
     reads: str | None = None
     from_skip: bool = False
     adds: str | None = None
+    streamed: bool = False
 
     @property
     def results(self) -> int:

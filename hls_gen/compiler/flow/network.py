@@ -12,6 +12,7 @@ from .results import Activation, ResultsUnit
 from .skip import Fork, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
+from .weights import WeightLoader
 
 
 class ProcessNetwork:
@@ -44,6 +45,7 @@ class ProcessNetwork:
         """By NPU: what is stamped as words leave it."""
         self._takes: dict[int, list[Stamps]] = {n: [] for n in range(len(system.units))}
         """By NPU: what is stamped as words come into its tuple memory."""
+        self.loader = self._loader()
         self.frame_source = self._host()
         for n in range(len(system.units)):
             self._loop(n)
@@ -52,6 +54,17 @@ class ProcessNetwork:
         for n in range(len(system.units)):
             if system.of(n):
                 self._npu(n)
+
+    def _loader(self) -> WeightLoader | None:
+        """Make the process that brings weights, if any are streamed."""
+        system = self.system
+        if not system.weights:
+            return None
+        npus = [system.mapping[packet.layer] for packet in system.weights]
+        made = WeightLoader(npus, system.weights, system.weights_before, system.stream_bits)
+        self.processes.append(FlowProcess("loader", None, made.steps(self.frames), made.writes))
+        self._takes[0].append(made.entered)
+        return made
 
     def _host(self) -> FrameSource:
         """Make the source of frames and the sink of results."""
@@ -66,6 +79,7 @@ class ProcessNetwork:
         self._puts[system.mapping[-1]].append(self.done)
         words = system.layers[0].input_words
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
+        frames.weights = self.loader
         self._sources[0] = frames
         return frames
 
@@ -137,7 +151,11 @@ class ProcessNetwork:
 
         arrived, credit = Stamps("sums of the array"), Stamps("room for results")
         issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit)
-        add("issuer", issuer.steps(layers, frames), given, arrived)
+        own: tuple[Stamps, ...] = ()
+        if self.loader and n in self.loader.there:
+            issuer.there, issuer.done = self.loader.there[n], self.loader.done[n]
+            own = (issuer.done,)
+        add("issuer", issuer.steps(layers, frames), given, arrived, *own)
 
         raws = [
             (layer.reading.windows * layer.tuple_steps, self._sinks[i])

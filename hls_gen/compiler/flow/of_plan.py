@@ -14,9 +14,18 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .layer import FlowLayer, Reading
 from .system import System, Unit
+from .weights import WeightPacket
 
 
-def system(plan: Plan, npus: Sequence[Npu], *, stream_bits: int = 32, spill_words: int | None = 0) -> System:
+def system(
+    plan: Plan,
+    npus: Sequence[Npu],
+    *,
+    stream_bits: int = 32,
+    spill_words: int | None = 0,
+    weights: Sequence[WeightPacket] = (),
+    weights_before: int = 0,
+) -> System:
     """The system that runs a plan.
 
     Parameters
@@ -29,18 +38,27 @@ def system(plan: Plan, npus: Sequence[Npu], *, stream_bits: int = 32, spill_word
         Width of the stream, 32 or 64.
     spill_words
         Words of the spill store on the closing edge of a ring; 0: there is none, None: without limit.
+    weights, weights_before
+        Packets of weights that come with every frame, and how many of them come before it.
 
     Returns
     -------
     System
         Its NPUs and layers.
     """
-    made = tuple(layers(plan, npus))
+    streamed = {packet.layer for packet in weights}
+    made = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan, npus)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
     units = tuple(replace(unit(npu), to_bits=bits) for npu, bits in zip(npus, to_bits))
     return System(
-        units=units, layers=made, mapping=tuple(plan.mapping), spill_words=spill_words, stream_bits=stream_bits
+        units=units,
+        layers=made,
+        mapping=tuple(plan.mapping),
+        spill_words=spill_words,
+        stream_bits=stream_bits,
+        weights=tuple(weights),
+        weights_before=weights_before,
     )
 
 

@@ -24,12 +24,15 @@ class Waits:
         Cycles without room for results.
     wait_table
         Cycles in which the sequencer had no tap ready.
+    wait_weights
+        Cycles in which a layer's weights had not arrived.
     """
 
     beats: float
     wait_input: float
     wait_room: float
     wait_table: float
+    wait_weights: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class Result:
         Cycles of a frame alone, from the acceptance of its header to its last result word.
     left
         Cycle in which each frame has left.
+    accepted
+        Cycle in which each frame's header was accepted. Where no frame is in flight, since weights come first,
+        register CYCLES doesn't count.
     npus
         Number of each NPU that computes a layer -> where its cycles go.
     stores
@@ -53,6 +59,7 @@ class Result:
     cycles_per_frame: float
     latency: int
     left: tuple[int, ...]
+    accepted: tuple[int, ...]
     npus: dict[int, Waits]
     stores: dict[str, int]
 
@@ -88,6 +95,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
         cycles_per_frame=(done[-1] - done[half - 1]) / half,
         latency=done[0] - network.frame_source.accepted[0],
         left=tuple(done),
+        accepted=tuple(network.frame_source.accepted),
         npus={n: _waits(i.counts, done, half) for n, i in network.issuers.items()},
         stores=network.stores(),
     )
@@ -102,4 +110,5 @@ def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
         wait_input=(many.wait_input - few.wait_input + idle) / half,
         wait_room=(many.wait_room - few.wait_room) / half,
         wait_table=(many.wait_table - few.wait_table) / half,
+        wait_weights=(many.wait_weights - few.wait_weights) / half,
     )

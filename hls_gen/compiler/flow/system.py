@@ -7,6 +7,7 @@ from functools import cached_property
 from bitloom.hls_gen.design.gearbox import geared
 
 from .layer import FlowLayer, Reading
+from .weights import WeightPacket
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +98,10 @@ class System:
         None: without limit.
     stream_bits
         Width of the host's streams.
+    weights
+        Packets of weights that come with every frame, in the order of the stream.
+    weights_before
+        How many of them come before the frame.
 
     Raises
     ------
@@ -109,6 +114,8 @@ class System:
     mapping: tuple[int, ...]
     spill_words: int | None = 0
     stream_bits: int = 32
+    weights: tuple[WeightPacket, ...] = ()
+    weights_before: int = 0
 
     def __post_init__(self) -> None:
         count = len(self.units)

@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .axi_lite import DATA_BITS, RESPONSE_BITS
 from .context import RingWords, place
-from .loader import loader
+from .loader import loader, weights_ports
 from .npu import npu
 from .registers import registers
 from .result_words import output_register, result_words
@@ -126,5 +126,5 @@ def _npu(
     if n == 0:
         given |= Stream.of(load, "words").ports("host")
     if params.stream_weights:  # the loader counts layers with this NPU
-        given |= {name: load[name] for name in ("weights_there", "weights_begun", "weights_done")}
+        given |= {name: load[port] for name, port in weights_ports(len(design.npus))[n].items()}
     return place(b, block, f"npu_{n}", f"npu{n}_", rst=reset, **given)

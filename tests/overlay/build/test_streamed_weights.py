@@ -24,7 +24,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo import digits
-from bitloom.hls_gen.compiler import emit
+from bitloom.hls_gen.compiler import weight_streams
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
@@ -349,7 +349,7 @@ def compiled(model: Model, manifest: Manifest, depth: int, order: str, dataflow:
         assert depth <= rows
         return place(network, layers, depth, stream)
 
-    with patch.object(emit, "place", placed):
+    with patch.object(weight_streams, "place", placed):
         return compile_model(model, manifest, CompileChoices(map_order=order, dataflow=dataflow))
 
 

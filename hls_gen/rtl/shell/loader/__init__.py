@@ -1,5 +1,6 @@
 """Loader: takes the stream program apart. Its parts are files of one subject each; it is one Verilog module."""
 
 from .loader import loader
+from .weights import weights_ports
 
-__all__ = ["loader"]
+__all__ = ["loader", "weights_ports"]

@@ -90,7 +90,7 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
     b.comment("Addressed memory: its depth, 0 if there is no such memory, and the last bank of its rows.")
     if c.design.npus[0].stream_weights:
         is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
-        kernels = memory_id(b, 0, c.design.npus[0].memory("kernels"))
+        kernels = memory_id(b, 0, c.design.npus[0].memory("kernels"))  # every NPU's has the same
         memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))
     depth_bits = port.row_bits + 1
     depths, last_banks = [], []  # a term each memory, of which at most one is not 0

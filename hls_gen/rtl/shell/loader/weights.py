@@ -4,10 +4,10 @@
        ^  \\--a layer is whole--> sequencer begins it     rows:    a     b     a
        `------a layer is done---- sequencer             written:       i+2 as soon as i is done
 
-Layers are used in the order in which they come, so two counts say all: how many layers are in the memory or begun and
-not yet done (``unfinished``: the loader looks at it before it writes the next), and how many of these have not begun
-(``waiting``: the sequencer looks at it before a layer's first beat). Where rows lie, and how many layers may be
-unfinished when a layer is written (a packet's ``ahead``), is the compiler's business
+Layers are used in the order in which they come, so two counts for each NPU say all: how many layers are in its memory
+or begun and not yet done (``unfinished``: the loader looks at it before it writes the next), and how many of these
+have not begun (``waiting``: the sequencer looks at it before a layer's first beat). Where rows lie, and how many layers
+may be unfinished when a layer is written (a packet's ``ahead``), is the compiler's business
 (hls_gen/compiler/streamed_weights.py). The sequencer's side is hls_gen/rtl/sequencer/weights.py.
 
 A row of the last beat is read at the end of its cycle; a packet that waited for it writes 3 cycles later at the
@@ -17,7 +17,7 @@ later at the earliest.
 
 from bitloom.hls_gen.design.headers import MOST_AHEAD
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, nonzero, resize, sub
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, eq, nonzero, resize, sub
 
 from .header import HeaderWords
 from .judge import Judgement
@@ -41,7 +41,7 @@ def accept_weights(
     Parameters
     ----------
     c : LoaderContext
-        The loader; it gets the ports ``weights_begun``, ``weights_done`` and ``weights_there``.
+        The loader; it gets the ports of ``weights_ports`` for each NPU.
     header : HeaderWords
         The packet at hand.
     judgement : Judgement
@@ -60,15 +60,28 @@ def accept_weights(
     """
     b = c.b
     b.comment("Streamed layers: not yet done, and of these not yet begun.")
-    begun, done = b.input("weights_begun"), b.input("weights_done")
-    layer_whole = b.reg("layer_whole")  # a cycle later, when the row is on its way to the memory
-    b.on(None, (layer_whole, whole))
-    unfinished = b.reg("unfinished_layers", COUNT_BITS_OF_LAYERS)
-    waiting = b.reg("waiting_layers", COUNT_BITS_OF_LAYERS)
-    for count, down in ((unfinished, done), (waiting, begun)):
-        b.on(layer_whole & ~down, (count, add(count, 1, COUNT_BITS_OF_LAYERS)))
-        b.on(~layer_whole & down, (count, sub(count, 1, COUNT_BITS_OF_LAYERS)))
-        b.on(restart, (count, 0))
-    b.output("weights_there", 1, nonzero(waiting))
-    room = b.wire("weights_room", 1, unfinished <= resize(header.memory, COUNT_BITS_OF_LAYERS))
+    rooms = []
+    for n, names in enumerate(weights_ports(len(c.design.npus))):
+        of_npu = [] if len(c.design.npus) == 1 else [eq(target.npu, n)]
+        before = f"npu{n}_" * bool(of_npu)
+        begun, done = b.input(names["weights_begun"]), b.input(names["weights_done"])
+        layer_whole = b.reg(f"{before}layer_whole")  # a cycle later, when the row is on its way to the memory
+        b.on(None, (layer_whole, all_of(whole, *of_npu)))
+        unfinished = b.reg(f"{before}unfinished_layers", COUNT_BITS_OF_LAYERS)
+        waiting = b.reg(f"{before}waiting_layers", COUNT_BITS_OF_LAYERS)
+        for count, down in ((unfinished, done), (waiting, begun)):
+            b.on(layer_whole & ~down, (count, add(count, 1, COUNT_BITS_OF_LAYERS)))
+            b.on(~layer_whole & down, (count, sub(count, 1, COUNT_BITS_OF_LAYERS)))
+            b.on(restart, (count, 0))
+        b.output(names["weights_there"], 1, nonzero(waiting))
+        rooms.append(all_of(unfinished <= resize(header.memory, COUNT_BITS_OF_LAYERS), *of_npu))
+    room = b.wire("weights_room", 1, any_of(*rooms))
     return b.wire("accept_weights", 1, all_of(c.at["JUDGE"], judgement.passed, target.is_weights, room))
+
+
+def weights_ports(npus: int) -> list[dict[str, str]]:
+    """For each NPU of a design of so many, the loader's ports by the names that they have at the NPU."""
+    names = ("weights_there", "weights_begun", "weights_done")
+    if npus == 1:
+        return [{name: name for name in names}]
+    return [{name: f"npu{n}_{name}" for name in names} for n in range(npus)]

@@ -1,0 +1,156 @@
+"""The order in which weights come down the stream, for one NPU or several (spec B18).
+
+Each NPU has a kernel memory, in which its own layers are placed (weight_placement.py). The packets of a frame follow
+each other in the order of the network's layers, some before the frame and the others behind it. How many come before
+it is chosen by the flow model; for one NPU by the placement's own estimate. A packet that must wait holds up what is
+behind it, also what is for another NPU. Whether that can go on for ever doesn't depend on timing (a Kahn network with
+bounded channels), so what the flow model runs to its end can't block under any stalls.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.gearbox import gear
+
+from .flow import Deadlock, simulate
+from .flow.of_plan import system
+from .flow.system import System
+from .flow.weights import WeightPacket
+from .layout import to_stream
+from .plan import Plan
+from .streamed_weights import Placement, WeightLayer, WeightStream
+from .weight_placement import place
+
+FRAMES = 4
+"""Frames that the flow model is run for, to choose an order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightOrder:
+    """How the weights of a network reach the NPUs of a design.
+
+    Attributes
+    ----------
+    placements
+        Where the layers of each NPU lie, and which of them are streamed.
+    packets
+        The packets of a frame, in the order of the stream.
+    before
+        How many of them come before the frame.
+    """
+
+    placements: tuple[Placement, ...]
+    packets: tuple[WeightPacket, ...]
+    before: int
+
+
+def weight_order(made: Plan, design: Design) -> WeightOrder:
+    """Place the layers of each NPU, and choose the order of the stream.
+
+    Parameters
+    ----------
+    made
+        The network's plan.
+    design
+        A design with ``stream_weights``.
+
+    Returns
+    -------
+    WeightOrder
+
+    Raises
+    ------
+    ValueError
+        A layer is larger than its NPU's kernel memory, or every order blocks. One line.
+    """
+    network = made.lowered.model.network.name
+    frame = WeightStream(
+        bits=design.stream_bits,
+        row_words=0,
+        frame_words=len(to_stream(made.input_words, design.stream_bits)),
+        absorbed=design.npus[0].tuple_words >= len(made.input_words),
+    )
+    placements = [_placed(network, made, design, n, frame) for n in range(len(design.npus))]
+    packets = _packets(made, design, placements)
+    if len(placements) == 1:
+        return WeightOrder(placements=tuple(placements), packets=packets, before=placements[0].before)
+    return WeightOrder(placements=tuple(placements), packets=packets, before=_before(network, made, design, packets))
+
+
+def _layers(made: Plan, n: int) -> list[WeightLayer]:
+    """What counts of the layers of NPU ``n``."""
+    own = [part for part, npu in zip(made.ideal, made.mapping) if npu == n]
+    return [WeightLayer(name, len(rows), beats) for (name, beats), rows in zip(own, made.npus[n].kernels)]
+
+
+def _placed(network: str, made: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
+    """The placement of NPU ``n``'s layers. Frames enter NPU 0; other NPUs' maps don't come by the stream."""
+    layers, npu = _layers(made, n), design.npus[n]
+    if not layers:
+        return Placement(base=())
+    row = _row_words(design, n)
+    words, absorbed = (0, True) if n else (frame.frame_words, frame.absorbed)
+    stream = WeightStream(bits=frame.bits, row_words=row, frame_words=words, absorbed=absorbed)
+    return place(network, layers, npu.kernel_rows, stream)
+
+
+def _row_words(design: Design, n: int) -> int:
+    """Stream words of a row of NPU ``n``'s kernel memory, each of which begins with one."""
+    return gear(design.npus[n].memory("kernels").width, design.stream_bits).pieces
+
+
+def _packets(made: Plan, design: Design, placements: Sequence[Placement]) -> tuple[WeightPacket, ...]:
+    """The packets of a frame, in the order of the network's layers."""
+    out, counts = list[WeightPacket](), [0] * len(placements)
+    for i, n in enumerate(made.mapping):
+        own, counts[n] = counts[n], counts[n] + 1
+        if own in placements[n].streamed:
+            ahead = placements[n].ahead[placements[n].streamed.index(own)]
+            out.append(WeightPacket(i, ahead, len(made.npus[n].kernels[own]) * _row_words(design, n)))
+    return tuple(out)
+
+
+def _before(network: str, made: Plan, design: Design, packets: Sequence[WeightPacket]) -> int:
+    """How many packets best come before the frame: with fewest cycles a frame in the flow model."""
+    found, reason = list[tuple[float, int]](), ""
+    for before in range(len(packets) + 1) if packets else ():
+        try:
+            result = simulate(_system(made, design, packets, before), FRAMES)
+            found.append((result.cycles_per_frame, before))
+        except Deadlock as deadlock:
+            reason = reason or str(deadlock)
+            if found:
+                break  # with still more of them before it the frame never comes
+    if packets and not found:
+        raise ValueError(f"{network}: some order of the streamed weights must not block, got {reason}")
+    return min(found, default=(0, 0))[1]
+
+
+def _system(made: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
+    """The system that runs a plan with these packets."""
+    bits, spill = design.stream_bits, design.spill_words
+    return system(
+        made, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before
+    )
+
+
+def whole_system(made: Plan, design: Design) -> System:
+    """The system that runs a plan on a design, with the weights that come down its stream.
+
+    Parameters
+    ----------
+    made
+        The network's plan, whose layers fit the design.
+    design
+        The design.
+
+    Raises
+    ------
+    ValueError
+        As ``weight_order``.
+    """
+    if not design.npus[0].stream_weights:
+        return _system(made, design, (), 0)
+    order = weight_order(made, design)
+    return _system(made, design, order.packets, order.before)

@@ -1,4 +1,4 @@
-"""CNNs that PyTorch quantised after training (FX graphs), exported to ONNX: beside PyTorch and onnxruntime."""
+"""CNNs that PyTorch quantised after training (FX graphs, pt2e), exported to ONNX: beside PyTorch and onnxruntime."""
 
 import numpy as np
 import pytest
@@ -82,4 +82,32 @@ def test_digits(name, backend, digits, tmp_path):
     right = classes[TRAINED:].numpy()
     assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.8
     found, golden = on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
+    assert np.array_equal(found, golden)
+
+
+def test_export_of_today(digits, tmp_path):
+    """torch.export, torchao's pt2e quantisation for XNNPACK, and PyTorch's own exporter: onnxruntime's classes."""
+    pt2e = pytest.importorskip("torchao.quantization.pt2e.quantize_pt2e", reason="torchao is not installed")
+    xnnpack = pytest.importorskip("torchao.testing.pt2e._xnnpack_quantizer", reason="torchao has no XNNPACK quantiser")
+    images, classes = digits
+    torch.manual_seed(1)
+    net = trained(networks()["pools"], images, classes)
+    quantiser = xnnpack.XNNPACKQuantizer().set_global(xnnpack.get_symmetric_quantization_config())
+    prepared = pt2e.prepare_pt2e(torch.export.export(net, (images[:1],)).module(), quantiser)
+    for image in images[: TRAINED : 8]:
+        prepared(image[None])
+    test, path = images[TRAINED:].numpy(), tmp_path / "net.onnx"
+    torch.onnx.export(pt2e.convert_pt2e(prepared), (images[:1],), str(path), dynamo=True, external_data=False)
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    wanted = np.concatenate([session.run(None, {name: image[None]})[0] for image in test])
+    made = import_file(path)
+    verify(made, 2)
+    got = made.host.scores(made.model.forward(made.host.to_input(test, made.model.network.input.shape)))
+    different = np.rint(np.abs(got - wanted) / float(made.cut.sections[-1].made.step))
+    print(f"pt2e: {(different > 0).sum()} of {wanted.size} scores differ")
+    assert different.max() <= 1
+    assert (different > 0).mean() < 0.02
+    assert (wanted.argmax(axis=1) == classes[TRAINED:].numpy()).mean() > 0.8
+    found, golden = on_hardware(made, test[:4], tmp_path / "build", kfp=8, kgp=8)
     assert np.array_equal(found, golden)

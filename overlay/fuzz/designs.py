@@ -134,8 +134,8 @@ STREAMED = {
 STREAMED["streamed_ring"] = Design(
     name="streamed_ring", stream_bits=64, spill_words=1024,
     npus=ring([
-        replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=2048),
-        replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=2048),
+        replace(ROOMY, kfp=8, kgp=6, pfp=3, ol=2, stream_weights=True, kernel_rows=4096),
+        replace(ROOMY, kfp=12, kgp=5, pfp=2, ol=1, shift_bits=0, stream_weights=True, kernel_rows=4096),
     ]),
 )  # fmt: skip
 """Weights that come with every frame."""

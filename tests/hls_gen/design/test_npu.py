@@ -19,7 +19,7 @@ BAD = {
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
     "ol": (9, "npu: ol must be <= kgp = 8, got 9"),
-    "accumulate": ("and", "npu: accumulate must be popcount, or or both, got 'and'"),
+    "accumulate": ("and", "npu: accumulate must be one of popcount, or, both, or_words, got 'and'"),
     "collect": (-8, "npu: collect must be an integer >= 0, got -8"),
     "acc_bits": (33, "npu: acc_bits must be 4..32, got 33"),
     "planes": (10, "npu: planes must be 0 or 2..9 and below kfp = 8, got 10"),
@@ -59,6 +59,7 @@ BAD = {
     "pool": (1, "npu: pool must be True or False, got 1"),
     "raster": (1, "npu: raster must be True or False, got 1"),
     "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
+    "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""

@@ -82,7 +82,7 @@ def _cnv(name: str, weight: Encoding, levels: int) -> Network:
 
 
 def lfc() -> Network:
-    """The network LFC: it reads bipolar bits (`lfc_images`) and gives 10 bipolar values (`highest_set_class`)."""
+    """The network LFC: it reads bipolar bits (`lfc_images`) and gives 10 bipolar values; the class is `highest_set`."""
     layers: list[Layer] = []
     for i, channels in enumerate((1024, 1024, 1024, 10)):
         layers += [Dense(name=f"dense_{i}", out_channels=channels), Threshold(name=f"threshold_{i}")]
@@ -101,15 +101,6 @@ def lfc_images(pixels: Array) -> Array:
     That is (N, 28, 28, 1) int8: +1 where a pixel is >= 128, else -1.
     """
     return LFC_TRANSFORM(pixels.reshape(-1, 28, 28, 1)).astype(np.int8)
-
-
-def highest_set_class(output: Array) -> Array:
-    """The class that the board gives for each output of LFC: the highest that is +1, or 0 if none is.
-
-    (N, 1, 1, classes) of +-1 -> (N,) integers.
-    """
-    classes: Array = (np.arange(output.shape[-1]) * (output[:, 0, 0] > 0)).max(axis=1)
-    return classes
 
 
 def trained(network: Network, path: str | os.PathLike[str]) -> Model:

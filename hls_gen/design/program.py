@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden import classes
 from bitloom.golden import file as model_file
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
@@ -201,11 +202,14 @@ class Program:
     def classify(self, outputs: Array) -> Array:
         """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
 
-        That is so if the output is 1 x 1 x classes. Of an imported network it is the largest score of its file.
+        That is so if the output is 1 x 1 x classes. Of single bits it is the last one that is set, else 0. Of an
+        imported network it is the largest score of its file.
         """
         if self.host is not None:
             return self.host.classes(outputs)
-        return np.asarray(outputs.reshape(len(outputs), prod(self.network_shape)).argmax(axis=1))
+        values = outputs.reshape(len(outputs), prod(self.network_shape))
+        single_bits = self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
+        return classes.highest_set(values) if single_bits else classes.largest(values)
 
     def to_input(self, images: Array) -> Array:
         """Make values of the input, (n, H, W, C) integers, of an imported network's images as its file has them.

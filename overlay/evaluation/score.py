@@ -6,13 +6,13 @@ from math import sqrt
 
 import numpy as np
 
+from bitloom.golden import classes
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.host.host import Host
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
-from bitloom.golden.zoo.bnn_pynq import highest_set_class
 
 from .host_transform import HostTransform
 from .labelled import LabelledImages
@@ -140,10 +140,10 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
 def classifier(rule: str, host: Host | None = None) -> Callable[[Array], Array]:
     """One of RULES as a function: (N, 1, 1, classes) outputs -> (N,) numbers of classes."""
     if rule == HIGHEST_SET:
-        return highest_set_class
+        return lambda outputs: classes.highest_set(outputs[:, 0, 0])
     if rule == SCORES and host is not None:
         return lambda outputs: host.scores(outputs).argmax(axis=1)
-    return lambda outputs: outputs[:, 0, 0].argmax(axis=1)
+    return lambda outputs: classes.largest(outputs[:, 0, 0])
 
 
 def inputs(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitloom.golden.classes import highest_set
 from bitloom.golden.file import model_digest
 from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Weighted
@@ -20,7 +21,6 @@ from bitloom.golden.zoo.bnn_pynq import (
     cnv,
     cnv_images,
     cnv_w2a2,
-    highest_set_class,
     lfc,
     lfc_images,
     seeded,
@@ -92,7 +92,7 @@ def test_lfc_gives_the_recorded_outputs(trained_lfc, plain, count):
 
 def test_lfc_is_right_on_9840_of_10000_images(trained_lfc):
     images, labels = board_data.mnist_test()
-    assert (highest_set_class(packed.forward(trained_lfc, images)) == labels).sum() == 9840
+    assert (highest_set(packed.forward(trained_lfc, images)[:, 0, 0]) == labels).sum() == 9840
 
 
 # --- files --------------------------------------------------------------------------------------------------------
@@ -320,10 +320,3 @@ def test_images_of_lfc_are_signs_in_raster_order():
     assert images.shape == (2, 28, 28, 1)
     assert np.argwhere(images == 1).tolist() == [[1, 3, 6, 0], [1, 3, 7, 0]]
     np.testing.assert_array_equal(lfc_images(pixels.reshape(2, 28, 28)), images)
-
-
-def test_the_class_is_the_highest_set_bit():
-    output = np.full((3, 1, 1, 10), -1)
-    output[0, 0, 0, [2, 7]] = 1
-    output[1, 0, 0, 9] = 1
-    assert highest_set_class(output).tolist() == [7, 9, 0]

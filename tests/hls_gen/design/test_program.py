@@ -118,6 +118,15 @@ def test_classify():
     assert any_program().classify(outputs[:0]).tolist() == []
 
 
+def test_the_class_of_single_bits_is_the_last_that_is_set():
+    """As BNN-PYNQ's boards tell LFC's classes, and as `bitloom evaluate` does."""
+    outputs = np.full((3, 1, 2, 3), -1)
+    outputs.reshape(3, 6)[[0, 0, 1], [1, 4, 5]] = 1
+    p = any_program(output_kind="bits", result_index=np.arange(6, dtype=np.int32)[:, None], result_words=2)
+    assert p.classify(outputs).tolist() == [4, 5, 0]
+    assert p.classify(outputs[:0]).tolist() == []
+
+
 def same(a, b):
     for field in dataclasses.fields(Program):
         left, right = getattr(a, field.name), getattr(b, field.name)

@@ -90,6 +90,7 @@ def build_command(
     done = f"bitloom {version('bitloom')}, design {made.digest[:16]}: {join(made.command)}"
     append_log(made.folder / LOG, done, lines)
     tell_kept(made)
+    _tell_what_stays(design, made)
     facts = _facts(subject, design, made, target)
     if as_json:
         dump(facts)
@@ -150,6 +151,14 @@ def _designed(subject: _Subject, options: Mapping[str, Any]) -> tuple[ReferenceD
     wanted = replace(wanted_of(options), design=subject.design)
     found = chosen_design(subject.model, wanted)
     return found, found.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
+
+
+def _tell_what_stays(design: Design, made: builds.Build) -> None:
+    """Networks of which no weight is streamed, though the hardware could."""
+    if any(npu.stream_weights for npu in design.npus):
+        for name in made.programs:
+            if not len(made.program(name).weights):
+                click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
 
 
 def _warn(design: Design, target: Board) -> None:

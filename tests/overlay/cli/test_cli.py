@@ -131,8 +131,12 @@ def test_all_images_of_a_file_run(tmp_path: Path) -> None:
 def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
     for n, design in enumerate(("digits-cnn-pipeline", "digits-cnn")):
         folder = tmp_path / str(n)
-        assert call("build", design, "--stream-weights", "--out", str(folder)).exit_code == 0
-        assert all(npu.stream_weights for npu in builds.load(folder).design.npus)
+        result = call("build", design, "--stream-weights", "--out", str(folder))
+        assert result.exit_code == 0
+        made = builds.load(folder)
+        assert all(npu.stream_weights for npu in made.design.npus)
+        told = "digits-cnn: all weights stay on the device, none is streamed" in result.stderr
+        assert told == (not len(made.program("digits-cnn").weights))
 
 
 def test_train(tmp_path: Path) -> None:

@@ -138,7 +138,9 @@ async def wait_for_results(link: "Link", what: str) -> None:
                 if task.done():
                     task.result()
         if tasks:  # what is nearly there comes now: an event that nobody waits for would be taken for the next one's
-            await asyncio.wait(tasks, timeout=LOOK_AGAIN)
+            came_late, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
+            if came_late:
+                link.heard_in = loop
             link.turn.check_ended()
         link.dma.finish_receive()
     finally:

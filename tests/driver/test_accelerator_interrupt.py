@@ -103,10 +103,11 @@ def test_where_no_interrupt_ever_came_the_device_is_looked_at_often(bench, monke
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
         assert set(waits) == {interrupts.LOOK_AGAIN}
         bench.dma.lost = bench.core.lost = False
-        waits.clear()
-        accelerator.predict(bench.images)  # and now one comes
-        waits.clear()
-        accelerator.predict(bench.images)
+        for _ in range(100):  # and now one comes, unless results are seen long before
+            waits.clear()
+            accelerator.predict(bench.images)
+            if waits[0] == 100:
+                break
         assert waits[0] == 100
 
 

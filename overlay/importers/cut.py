@@ -11,6 +11,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .errors import ImportRefused, node_line
+from .joins import Sum
 from .operation_graph import OperationGraph
 from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import is_padded
@@ -57,7 +58,7 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
     for place in range(last + 1):
         _take(walk, place)
     begun = Cut(
-        name=graph.name, front=tuple(walk.links) if last >= 0 else (), source=walk.input, size=size, order=order,
+        name=graph.name, front=walk.front, source=walk.input, size=size, order=order,
         sections=(), final=(), chain=tuple(operations), output_order=order, closing=(),
     )  # fmt: skip
     if last >= 0:
@@ -143,6 +144,17 @@ def _finished(walk: Walk, begun: Cut) -> Cut:
         output_order=walk.index.ravel(),
         closing=tuple(walk.closing),
     )
+
+
+def quantises_input(graph: OperationGraph) -> bool:
+    """Whether a quantiser comes in front of the first weights, pools and sums."""
+    here = graph.source
+    for operation in graph.operations:
+        if operation.reads == here:
+            if isinstance(operation, Levels | Linear | Pooling | Sum):
+                return isinstance(operation, Levels)
+            here = operation.makes
+    return False
 
 
 def _chain(graph: OperationGraph) -> list[Operation]:

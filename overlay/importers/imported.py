@@ -18,7 +18,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .canonical import canonical
 from .choose import EngineChoice, choose
-from .cut import cut
+from .cut import cut, quantises_input
 from .emit import Emitted, emit
 from .host import links
 from .joined import join
@@ -187,12 +187,12 @@ def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: 
     """Import a source graph: see `import_file`."""
     operations = canonical(source)
     if not is_chain(operations):
-        graph = join(operations, _source(source, spec), engine, name)
+        graph = join(operations, _source(source, spec, operations), engine, name)
         whole = _imported(source, operations, graph.cut, graph.choice, graph.emitted)
         return replace(
             whole, chains=tuple(_imported(source, one.graph, one.cut, one.choice, one.emitted) for one in graph.chains)
         )
-    made = cut(operations, _source(source, spec))
+    made = cut(operations, _source(source, spec, operations))
     choice = choose(made, engine)
     return _imported(source, operations, made, choice, emit(made, choice, name))
 
@@ -205,12 +205,12 @@ def _imported(
     return Imported(source=source, operations=operations, cut=made, choice=choice, emitted=emitted, host=host)
 
 
-def _source(source: SourceGraph, spec: InputSpec | None) -> Quantised | None:
-    """What the input holds, if that is said or a type of integers says it."""
+def _source(source: SourceGraph, spec: InputSpec | None, operations: OperationGraph) -> Quantised | None:
+    """What the input holds, if that is said, or a type of integers does and the file doesn't quantise them again."""
     if spec is not None:
         return spec.quantised
     dtype = source.source.dtype
-    if dtype in (np.uint8, np.int8):
+    if dtype in (np.uint8, np.int8) and not quantises_input(operations):
         return InputSpec(encoding=Encoding("unsigned" if dtype == np.uint8 else "signed", 8)).quantised
     return None
 

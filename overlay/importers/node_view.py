@@ -154,9 +154,21 @@ class NodeView:
         step = Fraction(1) if integers else scale
         self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached)
 
+    @property
+    def integers(self) -> tuple[int, int] | None:
+        """The least and the largest value of the map, if it is known to hold integers."""
+        return self._constants.ranges.get(self.only_map(0))
+
+    def quantise_integers(self, low: int, high: int) -> None:
+        """Append a quantiser of a map of integers, to those of ``low`` to ``high``."""
+        self._constants.ranges[self.node.outputs[0]] = low, high
+        boundaries = np.array([[Fraction(value) for value in range(low + 1, high + 1)]], object)
+        reached = np.ones(high - low, bool)
+        self.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached)
+
     def keeps_integers(self, low: int, high: int) -> bool:
         """Whether the map is one of integers, all from ``low`` to ``high``; then what the node makes is one, too."""
-        found = self._constants.ranges.get(self.only_map(0))
+        found = self.integers
         if found is None or not low <= found[0] <= found[1] <= high:
             return False
         self._constants.ranges[self.node.outputs[0]] = found

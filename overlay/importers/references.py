@@ -162,7 +162,24 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
         kept = {key: value for key, value in node.attributes.items() if key == "epsilon"}
         return run_node(replace(node, attributes=kept), inputs, 15)[0]
-    if node.attributes.get("auto_pad") == "VALID":  # the reference pads all the same
-        kept = {key: value for key, value in node.attributes.items() if key not in ("auto_pad", "pads")}
-        node = replace(node, attributes=kept)
-    return run_node(node, inputs, opset)[0]
+    return run_node(_with_pads(node, inputs), inputs, opset)[0]
+
+
+def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
+    """The node with pads in place of auto_pad, which the reference takes wrongly: VALID pads all the same, and with
+    SAME_LOWER and strides the last windows are others than ONNX says."""
+    rule, x = node.attributes.get("auto_pad"), inputs[0]
+    if rule not in ("VALID", "SAME_LOWER") or x is None:
+        return node
+    kept = {key: value for key, value in node.attributes.items() if key not in ("auto_pad", "pads")}
+    if rule == "VALID":
+        return replace(node, attributes=kept)
+    weight = inputs[1] if len(inputs) > 1 else None
+    kernel = kept.get("kernel_shape") or (weight.shape[2:] if weight is not None else ())
+    one = (1,) * len(kernel)
+    whole = [
+        max(0, (-(-size // stride) - 1) * stride + (taps - 1) * apart + 1 - size)
+        for size, stride, taps, apart in zip(x.shape[2:], kept.get("strides", one), kernel, kept.get("dilations", one))
+    ]
+    pads = (*(-(-both // 2) for both in whole), *(both // 2 for both in whole))
+    return replace(node, attributes={**kept, "pads": pads})

@@ -182,10 +182,9 @@ def _spread(walk: Walk, axis: int) -> tuple[int, ...]:
 
 def _merge(walk: Walk, operation: Levels) -> None:
     """Two quantisers that follow each other become one, whose boundaries are some of the first one's."""
-    if not walk.done:  # the host's quantiser
-        if walk.source is not None:
-            raise Unsupported("the input must be quantised once in front of the first weights, got a second time")
+    if walk.source is None:  # the host's quantiser
         walk.source = replace(_quantised(operation), boundaries=operation.boundaries)
+        walk.front, walk.links = tuple(walk.links), []
         return
     first = walk.input
     if first.boundaries is None:
@@ -210,7 +209,7 @@ def _merge(walk: Walk, operation: Levels) -> None:
     if not kept:
         raise Unsupported("a second quantiser must leave two levels at least")
     even = len({after - before for before, after in pairwise(kept)}) <= 1
-    if len(kept) > MOST_THERMOMETER and not even and _between(walk, operation):
+    if walk.done and len(kept) > MOST_THERMOMETER and not even and _between(walk, operation):
         return
     made = replace(
         first,
@@ -221,9 +220,11 @@ def _merge(walk: Walk, operation: Levels) -> None:
         levels=len(kept),
         rule=None,
     )
-    section = walk.done[-1]
-    walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))
-    walk.source, walk.links, walk.nodes = made, [], []
+    walk.source, walk.links = made, []
+    if walk.done:  # else the host has both
+        section = walk.done[-1]
+        walk.done[-1] = replace(section, made=made, nodes=(*section.nodes, *walk.nodes))
+        walk.nodes = []
 
 
 def _between(walk: Walk, operation: Levels) -> bool:

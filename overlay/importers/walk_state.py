@@ -27,6 +27,7 @@ class Walk:
     source: Quantised | None  # what the map holds; none while the host works on real numbers
     index: Array  # of the tensor: for each of its values the place in golden's map
     size: Size
+    front: tuple[Line | Ends, ...] = ()  # before the host's quantiser
     links: list[Line | Ends] = field(default_factory=list)  # since the last quantiser or the last weights
     open: Section | None = None  # a section whose quantiser hasn't come
     done: list[Section] = field(default_factory=list)

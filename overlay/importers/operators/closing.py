@@ -12,9 +12,12 @@ def closing(node: NodeView) -> None:
     """An operator at the end of a classifier, over its classes."""
     node.only_map(0)
     shape = node.shape
-    axis = int(node.attribute("axis", -1 if node.node.op != "ArgMax" else 0))
+    older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one
+    axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1))
     if node.node.op != "Sigmoid" and axis % len(shape) != (1 if len(shape) == 4 else len(shape) - 1):
         raise Unsupported(f"it must be over the classes, the last axis of {shape}, got axis {axis}")
     if node.node.op == "TopK" and not int(node.attribute("largest", 1)):
         raise Unsupported("largest must be 1, got 0")
+    if int(node.attribute("select_last_index", 0)):
+        raise Unsupported("select_last_index must be 0, got 1", "of equal scores the first one is the class")
     node.append(Closing)

@@ -14,11 +14,23 @@ from .registry import operator
 @operator("Identity", "Dropout", "Cast", "CastLike")
 def identity(node: NodeView) -> None:
     """Nothing happens: a cast of numbers that fit keeps them, and dropout is for training."""
-    kind = int(node.attribute("to", 1)) if node.node.op == "Cast" else 1
+    kind = _cast_to(node)
     if kind not in (1, 11) and not _fits(node, kind):  # narrower floats round
         raise Unsupported(f"a map must be cast to float32 or float64, got type {kind}", "quantise with QuantizeLinear")
     node.only_map(0)
     node.affine()
+
+
+def _cast_to(node: NodeView) -> int:
+    """The type of ONNX's that the node makes: 1, float32, where it keeps what it reads."""
+    if node.node.op == "CastLike":
+        from onnx import helper
+
+        return int(helper.np_dtype_to_tensor_dtype(node.constant(1, "what the type is taken of").dtype))
+    training = node.optional(2) if node.node.op == "Dropout" else None
+    if training is not None and training.any():
+        raise Unsupported("training_mode must be False, got True", "export the network in evaluation mode")
+    return int(node.attribute("to", 1)) if node.node.op == "Cast" else 1
 
 
 def _fits(node: NodeView, kind: int) -> bool:
@@ -107,7 +119,24 @@ def clip(node: NodeView) -> None:
         value = node.attribute(name, None) if given is None else float(np.asarray(given).reshape(-1)[0])
         ends.append(None if value is None or abs(float(value)) > 3e38 else float(value))
     node.only_map(0)
-    node.clip(*ends)
+    if not _narrowed(node, *ends):
+        node.clip(*ends)
+
+
+def _narrowed(node: NodeView, low: float | None, high: float | None) -> bool:
+    """Cut a map of integers to fewer of them, as Brevitas writes 2 to 7 bits with QuantizeLinear; False if it is none.
+
+    So the clip is a quantiser itself, which becomes one with that in front of it.
+    """
+    known = node.integers
+    if known is None or any(end is not None and not float(end).is_integer() for end in (low, high)):
+        return False
+    least = known[0] if low is None else max(known[0], int(low))
+    most = known[1] if high is None else min(known[1], int(high))
+    if (least, most) == known or least >= most:
+        return False
+    node.quantise_integers(least, most)
+    return True
 
 
 @operator("HardTanh", "Hardtanh")

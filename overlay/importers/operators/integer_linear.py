@@ -21,7 +21,7 @@ def qlinear_conv(node: NodeView) -> None:
     scale = dequantised(node)
     weights = _weights(node, 3, 0)
     bias = node.optional(8)
-    convolve(node, weights, None)
+    convolve(node, weights, None, int(node.attribute("group", 1)))
     if bias is not None:
         units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
         node.affine(add=node.per_channel(fractions(bias) * units))

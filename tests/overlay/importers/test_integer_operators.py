@@ -139,6 +139,59 @@ def test_integers_only(dtype, per_channel):
     assert (different != 0).mean() < 0.02
 
 
+@pytest.mark.parametrize("groups", [2, 4])
+def test_groups_of_integers(groups):
+    """Depthwise convolutions, too, as onnxruntime's QOperator format has them."""
+    rng = np.random.default_rng(13)
+    chain = Chain((4, 6, 6), dtype=TensorProto.UINT8, output_type=TensorProto.UINT8)
+    integer_conv(rng, chain, 4 // groups, 8, scale=(0.02, 0), made=(0.05, 5), group=groups, per_channel=True)
+    images = rng.integers(0, 256, (12, 4, 6, 6))
+    different = outputs(imported(chain), images) - by_onnxruntime(chain, images)
+    assert np.abs(different).max() <= 1
+    assert (different != 0).mean() < 0.02
+
+
+CLIPPED = [(np.uint8, 0, 0, 15), (np.uint8, 3, 2, 5), (np.int8, 0, -4, 3), (np.int8, -128, -128, -113)]
+
+
+@pytest.mark.parametrize("engine", ["auto", "integer"])
+@pytest.mark.parametrize(("dtype", "zero", "low", "high"), CLIPPED)
+def test_fewer_bits_by_a_clip(dtype, zero, low, high, engine):
+    """As Brevitas writes 2 to 7 bits for runtimes without its operators: QuantizeLinear, Clip, DequantizeLinear."""
+    rng = np.random.default_rng(14)
+
+    def clipped(chain, scale):
+        zero_point = chain.constant(zero, dtype)
+        chain.node("QuantizeLinear", np.float32(scale), zero_point)
+        chain.node("Clip", chain.constant(low, dtype), chain.constant(high, dtype))
+        return chain.node("DequantizeLinear", np.float32(scale), zero_point)
+
+    chain = clipped(Chain((2, 6, 6)), 0.25)
+    chain.node("Conv", rng.integers(-1, 2, (4, 2, 3, 3)).astype(np.float32), np.float32([0.0625] * 4))
+    clipped(chain, 0.5).node("Flatten")
+    made = check(chain.node("MatMul", rng.integers(-1, 2, (64, 5)).astype(np.float32)), by_onnxruntime, near=0,
+                 engine=engine)  # fmt: skip
+    assert made.model.network.input.encoding.bits <= 5
+    assert made.host.boundaries.shape == (1, high - low)
+
+
+def test_a_type_instead_of_a_zero_point():
+    chain = Chain((2, 4, 4), opset=21).node("QuantizeLinear", np.float32(0.25), output_dtype=TensorProto.INT8)
+    chain.node("DequantizeLinear", np.float32(0.25))
+    chain.node("Conv", np.random.default_rng(15).integers(-1, 2, (4, 2, 3, 3)).astype(np.float32)).node("Flatten")
+    check(chain, by_reference, near=0)
+
+
+def test_integers_that_are_quantised_again():
+    """An input of 8 bits is what the file's quantiser reads, not what the accelerator does."""
+    rng = np.random.default_rng(16)
+    chain = quantised(Chain((3, 6, 6), dtype=TensorProto.UINT8).node("Cast", to=1).node("Div", np.float32(256)),
+                      1 / 32, 128, np.uint8)  # fmt: skip
+    chain.node("Conv", rng.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)).node("Flatten")
+    images = rng.integers(0, 256, (12, 3, 6, 6))
+    assert np.array_equal(outputs(imported(chain), images), by_onnxruntime(chain, images))
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("result", ["integers", "numbers"])
 @pytest.mark.parametrize("transposed", [0, 1])
@@ -186,6 +239,13 @@ def test_what_the_host_does_at_the_end(op):
     for image, scores in zip(images.astype(np.float32), got):
         wanted = by_end(chain, image[None])
         assert scores[int(wanted[0, 0]) if op == "ArgMax" else wanted[0].argmax()] == scores.max()
+
+
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+def test_softmax_of_older_files(op):
+    """Without an axis it is over all of them from the second on."""
+    chain = Chain((3, 2, 2), opset=11).quant(0.25, 4).node("Conv", np.eye(5, 12, dtype=np.float32).reshape(5, 3, 2, 2))
+    assert imported(chain.node(op)).host.closing == (op,)
 
 
 def by_end(chain, images):

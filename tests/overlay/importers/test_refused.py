@@ -205,6 +205,22 @@ ONE = {
         lambda: begun().node("Reshape", np.int64([4, 16])),
         "Reshape_2 (Reshape): the number of images must stay the first axis, got shape (4, 16)",
     ),
+    "dropout in training": (
+        lambda: begun().node("Dropout", np.float32(0.5), np.array(True)),
+        "Dropout_2 (Dropout): training_mode must be False, got True; export the network in evaluation mode",
+    ),
+    "a cast to another's integers": (
+        lambda: begun().node("CastLike", np.int64([1])),
+        "CastLike_2 (CastLike): a map must be cast to float32 or float64, got type 7; quantise with QuantizeLinear",
+    ),
+    "the last of equal scores": (
+        lambda: begun().node("Flatten").node("ArgMax", axis=1, select_last_index=1),
+        "ArgMax_3 (ArgMax): select_last_index must be 0, got 1; of equal scores the first one is the class",
+    ),
+    "16 bits without a zero point": (
+        lambda: begun().node("QuantizeLinear", np.float32(1), output_dtype=4),
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be of 8 bits, got uint16",
+    ),
     "a cast to integers": (
         lambda: begun().node("Cast", to=7),
         "Cast_2 (Cast): a map must be cast to float32 or float64, got type 7; quantise with QuantizeLinear",

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,7 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         nodes=tuple(_nodes(graph.node, tensors)),
         constants=constants,
         opset=_version(versions),
+        shapes=_shapes((*graph.value_info, *graph.output)),
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     made.check()
@@ -161,6 +163,17 @@ def _input(value: Any) -> SourceInput:
     if 0 in sizes:
         raise ValueError(f"{what}: must have a fixed shape behind the number of images, got an axis of any size")
     return SourceInput(name=value.name, shape=check_shape(what, sizes, MOST_MAP), dtype=dtype)
+
+
+def _shapes(values: Iterable[Any]) -> dict[str, tuple[int, ...]]:
+    """Shapes of maps that the file says, with 1 for the number of images; only of fixed ones that a map can have."""
+    found = {}
+    for value in values:
+        sizes = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        if len(sizes) > 1 and isinstance(value.name, str):
+            with suppress(ValueError):  # nobody needs it
+                found[value.name] = check_shape("a map", (1, *sizes[1:]), MOST_MAP)
+    return found
 
 
 def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:

@@ -34,12 +34,12 @@ def untrained(net, shape):
     return net.eval()
 
 
-def exported(net, shape, folder, count):
+def exported(net, shape, folder, count, export="export_qonnx"):
     """The imported network, images, and PyTorch's scores in float64: in float32 a sum may cross a boundary."""
-    from brevitas.export import export_qonnx
+    import brevitas.export
 
     path, images = folder / "net.onnx", torch.rand(count, *shape)
-    export_qonnx(net, args=images[:1], export_path=str(path))
+    getattr(brevitas.export, export)(net, args=images[:1], export_path=str(path))
     with torch.no_grad():
         wanted = net.double()(images.double()).numpy()
     made = import_file(path)
@@ -92,4 +92,20 @@ def test_small_vgg(bits, tmp_path):
     layers += [torch.nn.Flatten(), quantised.QuantLinear(8, 5, bias=True, **weights)]
     net = untrained(torch.nn.Sequential(*layers), (3, 8, 8))
     made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40)
+    check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)
+
+
+@pytest.mark.parametrize("bits", [2, 4])
+def test_without_qonnx(bits, tmp_path):
+    """As QuantizeLinear, Clip, DequantizeLinear, which has no bias of floats, and batch normalisation as it is."""
+    from brevitas import nn as quantised
+
+    torch.manual_seed(bits)
+    net = untrained(torch.nn.Sequential(
+        quantised.QuantIdentity(bit_width=8, return_quant_tensor=True),
+        quantised.QuantConv2d(3, 6, 3, padding=1, bias=False, weight_bit_width=bits), torch.nn.BatchNorm2d(6),
+        quantised.QuantReLU(bit_width=bits, return_quant_tensor=True), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
+        quantised.QuantLinear(96, 5, bias=False, weight_bit_width=bits),
+    ), (3, 8, 8))  # fmt: skip
+    made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40, "export_onnx_qcdq")
     check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)

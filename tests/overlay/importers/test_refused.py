@@ -11,11 +11,12 @@ from bitloom.golden import file
 from bitloom.golden.host import file as hosts
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.imported import import_file, parse_input
+from bitloom.overlay.importers.imported import import_file, import_graph, parse_input
+from bitloom.overlay.importers.onnx_file import to_graph
 from tests.errors import value_error
 
 from .against import imported
-from .onnx_files import Chain, helper
+from .onnx_files import Chain, helper, numpy_helper
 
 
 def begun(shape=(2, 6, 6)):
@@ -253,7 +254,7 @@ def test_each_has_a_line(name):
 
 
 def test_all_nodes_at_once():
-    """Also behind a node that is refused, as far as nothing reads what it would have made."""
+    """Also behind a node that is refused: of what reads it, operators that nobody knows, in whatever shape."""
     chain = begun().quant(1, 3)
     two_maps(chain, "Mul")
     here = chain.here
@@ -265,7 +266,38 @@ def test_all_nodes_at_once():
         f"Mul_1 (Mul): {MAPS}",
         f"{other.replace('w', 'LSTM_')} (LSTM): must be one of the operators that constants can be made with",
         "Sqrt_5 (Sqrt): must be one of the operators that constants can be made with",
+        "Tanh_6 (Tanh): this operator is not imported; use Relu, or a quantiser",
+        "Elu_7 (Elu): this operator is not imported; use Relu, or a quantiser",
     ]
+
+
+def test_a_shape_that_the_file_says():
+    """So known operators are looked at, too, behind one that is refused; shapes that no map has are passed over."""
+    chain = begun().quant(1, 3).node("Tanh").node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]).node("Erf")
+    model = chain.model()
+    pool = "MaxPool_4 (MaxPool): dilations must be 1"
+    unknown = ["Tanh_3 (Tanh): this operator is not imported; use Relu, or a quantiser",
+               "Erf_5 (Erf): this operator is not imported"]  # fmt: skip
+    for shape, more in (([2, 4, 4, 4], [pool]), (["N", 4, 4, 4], [pool]), ([1, 4, "h", 4], []), ([1, 1 << 40], [])):
+        del model.graph.value_info[:]
+        model.graph.value_info.append(helper.make_tensor_value_info("t3", 1, shape))
+        with pytest.raises(ImportRefused) as refused:
+            import_graph(to_graph(model.SerializeToString()), name="chain")
+        assert list(refused.value.lines) == [unknown[0], *more, unknown[1]]
+
+
+def test_a_cast_behind_a_quantiser_that_is_refused():
+    """Nobody knows whether its values fit, so it has no line of its own."""
+    chain = begun().node("QuantizeLinear", np.float32(1), np.uint16(3)).node("Cast", to=4).node("Erf")
+    chain.constants[-1].CopyFrom(numpy_helper.from_array(np.uint16(3), chain.constants[-1].name))
+    model = chain.model()
+    model.graph.value_info.append(helper.make_tensor_value_info("t2", 4, [1, 4, 4, 4]))
+    with pytest.raises(ImportRefused) as refused:
+        import_graph(to_graph(model.SerializeToString()), name="chain")
+    assert refused.value.lines == (
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be of 8 bits, got uint16",
+        "Erf_4 (Erf): this operator is not imported",
+    )
 
 
 def test_engines_that_can_not():

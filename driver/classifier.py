@@ -35,6 +35,8 @@ class Classifier(ABC):
     def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
         """Class of each image, (N,): the number of the largest output, of equal ones the first.
 
+        Of single bits it is the last one that is set, else 0.
+
         Parameters
         ----------
         images

@@ -392,7 +392,7 @@ MUTANTS = [
     *of("hls_gen/compiler/weight_placement.py", "hls_gen/compiler/test_streamed_weights.py",
         ("base=(0, *ends[:-1])", "base=(0, *ends[1:])")),
     *of("hls_gen/compiler/flow/streams.py", "hls_gen/compiler/test_flow_streams.py",
-        ("cycle = out + 2", "cycle = out + 3")),
+        ("cycle = left + 2", "cycle = left + 3")),
     *of("hls_gen/compiler/flow/gearbox.py",
         "hls_gen/compiler/test_flow_streams.py hls_gen/compiler/test_flow_of_plan.py",
         ("cycle = max(cycle, self._free)", "cycle = max(cycle, 0)")),

@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import cycle as again
 
-from bitloom.hls_gen.design import timing
-
 from .kahn import Stamps, Wait
-from .streams import Sink, level
+from .streams import Sink, level, room_from
 
 
 @dataclass(eq=False)
@@ -62,7 +60,7 @@ class SkipFifo:
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
-        found = self._room(cycle)
+        found = room_from(cycle, self._depth, self._puts, self.out)
         if found is None:
             return None
         if not self._left:
@@ -74,27 +72,6 @@ class SkipFifo:
         side.puts.append(found)
         self._puts.append(found)
         return found
-
-    def _room(self, cycle: int) -> int | None:
-        """First cycle from ``cycle`` on with room for a word; None if not known yet."""
-        depth, puts = self._depth, self._puts
-        if depth is not None and depth > timing.LUT_RAM_WORDS:
-            while True:  # ready is a register, as in Fifo
-                over = len(puts) - (bool(puts) and puts[-1] == cycle - 1) - (depth - 1)
-                if over < 0:
-                    break
-                out = self.out(over)
-                if out is None:
-                    return None
-                if out <= cycle - 2:
-                    break
-                cycle = out + 2
-        elif depth is not None and len(puts) >= depth:
-            out = self.out(len(puts) - depth)
-            if out is None:
-                return None
-            cycle = max(cycle, out + 1)
-        return cycle
 
     def out(self, k: int) -> int | None:
         """Cycle in which word ``k``, which is in, goes to the output register."""

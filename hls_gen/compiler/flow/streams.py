@@ -7,7 +7,7 @@ A *sink* has ``put``: the first cycle, not before the given one, in which the ne
 None while that depends on stamps that do not exist yet, and then ``room`` or ``word`` is what they wait for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle as again
 from typing import Protocol
 
@@ -76,6 +76,39 @@ class Ring:
         return level(self._written, self._given)
 
 
+def room_from(cycle: int, depth: int | None, puts: Sequence[int], out: Callable[[int], int | None]) -> int | None:
+    """First cycle from ``cycle`` on in which a FIFO takes another word; None if that is not known yet.
+
+    Parameters
+    ----------
+    cycle
+        The cycle.
+    depth
+        Words that the memory holds; None: without limit.
+    puts
+        Cycles in which words came in.
+    out
+        Gives the cycle in which a word, by its number, leaves the memory; None if not known yet.
+    """
+    if depth is None:
+        return cycle
+    if depth > timing.LUT_RAM_WORDS:
+        while True:  # ready is a register: it knows of what happened two cycles ago, and keeps a word free
+            over = len(puts) - (bool(puts) and puts[-1] == cycle - 1) - (depth - 1)
+            if over < 0:
+                return cycle
+            left = out(over)
+            if left is None:
+                return None
+            if left <= cycle - 2:
+                return cycle
+            cycle = left + 2
+    if len(puts) < depth:
+        return cycle
+    left = out(len(puts) - depth)
+    return None if left is None else max(cycle, left + 1)
+
+
 class Fifo:
     """A FIFO: a memory and an output register (hls_gen/rtl/primitives/fifo.py).
 
@@ -94,26 +127,10 @@ class Fifo:
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
-        depth, puts = self._depth, self._puts
-        if depth is not None and depth > timing.LUT_RAM_WORDS:
-            while True:  # ready is a register: it knows of what happened two cycles ago, and keeps a word free
-                known = len(puts) - (bool(puts) and puts[-1] == cycle - 1)
-                over = known - (depth - 1)
-                if over < 0:
-                    break
-                out = self.out(over)
-                if out is None:
-                    return None
-                if out <= cycle - 2:
-                    break
-                cycle = out + 2
-        elif depth is not None and len(puts) >= depth:
-            out = self.out(len(puts) - depth)
-            if out is None:
-                return None
-            cycle = max(cycle, out + 1)
-        puts.append(cycle)
-        return cycle
+        room = room_from(cycle, self._depth, self._puts, self.out)
+        if room is not None:
+            self._puts.append(room)
+        return room
 
     def out(self, k: int) -> int | None:
         """Cycle in which word ``k``, which is in, goes to the output register."""

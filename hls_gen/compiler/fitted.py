@@ -12,7 +12,7 @@ from .npu_plan import NpuPlan
 
 LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
 """Least value of a capacity; 2 for those that are not named."""
-TABLES = ("flags", "olds", "jumps", "pool_flags", "pool_olds")
+TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds")
 """The sequencers' tables, by the names of their memories."""
 
 

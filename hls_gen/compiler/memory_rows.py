@@ -107,6 +107,8 @@ def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
     }
     if tables.kernel:
         parts["jumps"] = {"row": _joined(tables.jumps)}
+    if tables.ahead:
+        parts["aheads"] = {"words": _joined(tables.aheads)}
     return {prefix + name: pack_fields(npu.memory(prefix + name), part) for name, part in parts.items()}
 
 

@@ -156,9 +156,10 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
 
 
 def _with_skip_store(network: str, npu: Npu) -> Npu:
-    """The NPU with a skip store; its size counts for nothing. ValueError if the NPU can't have one."""
+    """The NPU with a skip store, and a table of tuples that taps claim ahead: of a map with two readers each lets those
+    come by that the other one needs. Their sizes count for nothing. ValueError if the NPU can't have a skip store."""
     try:
-        return npu if npu.skip_words else replace(npu, skip_words=2)
+        return npu if npu.skip_words else replace(npu, skip_words=2, aheads=2)
     except ValueError as e:
         raise ValueError(f"{network}: maps that are added or have two readers need a skip store: {e}") from None
 
@@ -185,7 +186,8 @@ def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: Frame
     """A plan without layers."""
     made = Plan(lowered=lowered, schedule=orders, input_words=frame.words, output=frame.layout)
     for npu in npus:
-        conv, pool = Tables(kernel=True, raster=npu.raster), Tables(kernel=False, raster=npu.raster)
+        conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
+        pool = Tables(kernel=False, raster=npu.raster)
         made.npus.append(NpuPlan(folding=npu, conv=conv, pool=pool))
     made.npus[0].binariser = frame.limits
     return made

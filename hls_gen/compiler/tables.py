@@ -2,7 +2,7 @@
 hls_gen/compiler/schedule/tables.py).
 
     layers row --> taps, one after another: flags row (new tuple or old one, last of its window, ...)
-                                            olds row, jumps row where the flags say so
+                                            olds, jumps, aheads row where the flags say so
 
 Every memory holds all layers, one after another; a layer's row says where its own part begins. Words are those of the
 tuple memory (kfp or pfp bits); old addresses are relative to the first word of the layer.
@@ -31,6 +31,9 @@ class Tables:
     """Whether the sequencer is the convolution's, which counts kernel rows and jumps; else it is the pool's."""
     raster: bool = False
     """Whether the NPU has counters, so that layers in raster order need no flags, olds and jumps."""
+    ahead: bool = False
+    """Whether taps claim tuples ahead by a table; else each tuple that a tap claims beside its own is a skip, a row of
+    flags."""
     inputs: list[dict[str, int]] = field(default_factory=list)
     """Rows of memory ``inputs``, one a layer, by field."""
     layers: list[dict[str, int]] = field(default_factory=list)
@@ -42,6 +45,8 @@ class Tables:
     capacity."""
     jumps: list[Ints] = field(default_factory=list)
     """(jumps,) the kernel row that each goes to, counted from the kernel group's first row; none in the pool's."""
+    aheads: list[Ints] = field(default_factory=list)
+    """(taps that claim ahead,) the words that each claims so."""
     ring_words: int = 2
     """Words that the tuple memory must hold: as many as the layer that needs most, with room for one more tuple."""
     hold_words: int = 0
@@ -68,13 +73,13 @@ class Tables:
             Kernel rows that use a word one after another (dataflow input_stationary).
         """
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
-        flags, olds = _taps(tables, visits)
+        flags, olds, aheads = _taps(tables, visits, self.ahead)
         jumps = tables.jump_target if self.kernel else tables.jump_target[:0]
         window_taps = _plain_window(flags)
         if window_taps:
             flags = flags[:0]  # there are no olds and no jumps either
         elif counters:
-            flags, olds, jumps = flags[:0], olds[:0], jumps[:0]
+            flags, olds, jumps, aheads = flags[:0], olds[:0], jumps[:0], aheads[:0]
         tuples, windows = len(tables.input_order), len(tables.output_order)
         hold = min(tables.capacity(reread), tuples)
         row = {
@@ -90,17 +95,21 @@ class Tables:
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
             row["start_row"] = (tables.leading_jump or 0) * words * visits * inner
+        if self.ahead:
+            row["ahead_base"] = base(self.aheads, aheads)
         if self.raster:
             row |= no_counters(self.kernel)
             if counters and not window_taps:
                 row |= counter_fields(counters, words, words * visits * inner if self.kernel else 0)
                 self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
-            del row["hold_tuples"]  # counters count words
+        if self.raster or self.ahead:
+            del row["hold_tuples"]  # several tuples may be claimed at once: words are counted
         self.layers.append(row)
         self.inputs.append({"words": tuples * words})
         self.flags.append(flags)
         self.olds.append(olds * words)
         self.jumps.append(jumps * words * visits * inner)
+        self.aheads.append(aheads * words)
         self.hold_words = max(self.hold_words, hold * words)
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)
 
@@ -153,11 +162,11 @@ def base(before: Sequence[Array], own: Sized) -> int:
     return rows(before) if len(own) else 0
 
 
-def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
-    """Flags of a layer's taps, (taps, 4), and its olds.
+def _taps(tables: StageTables, visits: int, ahead: bool) -> tuple[Array, Ints, Ints]:
+    """Flags of a layer's taps, (taps, 4), its olds, and the tuples that taps claim ahead.
 
-    Each visit of a tap counts as a tap. Before a tap comes a skip for each tuple that arrives ahead of the tap's own
-    and is not read.
+    Each visit of a tap counts as a tap. Tuples that arrive before a tap's own and are not read by it: with ``ahead`` a
+    flag of the tap says that there are some; else each is a skip, a row before the tap's.
     """
     tap = np.repeat(np.arange(len(tables.index)), visits)
     visit = np.tile(np.arange(visits), len(tables.index))
@@ -168,9 +177,13 @@ def _taps(tables: StageTables, visits: int) -> tuple[Array, Ints]:
         columns["jump"] = tables.jump_mark[tap] & final
     flags: Array = np.stack([columns[name] for name in FLAGS], axis=1).astype(np.int64)
     skips = tables.advance - tables.new  # tuples that arrive before this tap's own
+    firsts = np.flatnonzero(visit == 0)
+    if ahead:
+        flags[firsts[skips > 0], FLAGS.index("skip")] = 1
+        return flags, tables.index[tap][~new], skips[skips > 0]
     skip = np.array([int(name in ("new", "skip")) for name in FLAGS])
-    flags = np.insert(flags, np.repeat(np.flatnonzero(visit == 0), skips), skip, axis=0)
-    return flags, tables.index[tap][~new]
+    flags = np.insert(flags, np.repeat(firsts, skips), skip, axis=0)
+    return flags, tables.index[tap][~new], skips[:0]
 
 
 def _plain_window(flags: Array) -> int:

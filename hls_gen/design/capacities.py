@@ -11,7 +11,7 @@ from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, M
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words")
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "aheads")
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -56,6 +56,9 @@ class Capacities:
         pool_words.
     taps, olds, jumps, pool_taps, pool_olds
         Rows of the sequencers' tables, each >= 2.
+    aheads
+        Rows of the table by which taps of the array's sequencer claim tuples that they don't read, any number at once,
+        >= 2; 0: there is no such table, and each of these tuples costs a cycle in every pass. 0 is not written.
     kernel_rows
         Rows of kgp * row_weights weights, kernel memories a and b together, >= 2.
     threshold_rows
@@ -90,6 +93,7 @@ class Capacities:
     taps: int = 1024
     olds: int = 1024
     jumps: int = 256
+    aheads: int = field(default=0, metadata={"written_if_set": True})
     pool_taps: int = 256
     pool_olds: int = 256
     kernel_rows: int = 1024
@@ -116,5 +120,6 @@ class Capacities:
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         for name, most in (("add_factor_bits", ADD_FACTOR_BITS), ("add_bias_bits", ADD_BIAS_BITS)):
             require(getattr(self, name) <= most, f"{name} must be 2..{most}", getattr(self, name))
-        require(self.skip_words != 1, "skip_words must be 0 or >= 2", self.skip_words)
+        for name in ("skip_words", "aheads"):
+            require(getattr(self, name) != 1, f"{name} must be 0 or >= 2", getattr(self, name))
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

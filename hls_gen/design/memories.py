@@ -153,6 +153,8 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         rows.append(("reciprocals", 1 << COUNT_BITS, [("reciprocal", npu.reciprocal_bits)]))
     if npu.skip_words:
         rows.append(("additions", npu.layers, addition_row(npu)))
+    if npu.aheads:
+        rows.append(("aheads", npu.aheads, [("words", bits_for(npu.input_words))]))
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
 
 
@@ -160,7 +162,8 @@ ROUNDING = ("half_even", "round_twice")
 """How a layer rounds, each in NPUs alone that have the capacity of the same name."""
 
 TAP_FLAGS: Parts = [("last", 1), ("new", 1), ("skip", 1)]
-"""Row of a tap in a sequencer's table: last of its window; reads a tuple that arrives; only lets one come by."""
+"""Row of a tap in a sequencer's table: last of its window; reads a tuple that arrives; only lets one come by. With a
+table ``aheads`` the third one says that the tap claims what the table's next row has, beside its own tuple."""
 
 
 def _network_row(npu: "Npu") -> Parts:
@@ -182,14 +185,15 @@ def _input_row(npu: "Npu") -> Parts:
     return [("words", bits_for(npu.input_words)), *([("source", npu.source_bits)] if npu.source_bits else [])]
 
 
-def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int) -> Parts:
+def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int, one_by_one: bool) -> Parts:
     """Fields that both sequencers, array's and pool's, have of a layer.
 
-    ``index`` is the width of a word's number in its tuple, ``ring`` that of its address.
+    ``index`` is the width of a word's number in its tuple, ``ring`` that of its address. ``one_by_one``: tuples are
+    claimed one at a time, so that they are counted; else words are.
     """
     return [
         ("words_minus_1", index),
-        *([] if npu.raster else [("hold_tuples", ring + 1)]),
+        *([("hold_tuples", ring + 1)] if one_by_one else []),
         ("hold_words", ring + 1),
         ("direct", 1),
         ("window_taps_minus_1", bits_for(npu.window_taps - 1)),
@@ -203,8 +207,9 @@ def _layer_row(npu: "Npu") -> Parts:
     """A layer to the array's sequencer."""
     ring, row, binary = bits_for(npu.tuple_words - 1), npu.row_bits, npu.engine == "binary"
     parts = [
-        *_reading_row(npu, ring, ring, npu.taps, npu.olds),
+        *_reading_row(npu, ring, ring, npu.taps, npu.olds, npu.claims_one_by_one),
         ("jump_base", bits_for(npu.jumps - 1)),
+        *([("ahead_base", bits_for(npu.aheads - 1))] if npu.aheads else []),
         ("start_row", row),
         ("kernel_base", row),
         ("group_rows", row),
@@ -223,7 +228,7 @@ def _pool_row(npu: "Npu") -> Parts:
     """A layer to the pool's sequencer, which also knows where its map goes."""
     ring = npu.pool_address_bits
     return [
-        *_reading_row(npu, npu.pool_index_bits, ring, npu.pool_taps, npu.pool_olds),
+        *_reading_row(npu, npu.pool_index_bits, ring, npu.pool_taps, npu.pool_olds, not npu.raster),
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *(_counter_parts(ring) if npu.raster else []),

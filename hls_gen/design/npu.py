@@ -88,6 +88,12 @@ class Npu(Capacities, Folding):
         return self.target_bits + (2 if self.skip_words else 0)
 
     @property
+    def claims_one_by_one(self) -> bool:
+        """Whether a tap of the array's sequencer claims one tuple at most; with counters, or a table ``aheads``, it may
+        claim any number."""
+        return not (self.raster or self.aheads)
+
+    @property
     def pool_side_bits(self) -> int:
         """Bits that go with a word of the pool unit: last of its tuple, last of its map, where the map goes."""
         return 2 + self.way_bits

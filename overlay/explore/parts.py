@@ -142,7 +142,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
     yield AreaPart("convolver", "convolver", convolver, n)
     row = bits_for(npu.kernel_rows - 1)
-    tables = bits_for(npu.taps - 1) + bits_for(npu.olds - 1) + bits_for(npu.jumps - 1)
+    tables = sum(bits_for(rows - 1) for rows in (npu.taps, npu.olds, npu.jumps, npu.aheads) if rows)
     source = npu.word_bits * (len(npu.sources) - 1)
     counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.groups, npu.input_words))
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,

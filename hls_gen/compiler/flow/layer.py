@@ -32,7 +32,7 @@ class Reading:
         Whether each tuple that a tap claims beyond its own costs a cycle, in every pass over the window.
     ends_old
         Whether the last tap that claims tuples reads none of them: they come by for another reader of the map, and it
-        reads an older one when all have arrived. Only together with ``skips``.
+        reads an older one when all have arrived.
     """
 
     words: int
@@ -135,8 +135,8 @@ class FlowLayer:
 
 Claim = tuple[int, int, int, int]
 """What a tap, or a skip, claims: the cycle of the pass in which its first beat is due; words given back as it is taken;
-words claimed that it does not read; words claimed that it reads. -1 and 1: a tap that claims none, but waits until all
-that was claimed before has arrived."""
+words claimed that it does not read; words claimed that it reads, for which it waits. -1 and 1: a tap that claims none,
+but waits until all that was claimed before has arrived."""
 Pass = tuple[int, int, list[Claim], list[Claim]]
 """A pass over a window: its cycles; how many of these come before the first beat; claims of the first beat's tap and
 of the skips before it; claims of later taps."""
@@ -169,7 +169,7 @@ def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
         parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [((count - 1) * words, words)]
         if reading.ends_old and number == len(reading.claiming):
-            parts = [(words, 0)] * count + [(-1, 1)]
+            parts = [(words, 0)] * count + [(-1, 1)] if reading.skips else [(count * words - 1, 1)]
         for ahead, own in parts:
             before = max(spare, 0)
             spare += ahead + own

@@ -115,7 +115,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
         out.append(
             FlowLayer(
                 name=p.name,
-                reading=reading(next(tables), row, p.visits),
+                reading=reading(next(tables), row, p.visits, skips=not npus[n].aheads),
                 groups=(after["groups_minus_1"] + 1) // inner,
                 inner=inner,
                 steps=npus[n].units * levels,
@@ -131,7 +131,7 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     return out
 
 
-def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading:
+def reading(tables: StageTables, row: Mapping[str, int], visits: int, skips: bool = True) -> Reading:
     """How a sequencer reads a map.
 
     Parameters
@@ -142,6 +142,8 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading
         The layer's row of the sequencer's memory ``layers``, by field.
     visits
         Beats of each word at a tap.
+    skips
+        Whether tables have a skip for each tuple that a tap claims beside its own.
 
     Returns
     -------
@@ -156,6 +158,6 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int) -> Reading
         claiming=claiming * visits,
         claims=tables.advance[claiming],
         hold_tuples=row["hold_words"] // words,
-        skips=not row.get("by_counters", 0),
+        skips=skips and not row.get("by_counters", 0),
         ends_old=not tables.new[claiming[-1]],
     )

@@ -25,7 +25,8 @@ from .progress import Progress
 
 
 def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, gap_words: Signal) -> Signal:
-    """Words that the tap at hand gives back, in an NPU with counters: several tuples may be claimed at once.
+    """Words that the tap at hand gives back where several tuples may be claimed at once: with counters, or with a table
+    of tuples that taps claim ahead.
 
     Parameters
     ----------
@@ -43,23 +44,29 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     Returns
     -------
     Signal
-        Words, 0 or more, in ``SequencerSpec.count_bits``.
+        Words, 0 or more.
     """
     start = layers.upcoming.hold_words
     w = width(start)
-    count = w + 1
+    count = max(w, width(gap_words)) + 1
     hold = b.reg("hold", w)  # words still to be claimed before the first is given back
-    claims = add(layers.now.words_minus_1, 1, count) + resize(gap_words, count)
-    claimed = b.wire("claimed_words", count, choose(claim, claims, 0, count))
-    left = b.wire("hold_left", count, sub(hold, claimed, count))
+    own, ahead = add(layers.now.words_minus_1, 1, count), resize(gap_words, count)
+    if layers.start.ahead_base is None:  # counters: who claims more claims its own tuple, too
+        claims = choose(claim, own + ahead, 0, count)
+    else:
+        claims = choose(claim, own, 0, count) + ahead
+    claimed = b.wire("claimed_words", count, claims)
+    left = b.wire("hold_left", count, sub(resize(hold, count), claimed, count))
     negative = bits(left, count - 1, 1)
+    if count > w + 1:  # else all of them are looked at
+        b.wire("hold_left_unused", count - 1 - w, bits(left, w, count - 1 - w))
     b.on(progress.taken, (hold, choose(negative, 0, bits(left, 0, w), w)))
     b.on(progress.begin, (hold, start))
     return choose(negative, sub(claimed, hold, count), 0, count)
 
 
 def given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal) -> Signal:
-    """As given_by_words, in an NPU without counters: one tuple at a time is claimed, and counting needs less logic."""
+    """As given_by_words where one tuple at a time is claimed, and counting needs less logic."""
     start = layers.start.hold_tuples
     w = width(start)
     count = w + 1

@@ -27,9 +27,12 @@ class LayerStart:
         First row of the layer in the memories ``flags`` and ``olds``. A row of each is as wide as its address.
     hold_tuples : Signal or None
         Tuples that the ring holds of the layer: the claim of so many leaves the first of them in use, each claim after
-        that gives one back. Address bits + 1. None with ``raster``, where LayerRow.hold_words says it in words.
+        that gives one back. Address bits + 1. None with ``raster`` or ``aheads``, where LayerRow.hold_words says it in
+        words.
     jump_base : Signal or None
         First row of the layer in the memory ``jumps``. None in the pool's sequencer.
+    ahead_base : Signal or None
+        First row of the layer in the memory ``aheads``. None in the pool's sequencer, and in an NPU without that table.
     start_row : Signal or None
         Kernel row of the layer's first tap, counted from its first kernel row; row bits. None in the pool's sequencer.
     y_lead, y_room : Signal or None
@@ -43,6 +46,7 @@ class LayerStart:
     old_base: Signal
     hold_tuples: Signal | None = None
     jump_base: Signal | None = None
+    ahead_base: Signal | None = None
     start_row: Signal | None = None
     y_lead: Signal | None = None
     y_room: Signal | None = None

@@ -38,7 +38,8 @@ class SequencerSpec:
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        return [self.memory(name) for name in ("layers", "flags", "olds", *(() if self.pool else ("jumps",)))]
+        own = () if self.pool else ("jumps", *(["aheads"] if self.npu.aheads else []))
+        return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
 
     @property
     def memories(self) -> list[Memory]:
@@ -74,6 +75,18 @@ class SequencerSpec:
         return self.layer_bits("words_minus_1")
 
     @property
+    def ahead_bits(self) -> int:
+        """Width of the words that a tap claims beside its own, 0 where none does."""
+        table = 0 if self.pool or not self.npu.aheads else self.memory("aheads").width
+        return max(self.layer_bits("gap_words"), table)
+
+    @property
     def count_bits(self) -> int:
-        """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0."""
-        return self.address_bits + 2
+        """Width of a count of words, in two's complement: ring_words itself fits, and claims that go below 0.
+
+        Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
+        any number of tuples may come by, up to the whole map.
+        """
+        if self.pool or not (self.npu.skip_words or self.npu.aheads):
+            return self.address_bits + 2
+        return bits_for(self.ring_words + self.npu.input_words) + 1

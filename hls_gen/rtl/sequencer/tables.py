@@ -3,17 +3,19 @@
     flags row --> last, new, skip, jump      one row a tap
     olds row  --> address of an old tuple    one row a tap that is not new
     jumps row --> kernel row after a jump    one row a jump; the array's sequencer alone
+    aheads row --> words claimed ahead       one row a tap with flag ``skip``; in NPUs alone that have this table
 
 Each table holds the rows of all layers, one layer after another. It is read with the next value of its pointer, so that
 its row is at hand together with the tap. At the end of a pass over a window pointers go back to the window's first row,
 if another kernel group follows.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, width
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, choose, width
 
 from .context import Context
 from .layers import Layers
 from .progress import Pointer, Progress
+from .source import NEVER
 
 
 class TableTaps:
@@ -26,6 +28,9 @@ class TableTaps:
         pool's sequencer.
     jump_row : Signal or None
         That kernel row, counted from the kernel group's first one; row bits.
+    ahead_words : Signal or None
+        Words that the tap claims beside its own, since it doesn't read them; 0 for most. None without a table of them:
+        a tap of its own, ``skip``, claims each such tuple.
     """
 
     def __init__(self, context: Context, layers: Layers):
@@ -38,7 +43,14 @@ class TableTaps:
         olds = context.memory("olds", self._old.upcoming, read=layers.move)
         counted = None if now.raster is None else now.raster.by_counters
         self.serves = ~now.direct if counted is None else ~now.direct & ~counted
-        self.last, self.new, self.skip, self.word = flags["last"], flags["new"], flags["skip"], olds["word"]
+        self.last, self.new, self.word = flags["last"], flags["new"], olds["word"]
+        self.skip: Signal = flags["skip"]
+        self.ahead_words: Signal | None = None
+        if self._start.ahead_base is not None:
+            self._ahead = Pointer(b, "ahead_pointer", width(self._start.ahead_base))
+            self._claims = b.wire("claims_ahead", 1, all_of(self.serves, flags["skip"]))
+            words = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
+            self.skip, self.ahead_words = NEVER, choose(self._claims, words, 0, width(words))
         self.placed = b.wire("reads_old", 1, ~self.new)
         self.jump: Signal | None = None
         if now.kernel is not None:
@@ -47,12 +59,14 @@ class TableTaps:
             self.jump_row = context.memory("jumps", self._jump.upcoming, read=layers.move)["row"]
 
     def advance(self, progress: Progress) -> None:
-        """Go on by a row of flags with every tap, of olds with every old one, of jumps with every jump."""
+        """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
         runs: list[tuple[Pointer, Signal | int, Signal]] = [
             (self._flag, 1, self._start.flags_base),
             (self._old, self.placed, self._start.old_base),
         ]
         if self.jump is not None:
             runs.append((self._jump, self.jump, self._start.jump_base))
+        if self.ahead_words is not None:
+            runs.append((self._ahead, self._claims, self._start.ahead_base))
         for pointer, used, start in runs:
             pointer.advance(progress, add(pointer.value, used, width(pointer.value)), start)

@@ -44,8 +44,8 @@ class Tap(Bundle):
     gap_words: Annotated[
         Signal | None,
         Meaning(
-            "words that are claimed beside the tap's own, since only later windows read them",
-            lambda s: s.layer_bits("gap_words"),
+            "words that are claimed beside the tap's own, which doesn't read them",
+            lambda s: s.ahead_bits,
         ),
     ] = None
     target: Annotated[

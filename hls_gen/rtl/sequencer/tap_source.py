@@ -11,7 +11,7 @@ the first pass and read again in the others.
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, eq, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, eq, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -64,14 +64,12 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         source.advance(progress)
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
-    if counters is None:
-        gap_words, given = None, given_by_tuples(b, layers, progress, claim)
+    gap_words = _ahead(b, layers, tables, counters, first_pass)
+    if gap_words is None:
+        given = given_by_tuples(b, layers, progress, claim)
     else:
-        gap, w = counters.serves & counters.gap, width(now.raster.gap_words)
-        gap = gap if first_pass is None else gap & first_pass
-        gap_words = b.wire("gap_claimed", w, choose(gap, now.raster.gap_words, 0, w))
-        given = given_by_words(b, layers, progress, claim, gap_words)
-    address = _address(b, layers, progress, chosen, tuple_words)
+        given = resize(given_by_words(b, layers, progress, claim, gap_words), spec.count_bits)
+    address = _address(b, layers, progress, chosen, tuple_words, tables.ahead_words)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
@@ -134,19 +132,48 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     return progress, first_pass
 
 
-def _address(b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple_words: Signal) -> Signal:
+def _ahead(
+    b: Block, layers: Layers, tables: TableTaps, counters: CounterTaps | None, first_pass: Signal | None
+) -> Signal | None:
+    """Words that the tap at hand claims beside its own, in the first pass over its window; None where it never does."""
+    words = tables.ahead_words
+    if counters is not None:
+        gap, row = counters.serves & counters.gap, layers.now.raster
+        gap = gap if first_pass is None else gap & first_pass
+        w = width(row.gap_words)
+        gap_words = b.wire("gap_claimed", w, choose(gap, row.gap_words, 0, w))
+        if words is None:
+            return gap_words
+        w = max(w, width(words))
+        return b.wire("ahead_claimed", w, resize(gap_words, w) | resize(choose(first_pass, words, 0, width(words)), w))
+    if words is None:
+        return None
+    return b.wire("ahead_claimed", width(words), choose(first_pass, words, 0, width(words)))
+
+
+def _address(
+    b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple_words: Signal, ahead_words: Signal | None
+) -> Signal:
     """Place of the tap's tuple in the tuple memory.
 
     Addresses count from the layer's first word; the ring holds words of several layers, one layer after another. The
-    next new tuple lies at ``new_word``. With counters that is looked at at the layer's end alone, where the last tap
-    reads the map's last tuple: the next layer begins behind that.
+    next new tuple lies at ``new_word``, or behind the ``ahead_words`` that the tap claims beside its own. With counters
+    that is looked at at the layer's end alone, where the last tap reads the map's last tuple: the next layer begins
+    behind that.
     """
     b.comment("Place of the tap's tuple in the ring: a new one lies behind the one before, an old one where it is.")
     ring = width(tuple_words)
     address = b.wire("address", ring)
     new_word = Pointer(b, "new_word", ring)
     claimed = b.wire("new_words", ring, choose(chosen.new, tuple_words, 0, ring))
-    after = new_word.value + claimed
+    new = new_word.value
+    if ahead_words is not None:  # a map may have more words than the ring: addresses wrap round
+        w = width(ahead_words)
+        ahead = b.wire("words_ahead", w, ahead_words)
+        if w > ring:
+            b.wire("words_ahead_unused", w - ring, bits(ahead, ring, w - ring))
+        new = b.wire("new_address", ring, new + resize(ahead, ring))
+    after = new + claimed
     layer_word = b.reg("layer_word", ring)  # place of the layer's first word
     raster = layers.now.raster
     if raster is not None:
@@ -154,5 +181,5 @@ def _address(b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple
     after = b.wire("new_word_after", ring, after)
     new_word.advance(progress, after)
     b.on(progress.taken & layers.end, (layer_word, after))
-    address.assign(choose(chosen.placed, layer_word + chosen.word, new_word.value, ring))
+    address.assign(choose(chosen.placed, layer_word + chosen.word, new, ring))
     return address

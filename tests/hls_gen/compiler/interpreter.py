@@ -119,17 +119,23 @@ class Sequencer:
             self.free, self.written, self.left = self.free - 1, self.written + 1, self.left - 1
             assert last == (not self.left), f"{self.prefix}inputs: {self.left} words are missing when a map ends"
 
+    def claim(self, words: int) -> None:
+        """Claim words; when as many as the layer holds have been, each gives one back."""
+        self.claimed, held = self.claimed + words, min(self.hold, words)
+        self.hold, self.free = self.hold - held, self.free + words - held
+
     def taps(self) -> Iterator[Tap | None]:
         """None where it waits for words."""
         layer_word = 0
         for layer in cycle(self.layers):
             row = self.row("layers", layer)
-            words, hold, start = row["words_minus_1"] + 1, row["hold_tuples"], row.get("start_row", 0)
-            after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), layer_word)
+            words, start, ahead = row["words_minus_1"] + 1, row.get("start_row", 0), row.get("ahead_base")
+            self.hold = row["hold_words"] if ahead is not None else row["hold_tuples"] * words
+            after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), ahead, layer_word)
             for _ in range(row["windows_minus_1"] + 1):
                 before, landing = after, 0
                 for group in range(row.get("groups_minus_1", 0) + 1):
-                    flag, old, jump, new_word = before
+                    flag, old, jump, ahead, new_word = before
                     group_row = row.get("kernel_base", 0) + group * row.get("group_rows", 0)
                     kernel_row, first, last, count = group_row + start, True, False, 0
                     while not last:
@@ -138,19 +144,19 @@ class Sequencer:
                         else:
                             flags, flag = self.row("flags", flag), flag + 1
                         last, count = bool(flags["last"]), count + 1
+                        skip = flags["skip"] and ahead is None
+                        if flags["skip"] and ahead is not None:
+                            more, ahead = self.row("aheads", ahead)["words"], ahead + 1
+                            new_word += more
+                            self.claim(more * (group == 0))
                         if flags["new"]:
                             address, new_word = new_word, new_word + words
-                            if group == 0:
-                                self.claimed += words
-                                if hold:
-                                    hold -= 1
-                                else:
-                                    self.free += words
+                            self.claim(words * (group == 0))
                         else:
                             address, old = layer_word + self.row("olds", old)["word"], old + 1
                         while self.fill() < self.claimed:
                             yield None
-                        if flags["skip"]:
+                        if skip:
                             continue
                         data = [self.memory[(address + k) % len(self.memory)] for k in range(words)]
                         yield Tap(layer, first, last, kernel_row, data)
@@ -158,7 +164,7 @@ class Sequencer:
                         if flags.get("jump"):
                             landing, jump = self.row("jumps", jump)["row"], jump + 1
                             kernel_row = group_row + landing
-                after, start = (flag, old, jump, new_word), landing
+                after, start = (flag, old, jump, ahead, new_word), landing
             self.free += row["hold_words"]
             layer_word = new_word
 

@@ -32,6 +32,7 @@ BAD = {
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
+    "aheads": (1, "npu: aheads must be 0 or >= 2, got 1"),
     "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
     "add_bias_bits": (41, "npu: add_bias_bits must be 2..40, got 41"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
@@ -244,7 +245,7 @@ def test_to_dict_and_back(design):
 
 @pytest.mark.parametrize(("name", "value"), [
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
-    ("add_bias_bits", 9),
+    ("add_bias_bits", 9), ("aheads", 2),
 ])  # fmt: skip
 def test_what_came_later_is_written_where_it_is_set(name, value):
     """Files of before don't have the field, and designs without it stay as they were written."""

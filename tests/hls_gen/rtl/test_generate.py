@@ -45,10 +45,10 @@ DESIGNS = {
         multiplier_bits=31, bias_fraction_bits=16, half_even=1, round_twice=1, **ODD),)),
     "addition": Design(name="addition", npus=(Npu(
         engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
-        skip_words=70, **ODD),)),
+        skip_words=70, aheads=9, **ODD),)),
     "addition_of_a_chain": Design(name="addition", stream_bits=64, npus=(Npu(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=2, kgp=4, ol=4, acc_bits=20, pool=False,
-        skip_words=5, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu(
+        skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, acc_bits=20, inlets=("ring",),
         outlets=("host",)))),
     "nine_planes": Design(name="planes", npus=(Npu(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),

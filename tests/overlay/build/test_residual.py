@@ -9,11 +9,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from bitloom.golden.encoding import signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_images, random_integer_model, residual_networks
@@ -25,13 +33,13 @@ NPU = Npu(
     pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
 )  # fmt: skip
 DESIGNS = {
-    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2),)),
+    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
     "k8": Design(name="k8", stream_bits=64, npus=(replace(NPU, kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
-    "k2_ol4": Design(name="k2_ol4", npus=(replace(NPU, kfp=2, kgp=4, pfp=4, ol=4, raster=True),)),
+    "k2_ol4": Design(name="k2_ol4", npus=(replace(NPU, kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512),)),
     "without_pool": Design(name="without_pool", npus=(replace(NPU, kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
 }
-"""Foldings in which words hold several steps, or steps several words; tables and counters, one and several
-accumulators; block RAM and LUT RAM."""
+"""Foldings in which words hold several steps, or steps several words; tables with and without tuples that are claimed
+ahead, and counters; one and several accumulators; block RAM and LUT RAM."""
 
 
 RULES = ("which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit")
@@ -86,6 +94,33 @@ def check_many(design: str, folder: Path, count: int) -> int:
 
 def test_random_residual_networks(folder: Path) -> None:
     assert check_many("k4", folder, 6) >= 3
+
+
+def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
+    """A convolution and its requantisation, which is called after it."""
+    act, size = name.replace("conv", "act"), {"kernel": (side, side), "stride": (stride, stride)}
+    made = Conv(name=name, out_channels=channels, padding=(0, 0, side - 1, side - 1), weight=signed(8), inputs=(reads,),
+                **size)  # fmt: skip
+    return made, Requantise(name=act, encoding=signed(8), inputs=(name,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aheads", [0, 2])
+def test_more_comes_by_than_the_tuple_memory_holds(aheads: int, folder: Path) -> None:
+    """Tuples of 16 words, of which one layer reads every fourth: between two of its windows 8 others come by."""
+    layers = [*conv("conv_1", INPUT, 64), *conv("conv_2", "act_1", 4), *conv("conv_3", "act_2", 4, 2, 2),
+              *conv("conv_4", "act_1", 4, 1, 2), Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4"))]
+    network = Network(name="wide", input=Map(height=5, width=7, channels=4, encoding=signed(8)), layers=tuple(layers))
+    model, images = random_integer_model(network, 1, 32), random_images(network, 4, 1)
+    choices = CompileChoices(map_order="raster")
+    folding = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=aheads)
+    made = size_memories(f"wide_{aheads}", [model], (folding,), choices)
+    assert made.npus[0].tuple_words <= 32 < 8 * 16
+    bit, manifest = overlay(made, folder)
+    found, counters = outputs(bit, compile_model(model, manifest, choices), images)
+    np.testing.assert_array_equal(found, model.forward(images))
+    flow = simulate(system(plan(model, manifest.npus, choices), manifest.npus), 4)
+    assert counters["cycles"] == flow.left[3] + 1
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
 from .host_tail import on_device, split
@@ -27,7 +28,9 @@ from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
 from .pools import canonical
 
-__all__ = ["Engine", "Lowered", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients"]
+__all__ = [
+    "Engine", "Lowered", "check_engines", "engines_of", "input_planes", "lower", "lower_integer", "plane_coefficients",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,6 +194,30 @@ def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int 
     """Rewrite a model as lowered layers of the integer engine alone; parameters and errors are those of `lower`."""
     engine = Engine("integer", feature_bits, weight_bits)
     return lower(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
+
+
+def check_engines(network: Network, engines: Sequence[str]) -> None:
+    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
+
+    Raises
+    ------
+    ValueError
+        If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
+        the layer, the rule and the value.
+    """
+    network = on_device(network)
+    cut = [canonical(part) for part in parts(network)]
+    for part, engine, default in zip(cut, engines, engines_of(network), strict=True):
+        if engine != default:
+            raise ValueError(f"{part.name}: its engine must be the {default} one, got {engine}")
+    binary = {part.name for part, engine in zip(cut, engines) if engine == "binary"}
+    widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
+    for part in cut:
+        if part.name in binary:
+            lowering_binary.check(part)
+        else:
+            to_bits = not binary.isdisjoint(part.readers)
+            lowering_integer.check(part, widest, from_bits=part.reads in binary, to_bits=to_bits)
 
 
 def engines_of(network: Network) -> list[str]:

@@ -12,6 +12,7 @@ from bitloom.golden.names import check_name, shown
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.overlay.importers.choose import ENGINES
 from bitloom.overlay.importers.class_names import MOST_BYTES, fitting, lines_of
+from bitloom.overlay.importers.engine_cost import costs_text
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows, write_explanation
 from bitloom.overlay.importers.imported import Imported, import_file, network_name, parse_input
@@ -27,7 +28,8 @@ from .show import dump, grid, json_option, one_line_errors, table
 @click.option("--out", type=FILE, help="The model file.  [default: FILE with .npz in the working folder]")
 @click.option("--name", default="", help="Name of the network.  [default: FILE's]")
 @click.option("--input", "given", help="What the network is fed with, where it quantises nothing: KIND[BITS][:SCALE].")
-@click.option("--engine", type=click.Choice(ENGINES), default="auto", help="The engine that is to compute all layers.")
+@click.option("--engine", type=click.Choice(ENGINES), default="auto",
+              help="The engine that is to compute all layers; auto: the one that costs less.")
 @click.option("--classes", "names", type=FILE,
               help="Text file with the names of the classes, a line each.  [default: those in FILE]")  # fmt: skip
 @click.option("--check", "images", type=click.IntRange(0, 4096), default=8, help="Random images to verify with.")
@@ -125,6 +127,8 @@ def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> d
         "files": [str(path) for path in written],
         "engines": list(imported.choice.engines),
         "why": imported.choice.why,
+        "costs": {engine: {"refused": cost} if isinstance(cost, str) else {"lut": cost.lut, "dsp": cost.dsp}
+                  for engine, cost in imported.choice.costs.items()},
         "input": str(imported.model.network.input.encoding),
         "layers": [vars(built) for built in imported.emitted.built],
         "verified_values": sum(c.values for c in checked),
@@ -145,6 +149,7 @@ def _show(imported: Imported, checked: list[Checked], written: list[Path], named
         {
             "input": f"{source.height} x {source.width} x {source.channels}, {source.encoding}",
             "engine": imported.choice.why,
+            **costs_text(imported.choice.costs),
             "exact": exact,
             "verified": verified,
             "class": order,

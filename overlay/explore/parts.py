@@ -136,7 +136,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The parts from the tuple memory to the pool unit."""
     own = {m.name: m for m in npu.memories()}
     acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
-    yield from _array(npu, n)
+    yield from array_parts(npu, n)
     banks = -(-own["kernels"].width // stream_bits)
     slot = npu.slot_bits if several else 0
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
@@ -187,7 +187,7 @@ def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", _fifo(width, npu.skip_words), n)
 
 
-def _array(npu: Npu, n: int) -> Iterator[AreaPart]:
+def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The PEs."""
     acc, lanes, several = npu.acc_bits, npu.kfp, npu.accumulators > 1
     choice = 2 * mapped(acc, npu.accumulators, 0).resources.lut if several else 0

@@ -10,19 +10,19 @@ weights with padding read a map, its offset must be 0. Elsewhere the offset is a
 into what follows the sums.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
 
-import numpy as np
-
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, bipolar, signed, signed_bits, unsigned
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, signed_bits, unsigned
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Line
+from .engine_cost import EngineCost, cost_of
 from .errors import ImportRefused, printable
 from .rationals import same
 from .sections import Cut, Quantised, Section
+from .weights import Weights, built
 
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
@@ -55,24 +55,6 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Weights:
-    """A section's weights as they are built.
-
-    Attributes
-    ----------
-    values : (outputs, rows, columns, channels) int64
-        Divided by the greatest common divisor of each output.
-    scale : (outputs,) array of Fraction
-        What an integer weight is worth.
-    encoding : Encoding
-    """
-
-    values: Array
-    scale: Array
-    encoding: Encoding
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class EngineChoice:
     """What was chosen for a network.
 
@@ -85,27 +67,32 @@ class EngineChoice:
         The input, and what each section makes; nothing for sums at the end.
     why : str
         One sentence about the engines.
+    costs : dict
+        By engine: what the network would cost on it alone, or why it can't compute all; under "both", what it costs
+        on the two that were chosen. Nothing for maps that are added.
     """
 
     engines: tuple[str, ...]
     weights: tuple[Weights, ...]
     held: tuple[Held, ...]
     why: str
+    costs: Mapping[str, "EngineCost | str"] = field(default_factory=dict)
 
 
-def choose(cut: Cut, engine: str = "auto") -> EngineChoice:
+def choices(cut: Cut, engine: str = "auto") -> list[EngineChoice]:
     """Choose engines and encodings.
 
     Parameters
     ----------
     cut : Cut
     engine : str
-        "binary" or "integer" for all sections; "auto": the binary one if it can compute all, else the integer one if
-        that can, else each where it can.
+        "binary" or "integer" for all sections; "auto": the one that costs less, of those that can compute all; else
+        both, each where it must, or where a run of sections costs less.
 
     Returns
     -------
-    EngineChoice
+    list of EngineChoice
+        At least one; the second one is for where a model can't be made of the first.
 
     Raises
     ------
@@ -117,17 +104,21 @@ def choose(cut: Cut, engine: str = "auto") -> EngineChoice:
     binary = [_binary_refusal(s, w, q, k == 0) for k, (s, w, q) in enumerate(zip(cut.sections, weights, sources))]
     widths = [FEATURE_BITS, *[MOST_BITS] * len(cut.sections)]  # what comes in may be wider than what layers make
     integer = [_integer_refusal(s, q, bits) for s, q, bits in zip(cut.sections, sources, widths)]
-    if engine == "binary" or (engine == "auto" and not any(binary)):
-        _refuse([line for line in binary if line])
-        return _choice(cut, weights, sources, ("binary",) * len(weights), "every layer's weights are binary or ternary")
-    if engine == "integer" or (engine == "auto" and not any(integer)):
-        _refuse([line for line in integer if line])
-        reason = next((line for line in binary if line), "it was asked for")
-        return _choice(cut, weights, sources, ("integer",) * len(weights), f"the integer engine computes all: {reason}")
-    mixed = tuple("integer" if refusal else "binary" for refusal in binary)
-    lines = [i for engine_, i in zip(mixed, integer) if engine_ == "integer" and i]
-    _refuse(lines)
-    return _choice(cut, weights, sources, mixed, "both engines: " + "; ".join(sorted({b for b in binary if b})))
+    refused = {"binary": binary, "integer": integer}
+    maker = _ChoiceMaker(cut, weights, sources)
+    costs: dict[str, EngineCost | str] = {}
+    for name, lines in refused.items():
+        reason = next((line for line in lines if line), "")
+        costs[name] = reason or maker.cost((name,) * len(weights))
+    if engine != "auto":
+        _refuse([line for line in refused[engine] if line])
+        return [maker.choice((engine,) * len(weights), f"the {engine} engine computes all: it was asked for", costs)]
+    able = {name: cost for name, cost in costs.items() if isinstance(cost, EngineCost)}
+    if not able:
+        return [maker.mixed(binary, integer, costs)]
+    order = sorted(able, key=lambda name: able[name].price)
+    missing = next((str(cost) for name, cost in costs.items() if name not in able), "it costs less")
+    return [maker.choice((name,) * len(weights), f"the {name} engine computes all: {missing}", costs) for name in order]
 
 
 def _built(section: Section) -> Weights:
@@ -141,23 +132,6 @@ def _built(section: Section) -> Weights:
 def _refuse(lines: Sequence[str]) -> None:
     if lines:
         raise ImportRefused(list(lines))
-
-
-def built(section: Section) -> Weights:
-    """Weights in lowest terms, and the narrowest encoding that holds them."""
-    flat = section.weight.reshape(len(section.weight), -1)
-    divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
-    values = section.weight // divisor.reshape(-1, 1, 1, 1)
-    scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
-    return Weights(values=values, scale=scale, encoding=weight_encoding(values))
-
-
-def weight_encoding(values: Array) -> Encoding:
-    """The narrowest encoding of weights: bipolar, ternary, or signed."""
-    low, high = int(values.min()), int(values.max())
-    if low >= -1 and high <= 1:
-        return BIPOLAR if (values != 0).all() else TERNARY
-    return signed(max(2, signed_bits(low, high)))
 
 
 def padded(section: Section) -> bool:
@@ -181,6 +155,11 @@ def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_in
         return _integer_refusal(section, source)  # an integer input is read as bit planes
     if source.levels > MOST_THERMOMETER:
         return f"{printable(section.name)}: its map has {source.levels + 1} values, more than {MOST_THERMOMETER + 1}"
+    return _thermometer_refusal(section, source)
+
+
+def _thermometer_refusal(section: Section, source: Quantised) -> str:
+    """Why a section can't read a map as thermometer bits; empty if it can."""
     if padded(section) and any(worth(section.lead, source, thermometer(source)).add):
         return f"{printable(section.name)}: a padded tap is worth 0, which is not in the middle of its map's values"
     return ""
@@ -234,17 +213,74 @@ def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -
     return Held(encoding=encoding, zero=low, clip=None if full else (low, high))
 
 
-def _choice(
-    cut: Cut, weights: tuple[Weights, ...], sources: Sequence[Quantised], engines: tuple[str, ...], why: str
-) -> EngineChoice:
-    held = []
-    for number, source in enumerate(sources):
-        reader = number if number < len(engines) else None
-        section = cut.sections[reader] if reader is not None else None
-        maker = engines[number - 1] if number else ""
-        if number == 0:
-            bits = source.levels == 1 and engines[0] == "binary"
-        else:
-            bits = maker == "binary" or (reader is not None and engines[reader] == "binary")
-        held.append(thermometer(source) if bits else integers(source, section, MOST_BITS if number else FEATURE_BITS))
-    return EngineChoice(engines=engines, weights=weights, held=tuple(held), why=why)
+class _ChoiceMaker:
+    """Makes choices for the sections of a network, once it is known which engines compute them."""
+
+    def __init__(self, cut: Cut, weights: tuple[Weights, ...], sources: Sequence[Quantised]) -> None:
+        self._cut, self._weights, self._sources = cut, weights, sources
+
+    def choice(self, engines: tuple[str, ...], why: str, costs: Mapping[str, EngineCost | str]) -> EngineChoice:
+        """The choice of these engines."""
+        return EngineChoice(
+            engines=engines, weights=self._weights, held=tuple(self._held(engines)), why=why, costs=dict(costs)
+        )
+
+    def cost(self, engines: tuple[str, ...]) -> EngineCost:
+        """What these engines cost."""
+        held = [one.encoding for one in self._held(engines)]
+        return cost_of(self._cut.sections, self._weights, held, engines)
+
+    def mixed(
+        self, binary: Sequence[str], integer: Sequence[str], costs: Mapping[str, EngineCost | str]
+    ) -> EngineChoice:
+        """Both engines, by what refuses each section on either one."""
+        _refuse([there for here, there in zip(binary, integer) if here and there])
+        engines = ["integer" if refusal else "binary" for refusal in binary]
+        free = [not here and not there for here, there in zip(binary, integer)]
+        best = self._rank(engines)
+        for run in _runs(free):
+            # a layer that ends in bits for the binary engine is for that one by default
+            may = run.stop == len(engines) or engines[run.stop] == "integer"
+            for first in run if may else ():
+                tried = engines[:first] + ["integer"] * (run.stop - first) + engines[run.stop :]
+                if self._rank(tried) < best:
+                    engines, best = tried, self._rank(tried)
+        _refuse([line for line in self._read_refusals(engines) if line])
+        whole = tuple(engines)
+        why = "both engines: " + "; ".join(sorted({line for line in binary if line}))
+        return self.choice(whole, why, {**costs, "both": self.cost(whole)})
+
+    def _rank(self, engines: Sequence[str]) -> tuple[int, float]:
+        """How good engines are, the smallest is the best: sections that can't read their maps, then the cost."""
+        return sum(map(bool, self._read_refusals(engines))), self.cost(tuple(engines)).price
+
+    def _read_refusals(self, engines: Sequence[str]) -> list[str]:
+        """Why sections on the integer engine can't read what the binary engine makes; empty lines where they can."""
+        lines = []
+        for number in range(1, len(engines)):
+            section, source = self._cut.sections[number], self._sources[number]
+            crossing = engines[number - 1] == "binary" and engines[number] == "integer"
+            lines.append(_thermometer_refusal(section, source) if crossing else "")
+        return lines
+
+    def _held(self, engines: tuple[str, ...]) -> Iterator[Held]:
+        """How each map is held."""
+        for number, source in enumerate(self._sources):
+            reader = number if number < len(engines) else None
+            section = self._cut.sections[reader] if reader is not None else None
+            maker = engines[number - 1] if number else ""
+            if number == 0:
+                bits = source.levels == 1 and engines[0] == "binary"
+            else:
+                bits = maker == "binary" or (reader is not None and engines[reader] == "binary")
+            yield thermometer(source) if bits else integers(source, section, MOST_BITS if number else FEATURE_BITS)
+
+
+def _runs(free: Sequence[bool]) -> list[range]:
+    """Places that are free, as runs of neighbours."""
+    found = []
+    for is_free, group in groupby(range(len(free)), lambda place: free[place]):
+        places = list(group)
+        if is_free:
+            found.append(range(places[0], places[-1] + 1))
+    return found

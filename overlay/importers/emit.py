@@ -19,11 +19,12 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arrays
 from .built import Built, Emitted
-from .choose import EngineChoice, Held, Weights, weight_encoding, worth
+from .choose import EngineChoice, Held, worth
 from .errors import ImportRefused, Unsupported, node_line
 from .requantise_fit import arrays, fit, mismatch
 from .sections import Cut, Quantised, Section
 from .twice import twice_rounded, undivided
+from .weights import Weights, weight_encoding
 
 
 def emit(cut: Cut, choice: EngineChoice, name: str, *, first: int = 1) -> Emitted:

@@ -8,6 +8,7 @@ from pathlib import Path
 from bitloom.golden.atomic import write_bytes
 
 from .built import Built
+from .engine_cost import costs_text
 from .errors import printable
 from .imported import Imported
 from .verify import Checked
@@ -95,8 +96,10 @@ def write_explanation(imported: Imported, checked: Sequence[Checked], model: Pat
     """
     name = imported.model.network.name
     verified = [[printable(c.name), c.against, f"{c.values:,}", f"{c.ties:,}"] for c in checked]
+    costs = [list(row) for row in costs_text(imported.choice.costs).items()]
     tables = (
         ("Nodes", HEADINGS, rows(imported)),
+        *([("Engines", ("engine", "LUTs of PEs"), costs)] if costs else []),
         ("Verified", ("rewriting", "against", "values", "ties"), verified),
     )
     text = [f"# {name}: what became of each node", "", f"Engine: {imported.choice.why}.", ""]

@@ -14,10 +14,11 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.lowering import check_engines
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .canonical import canonical
-from .choose import EngineChoice, choose
+from .choose import EngineChoice, choices
 from .cut import cut, quantises_input
 from .emit import Emitted, emit
 from .host import links
@@ -193,8 +194,29 @@ def import_graph(source: SourceGraph, *, spec: InputSpec | None = None, engine: 
             whole, chains=tuple(_imported(source, one.graph, one.cut, one.choice, one.emitted) for one in graph.chains)
         )
     made = cut(operations, _source(source, spec, operations))
-    choice = choose(made, engine)
-    return _imported(source, operations, made, choice, emit(made, choice, name))
+    choice, emitted = _built(made, choices(made, engine), name)
+    return _imported(source, operations, made, choice, emitted)
+
+
+def _built(made: Cut, tried: Sequence[EngineChoice], name: str) -> tuple[EngineChoice, Emitted]:
+    """The model of the first choice that equals the file for every sum, and that the compiler takes as it was meant;
+    else of the last one."""
+    *preferred, last = tried
+    for choice in preferred:
+        try:
+            emitted = emit(made, choice, name)
+            check_engines(emitted.model.network, choice.engines)
+        except ValueError as e:
+            reason = str(e).splitlines()[0]
+        else:
+            wrong = sum(built.wrong[0] for built in emitted.built)
+            if not wrong:
+                return choice, emitted
+            reason = f"{wrong:,} sums would be one level off"
+        other = last.engines[0]
+        why = f"the {other} engine computes all: on the {choice.engines[0]} one, which costs less, {reason}"
+        last = replace(last, why=why)
+    return last, emit(made, last, name)
 
 
 def _imported(

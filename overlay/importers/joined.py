@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 
 from .boundaries import Ends, Line, joined
 from .built import Built, Emitted
-from .choose import EngineChoice, Held, choose, integers, padded, worth
+from .choose import EngineChoice, Held, choices, integers, padded, worth
 from .emit import emit
 from .errors import ImportRefused, Unsupported, node_line
 from .operation_graph import OperationGraph
@@ -158,7 +158,7 @@ class _Joiner:
 
     def _add_chain(self, one: WayCut, held: Held | None) -> None:
         """The layers of a way's sections; ``held`` is how the map is held that its sum makes."""
-        choice = choose(one.cut, "integer")
+        choice = choices(one.cut, "integer")[0]
         before = held or self._held.get(one.way.reads[0])
         ends = [*choice.held]
         if before is not None:

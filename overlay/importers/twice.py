@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from .boundaries import Ends, Line, Staircase, joined
-from .choose import Weights, weight_encoding
 from .requantise_fit import Factors, Fitted
 from .tflite_rules import TwiceRounded
+from .weights import Weights, weight_encoding
 
 
 def twice_rounded(

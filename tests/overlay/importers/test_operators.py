@@ -63,7 +63,7 @@ def test_elementwise(name):
     rng = np.random.default_rng(5)
     chain = ended(ELEMENTWISE[name](begun(rng)), rng, 64)
     exact = 0 if name != "BatchNormalization" else 1e-6
-    made = check(chain, by_qonnx, near=exact)
+    made = check(chain, by_qonnx, engine="binary", near=exact)
     assert set(made.choice.engines) == {"binary"}
 
 

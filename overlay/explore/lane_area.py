@@ -1,0 +1,62 @@
+"""What a lane of a PE takes, by the area model: what either engine costs can be compared before there is a design."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.platform.boards import PYNQ_Z2
+
+from .estimate import coefficients, of_parts
+from .parts import array_parts
+
+LANES = 32
+"""Lanes of the PE that is looked at: its accumulator is shared by them."""
+LUTS_OF_DSP = PYNQ_Z2.lut / PYNQ_Z2.dsp
+"""LUTs that count as much as a DSP block: as many as an xc7z020 has for each of its DSP blocks."""
+
+
+@dataclass(frozen=True)
+class LaneArea:
+    """What a lane takes, a share of its PE's accumulator included.
+
+    Attributes
+    ----------
+    lut, dsp
+        LUTs and DSP blocks.
+    """
+
+    lut: float
+    dsp: float
+
+    @property
+    def price(self) -> float:
+        """Both in LUTs."""
+        return self.lut + LUTS_OF_DSP * self.dsp
+
+
+@lru_cache(maxsize=256)
+def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, shift_bits: int = 0) -> LaneArea:
+    """What a lane of an engine takes.
+
+    Parameters
+    ----------
+    engine
+        "binary" or "integer".
+    feature_bits, weight_bits
+        Widths of the NPU's features and weights: 1 and 1 for binary.
+    acc_bits
+        Width of its accumulators; more where so many lanes need it.
+    shift_bits
+        Of a binary engine that reads integers plane by plane.
+
+    Returns
+    -------
+    LaneArea
+    """
+    folding = Folding(engine=engine, feature_bits=feature_bits, weight_bits=weight_bits, kfp=LANES, kgp=1, pfp=1,
+                      shift_bits=shift_bits)  # fmt: skip
+    npu = Npu(**vars(folding), acc_bits=max(acc_bits, folding.least_acc_bits))
+    made = coefficients()
+    found = of_parts(list(array_parts(npu, 0)), made)
+    return LaneArea(found["lut"] * made["flat"]["lut"] / LANES, found["dsp"] / LANES)

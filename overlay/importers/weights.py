@@ -1,0 +1,45 @@
+"""A section's weights as they are built: whole numbers in lowest terms, and their encoding."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, signed, signed_bits
+
+from .sections import Section
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Weights:
+    """A section's weights as they are built.
+
+    Attributes
+    ----------
+    values : (outputs, rows, columns, channels) int64
+        Divided by the greatest common divisor of each output.
+    scale : (outputs,) array of Fraction
+        What an integer weight is worth.
+    encoding : Encoding
+    """
+
+    values: Array
+    scale: Array
+    encoding: Encoding
+
+
+def built(section: Section) -> Weights:
+    """Weights in lowest terms, and the narrowest encoding that holds them."""
+    flat = section.weight.reshape(len(section.weight), -1)
+    divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
+    values = section.weight // divisor.reshape(-1, 1, 1, 1)
+    scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
+    return Weights(values=values, scale=scale, encoding=weight_encoding(values))
+
+
+def weight_encoding(values: Array) -> Encoding:
+    """The narrowest encoding of weights: bipolar, ternary, or signed."""
+    low, high = int(values.min()), int(values.max())
+    if low >= -1 and high <= 1:
+        return BIPOLAR if (values != 0).all() else TERNARY
+    return signed(max(2, signed_bits(low, high)))

@@ -43,7 +43,7 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
         }
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
-    out["kernels"] = pack_rows(npu.memory("kernels").width, kernels)
+    out["kernels"] = pack_rows(npu.memory("kernels").width, sent_kernels(kernels, npu))
     out["results"] = pack_fields(npu.memory("results"), columns(_result_rows(made, npu)))
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
@@ -65,6 +65,13 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))
     return out
+
+
+def sent_kernels(rows: Array, npu: Npu) -> Array:
+    """(n, width) bits of kernel rows as they are loaded: to a kernel binariser 1 as +1 and 0 as -1, of 8 bits each."""
+    if not npu.kernel_binariser:
+        return rows
+    return np.unpackbits(np.where(rows, 1, -1).astype(np.int8).view(np.uint8), axis=1, bitorder="little")
 
 
 def _result_rows(made: NpuPlan, npu: Npu) -> list[dict[str, int]]:

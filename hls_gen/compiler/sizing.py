@@ -157,7 +157,7 @@ def _streamed(made: Plan, n: int, folding: Npu) -> dict[str, int]:
     """
     need = made.npus[n].depths()
     two = min(need["kernel_rows"], 2 * max((len(rows) for rows in made.npus[n].kernels), default=0))
-    saved = (need["kernel_rows"] - two) * folding.memory("kernels").width
+    saved = (need["kernel_rows"] - two) * folding.kernel_store.width
     tuples = max(need["tuple_words"], 0 if n else len(made.input_words))
     if (tuples - need["tuple_words"]) * folding.word_bits < saved:
         need["tuple_words"] = tuples

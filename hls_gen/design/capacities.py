@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 
 from bitloom.golden.integers import make_fields_plain
 
-from .folding import check_least, check_power, require
+from .rules import check_least, check_power, require
 from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")

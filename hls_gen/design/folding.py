@@ -4,12 +4,12 @@ A network is not in it. With capacities, which sizing finds (capacities.py), a f
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from bitloom.golden.integers import make_fields_plain
 
 from .lanes import lane_groups, plane_lanes
 from .packed_products import most_kernels
+from .rules import check_least, check_power, require
 from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
@@ -84,6 +84,9 @@ class Folding:
     kernels_per_multiplier
         Kernels whose weights one multiplier takes side by side, 1..kgp and as many as fit (packed_products.py): with 2,
         an array of 8-bit integers takes half the DSP blocks. Integer only. 1 is not written.
+    kernel_binariser
+        Whether weights come as integers of 8 bits, which are made binary on line, in front of the kernel memory: +1
+        where the integer is at least 0 (spec A9). Binary only. False is not written.
     """
 
     engine: str = "binary"
@@ -108,6 +111,7 @@ class Folding:
     raster: bool = False
     stream_weights: bool = False
     kernels_per_multiplier: int = field(default=1, metadata={"written_if_set": True})
+    kernel_binariser: bool = field(default=False, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -141,8 +145,10 @@ class Folding:
         require(
             self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram)
         )  # fmt: skip
-        for name in ("pool", "raster", "stream_weights"):
+        for name in ("pool", "raster", "stream_weights", "kernel_binariser"):
             require(isinstance(getattr(self, name), bool), f"{name} must be True or False", repr(getattr(self, name)))
+        ok = self.engine == "binary" or not self.kernel_binariser
+        require(ok, "kernel_binariser must be False for engine integer", self.kernel_binariser)
 
     def _check_numbers(self) -> None:
         """Raise ValueError unless every number is in its range."""
@@ -278,21 +284,3 @@ class Folding:
     def lane_groups(self) -> list[tuple[int, int]]:
         """(first lane, lanes) of each lane group of a binary PE; one group without planes."""
         return lane_groups(self.kfp, self.planes)
-
-
-def require(ok: bool, rule: str, value: Any) -> None:
-    """ValueError ``npu: rule, got value`` unless ``ok``."""
-    if not ok:
-        raise ValueError(f"npu: {rule}, got {value}")
-
-
-def check_least(of: object, name: str, least: int) -> None:
-    """ValueError unless the attribute ``name`` is an integer >= ``least``."""
-    value = getattr(of, name)
-    require(type(value) is int and value >= least, f"{name} must be an integer >= {least}", repr(value))
-
-
-def check_power(of: object, name: str) -> None:
-    """ValueError unless the attribute ``name``, an integer, is a power of two >= 2."""
-    value = getattr(of, name)
-    require(value >= 2 and not value & (value - 1), f"{name} must be a power of two >= 2", value)

@@ -14,6 +14,7 @@ from .fields import Field, named
 from .widths import (
     COUNT_BITS,
     FRAME_BITS,
+    KERNEL_BITS,
     LAYER_BITS,
     PLACE_BITS,
     SIDE_BITS,
@@ -129,7 +130,7 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         ("flags", npu.taps, [*TAP_FLAGS, ("jump", 1)]),
         ("olds", npu.olds, [("word", bits_for(npu.tuple_words - 1))]),
         ("jumps", npu.jumps, [("row", npu.row_bits)]),
-        ("kernels", npu.kernel_rows, _kernel_row(npu)),
+        ("kernels", npu.kernel_rows, _sent_kernel_row(npu)),
         ("results", npu.layers, _result_row(npu)),
     ]
     if npu.engine == "binary":
@@ -244,7 +245,30 @@ def _counter_parts(ring: int) -> Parts:
     return [*made, ("line_words", ring), ("gap_words", ring + 1)]
 
 
-def _kernel_row(npu: "Npu") -> Parts:
+@lru_cache(maxsize=256)
+def kernel_store(npu: "Npu") -> Memory:
+    """Memory ``kernels`` as the NPU stores it: where a binariser stands in front of it, rows come in another form.
+
+    Parameters
+    ----------
+    npu
+        The NPU.
+
+    Returns
+    -------
+    Memory
+        Name, id and depth of the loadable memory, and the fields of what its RAM holds.
+    """
+    sent = npu.memory("kernels")
+    return Memory.of(sent.name, sent.id, sent.depth, kernel_row(npu))
+
+
+def _sent_kernel_row(npu: "Npu") -> Parts:
+    """A row of weights as it is loaded: to a binariser each bit of `kernel_row` is an integer, below 0 for a 0."""
+    return [(name, w * KERNEL_BITS if npu.kernel_binariser else w) for name, w in kernel_row(npu)]
+
+
+def kernel_row(npu: "Npu") -> Parts:
     """Weights of all PEs for a word, and how the word's sums count."""
     weights = ("weights", npu.kgp * npu.row_weights * npu.weight_bits)
     return [weights, *([("code", npu.code_bits)] if npu.code_bits else [])]

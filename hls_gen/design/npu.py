@@ -9,10 +9,11 @@ from bitloom.golden.names import shown
 
 from .capacities import Capacities
 from .fields import named
-from .folding import SOURCES, Folding, require
+from .folding import SOURCES, Folding
 from .lanes import weight_of_lanes
-from .memories import Memory, memory_map
+from .memories import Memory, kernel_store, memory_map
 from .reader import Reader
+from .rules import require
 from .widths import ADD_FEATURE_BITS, MAX_ADD_SHIFT, SHIFT_BITS, bits_for
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
@@ -182,6 +183,11 @@ class Npu(Capacities, Folding):
     def settings(self) -> dict[str, int]:
         """Width of each field of the network's row that the NPU looks at, by name."""
         return {name: w for name, w in self.memory("network").widths.items() if name in SETTINGS}
+
+    @property
+    def kernel_store(self) -> Memory:
+        """Memory ``kernels`` as it is stored, behind a kernel binariser where there is one."""
+        return kernel_store(self)
 
     def memories(self) -> tuple[Memory, ...]:
         """Every loadable memory, by id."""

@@ -37,6 +37,8 @@ FEATURE_BITS = 20
 Layers make 9 at most (golden/layers/requantise.py); an input may have more, as fixed-point numbers of sensors do."""
 WEIGHT_BITS = 8
 """Bits of a weight of the integer engine at most."""
+KERNEL_BITS = 8
+"""Bits of an integer that the kernel binariser makes a bit of: a stream word has a whole number of them."""
 PLANES = 9
 """Bit planes of an integer input of the binary engine at most."""
 COUNT_BITS = 7

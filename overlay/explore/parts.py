@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
+from .kernel_parts import binariser_bits
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
 from .products import LUT_INPUTS, Features, dsps, multiplier_dsps, requantise_sizes, sum_sizes
@@ -134,13 +135,14 @@ def _shell(design: Design) -> Iterator[AreaPart]:
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The parts from the tuple memory to the pool unit."""
-    own = {m.name: m for m in npu.memories()}
     acc, several, ring = npu.acc_bits, npu.accumulators > 1, bits_for(npu.tuple_words - 1)
     yield from array_parts(npu, n)
-    banks = -(-own["kernels"].width // stream_bits)
+    banks = -(-npu.kernel_store.width // stream_bits)
     slot = npu.slot_bits if several else 0
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
     yield AreaPart("convolver", "convolver", convolver, n)
+    if npu.kernel_binariser:
+        yield AreaPart("kernel_binariser", "kernel_binariser", {}, n, **binariser_bits(npu, stream_bits))
     row = bits_for(npu.kernel_rows - 1)
     tables = sum(bits_for(rows - 1) for rows in (npu.taps, npu.olds, npu.jumps, npu.aheads) if rows)
     source = npu.word_bits * (len(npu.sources) - 1)
@@ -169,8 +171,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
     integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
     yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
-    words = timing.pool_fifo_words(npu)
-    yield AreaPart("fifo", f"fifo_{w}x{words}", _fifo(w, words), n)
+    yield AreaPart("fifo", f"fifo_{w}x{timing.pool_fifo_words(npu)}", _fifo(w, timing.pool_fifo_words(npu)), n)
     if integer:
         yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
 

@@ -57,7 +57,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     for m in npu.memories():
         if m.name == "network":
             continue
-        full, rest = divmod(m.width, stream_bits)
+        full, rest = divmod((npu.kernel_store if m.name == "kernels" else m).width, stream_bits)
         latency = 0 if m.read_at_once else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
         registered = m.name == "reciprocals"  # the divider's first register

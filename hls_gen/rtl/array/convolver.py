@@ -13,10 +13,11 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .kernel_binariser import kernel_binariser
 from .multipliers import multipliers
 from .pe import pe
 from .pe_collect import pe_collect
@@ -113,7 +114,8 @@ def convolver(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("Kernel memory: a row a beat, with the weights of all PEs.")
-    part = library.loadable(b, memory, bus, row, read=beat, style=npu.kernel_ram)
+    stored = _binarised(b, library, npu, bus) if npu.kernel_binariser else bus
+    part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.kernel_ram)
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
     first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
@@ -132,6 +134,15 @@ def convolver(library: Library, npu: Npu) -> Block:
     results.assign(place(b, library, npu, part["weights"], window))
     result_valid.assign(last_line[-1])
     return b
+
+
+def _binarised(b: Block, library: Library, npu: Npu, bus: LoadBus) -> LoadBus:
+    """The load bus behind the binariser of kernels."""
+    unit = library.get(kernel_binariser, library, npu)
+    ports = {name: b.wire(name, width(port)) for name, port in unit.m.io_variable.items() if name.startswith("bits_")}
+    b.instance(unit, "kernel_binariser", **bus.to(unit), **ports)
+    valid, bank, row, data = (ports.get(f"bits_{name}") for name in ("valid", "bank", "row", "data"))
+    return LoadBus(valid, bus.memory, bank, row, data)
 
 
 def _header(npu: Npu) -> Header:

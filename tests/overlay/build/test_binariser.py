@@ -1,11 +1,15 @@
-"""Inputs made binary on line (spec A9), through the driver, against golden; and binary inputs on the same hardware."""
+"""Inputs and kernels made binary on line (spec A9), through the driver, against golden; and binary inputs on the same
+hardware."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.encoding import BIPOLAR, Encoding, signed, unsigned
+from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -13,13 +17,17 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import load_packet, packets
+from bitloom.hls_gen.design.rows import pack_rows
 from bitloom.overlay.build.build import Build, build
 from bitloom.overlay.build.run import Conditions, run
+from bitloom.overlay.virtual.board import activate
 from tests.errors import value_error
 from tests.networks import random_images, random_model
 
-FOLDING = Npu(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9)
+FOLDING = Npu(kfp=6, kgp=4, pfp=3, ol=2, acc_bits=16, binariser_bits=9, kernel_binariser=True)
 
 
 def network(name: str, encoding: Encoding, binarise: bool) -> Network:
@@ -54,6 +62,30 @@ def test_bit_exact(made: Build, name: str, stall: float) -> None:
     model = MODELS[name]
     images = random_images(model.network, 6, 7)
     assert run(made, model, images, conditions=Conditions(stall=stall, seed=3)).bit_exact_frames == 6
+
+
+def test_kernels_may_be_any_integers_of_the_same_signs(made: Build) -> None:
+    model, rng = MODELS["unsigned_8"], np.random.default_rng(1)
+    manifest, program = Manifest.load(made.bit.with_suffix(".manifest.json")), made.program("unsigned_8")
+    parts = list[np.ndarray]()
+    for head, memory, rows in packets(manifest, program.parameters):
+        rows = rows[:, : memory.words]
+        if memory.name == "kernels":
+            sent = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little", count=memory.width)
+            sign = sent.reshape(-1, 8)[:, 7:]
+            sent = np.concatenate([rng.integers(0, 2, (len(sign), 7)), sign], axis=1).reshape(sent.shape)
+            rows = pack_rows(memory.width, sent)
+        parts.append(load_packet(manifest, head.npu, memory.name, head.address, rows))
+    other = replace(program, parameters=np.concatenate(parts))
+    assert (other.parameters != program.parameters).any()
+    images = random_images(model.network, 3, 2)
+    board = activate()
+    try:
+        with Accelerator(made.bit) as accelerator:
+            accelerator.load(other)
+            np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))
+    finally:
+        board.close()
 
 
 def test_both_directions_occur() -> None:

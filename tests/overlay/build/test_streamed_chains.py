@@ -184,13 +184,14 @@ def random_networks(name: str, folder: Path, count: int) -> None:
 
 
 def test_a_small_ring(tmp_path: Path) -> None:
-    """Clean Verilog; bit-exact in the flow model's cycles, alone, one after another and under stalls."""
+    """Clean Verilog; bit-exact in the flow model's cycles, alone, one after another and under stalls. One of the NPUs
+    makes its kernels binary on line."""
     layers: list[Layer] = []
     for k in range(4):
         layers += [Conv(name=f"conv_{k}", out_channels=4 + k, kernel=(2, 2)), Threshold(name=f"act_{k}")]
     model = random_model(Network(name="small", input=case_map(6, 6, 3, BIPOLAR), layers=layers), 5)
     small = Npu(kfp=4, kgp=2, pool=False, shift_bits=0)
-    design = tight(model, ring([small, replace(small, kgp=3)]))
+    design = tight(model, ring([small, replace(small, kgp=3, kernel_binariser=True)]))
     made = generate(design)
     assert lint(made.text) == []
     bit, manifest = write_simulation_overlay(tmp_path, made.manifest, made.text), Manifest.from_dict(made.manifest)

@@ -1,0 +1,60 @@
+"""Binariser of kernels: the rows of bits that integers make, however the stream pauses."""
+
+import numpy as np
+import pytest
+
+from bitloom.hls_gen.compiler.memory_rows import sent_kernels
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.rtl.array.kernel_binariser import kernel_binariser
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from .bench import Bench
+
+CASES = {
+    "one_word": (32, Npu(kfp=3, kgp=1, shift_bits=0, kernel_binariser=True)),
+    "part_of_a_bank": (32, Npu(kfp=5, kgp=3, shift_bits=2, kernel_binariser=True)),
+    "several_banks": (32, Npu(kfp=11, kgp=7, shift_bits=3, kernel_binariser=True)),
+    "whole_banks": (64, Npu(kfp=16, kgp=8, shift_bits=0, kernel_binariser=True)),
+}
+"""(width of the stream, an NPU); the first three share no number of banks, the last one ends with a bank."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "several_banks" else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
+)
+def test_rows_are_the_signs_of_integers(name: str) -> None:
+    (stream, npu), rng = CASES[name], np.random.default_rng(5)
+    rows = rng.integers(0, 2, (5, npu.kernel_store.width))
+    numbers = np.where(rows, rng.integers(0, 128, rows.shape), rng.integers(-128, 0, rows.shape)).astype(np.int64)
+    numbers[0] = np.where(rows[0], 0, -1)  # next to the limit
+    sent, stored = npu.memory("kernels"), npu.kernel_store
+    banks = -(-stored.width // stream)
+    found: dict[tuple[int, int], int] = {}
+    with Bench(kernel_binariser(Library(stream), npu)) as bench:
+        for row, integers in enumerate(numbers):
+            whole = sum((int(z) & 255) << 8 * k for k, z in enumerate(integers))
+            for bank in range(-(-sent.width // stream)):
+                for here in (*[0] * int(rng.integers(0, 2)), 1):  # another memory's word changes nothing
+                    data = whole >> stream * bank if here else int(rng.integers(0, 1 << 31))
+                    memory = sent.id if here else sent.id + 1
+                    bench.set(load_valid=1, load_memory=memory, load_row=row,
+                              load_data=data & (1 << bench.widths["load_data"]) - 1)  # fmt: skip
+                    if "load_bank" in bench:
+                        bench["load_bank"] = bank
+                    if bench["bits_valid"]:
+                        assert here
+                        assert bench["bits_row"] == row
+                        found[row, bench["bits_bank"] if banks > 1 else 0] = bench["bits_data"]
+                    bench.tick()
+                bench["load_valid"] = 0
+                assert not bench["bits_valid"]
+    assert sorted(found) == [(row, bank) for row in range(5) for bank in range(banks)]
+    mask = (1 << stored.width) - 1
+    got = [sum(found[row, bank] << stream * bank for bank in range(banks)) & mask for row in range(5)]
+    assert got == [sum(int(bit) << k for k, bit in enumerate(row)) for row in rows]
+
+
+def test_what_the_compiler_sends_has_these_signs() -> None:
+    npu = Npu(kfp=2, kgp=1, shift_bits=0, kernel_binariser=True)
+    sent = np.packbits(sent_kernels(np.array([[0, 1]]), npu), axis=1, bitorder="little")
+    assert sent.view(np.int8).tolist() == [[-1, 1]]

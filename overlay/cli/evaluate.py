@@ -1,7 +1,7 @@
 """The command evaluate: how often a network is right on labelled images, and how fast its hardware is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from bitloom.overlay.evaluation.hardware import FrameCycles, build_choices, cycl
 from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
 from bitloom.overlay.evaluation.labelled import LabelledImages
 from bitloom.overlay.evaluation.plot import plot_confusion
-from bitloom.overlay.evaluation.score import RULES, Score, class_rule, classifier, evaluate, inputs
+from bitloom.overlay.evaluation.score import RULES, Score, as_counted, class_rule, classifier, evaluate, inputs
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.show.report.gather import CLOCK_MHZ
 
@@ -91,13 +91,15 @@ def evaluate_command(
     rule = class_rule(subject.model.network, class_rule_name, subject.host)
     pixels = _transform(subject, transform)
     real = isinstance(pixels, HostTransform)
-    images = labelled_images(data, subject.model.network, labels=labels, resize=resize, real=real)
+    counted = as_counted(subject.model.network, rule, subject.host)
+    images = labelled_images(data, counted, labels=labels, resize=resize, real=real)
     if hardware is not None and hardware > (limit or len(images.labels)):
         most = limit or len(images.labels)
         raise ValueError(f"{images.name}: --hardware must be <= {most}, the images to classify, got {hardware}")
     with bar(f"{subject.name}: classifying", "images") as update:
         classify = classifier(rule, subject.host)
         score = evaluate(subject.model, images, transform=pixels, classify=classify, limit=limit, progress=update)
+        score = replace(score, classes=counted.classes or score.classes)
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)

@@ -1,7 +1,7 @@
 """How often a network is right: its classes beside the labels, as a confusion matrix."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -135,6 +135,13 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
     if host is not None:
         return LARGEST if host.keeps_order else SCORES
     return HIGHEST_SET if output.encoding == BIPOLAR else LARGEST
+
+
+def as_counted(network: Network, rule: str, host: Host | None) -> Network:
+    """The network with names of its classes in the order in which a rule counts these: by ``scores`` in the file's."""
+    if rule != SCORES or host is None or not network.classes:
+        return network
+    return replace(network, classes=tuple(network.classes[place] for place in host.output_order))
 
 
 def classifier(rule: str, host: Host | None = None) -> Callable[[Array], Array]:

@@ -80,7 +80,7 @@ class _Writer:
             self._helper.make_tensor_value_info(name, 1, ["N", made.channels, made.height, made.width])
             for name, made in shapes
         ]
-        if self._nodes[-1].op_type == "Gemm":
+        if self._is_flat():
             infos[1] = self._helper.make_tensor_value_info(self._here, 1, ["N", output.channels])
         graph = self._helper.make_graph(self._nodes, network.name, infos[:1], infos[1:], self._constants)
         versions = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid(DOMAIN, QONNX_OPSET)]
@@ -188,7 +188,7 @@ class _Writer:
     def _affine(self, layer: Affine, arrays: Mapping[str, Array]) -> None:
         """A product and a sum with a constant a channel, and perhaps Relu."""
         for what, op in (("multiplier", "Mul"), ("bias", "Add")):
-            values = arrays[what] if self._is_flat else arrays[what].reshape(1, -1, 1, 1)
+            values = arrays[what] if self._is_flat() else arrays[what].reshape(1, -1, 1, 1)
             constant = self._constant(f"{layer.name}_{what}", values)
             self._here = self._node(op, self._here, constant, name=f"{layer.name}_{op.lower()}")
         if layer.relu:

@@ -14,6 +14,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import reason
 
 from .errors import Unsupported
+from .integer_types import is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, SourceNode
@@ -90,7 +91,7 @@ class Constants:
             raise Unsupported(f"all maps and constants together must have at most {MOST_SPENT:,} values, got more")
 
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
-        if values.dtype.kind not in "biuf":
+        if not is_number(values.dtype):
             raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
         self.spend(values.size)
         self.values[node.outputs[0]] = values

@@ -15,6 +15,7 @@ from bitloom.golden.reading.file import foreign_reason, naming, read_file
 
 from .class_names import labels_of_metadata
 from .errors import printable
+from .integer_types import is_number
 from .source import (
     MOST_AXES,
     MOST_BYTES,
@@ -254,7 +255,7 @@ class _Tensors:
             raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got: {foreign_reason(e)}") from None
         if values.shape != shape:
             raise ValueError(f"{what}: must be a whole tensor of shape {shape}, got shape {values.shape}")
-        if values.dtype.kind not in "biuf":
+        if not is_number(values.dtype):
             raise ValueError(f"{what}: must hold numbers, got {values.dtype}")
         return values
 

@@ -14,6 +14,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
+from .integer_types import integer_ends
 from .rationals import floats, fractions, same
 from .source import SourceNode
 
@@ -176,17 +177,30 @@ def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
     if scale is None:
         raise Unsupported("the scale must be a constant")
     values = np.zeros(1, np.uint8) if zero is None else np.asarray(zero)
-    if values.dtype not in (np.uint8, np.int8):
-        raise Unsupported(f"quantised values must be of 8 bits, got {values.dtype}")
-    kind = np.iinfo(values.dtype)
+    low, high = integer_ends(values.dtype) or (0, 0)
+    if not 0 < high < 256:
+        raise Unsupported(f"quantised values must be integers of at most 8 bits, got {values.dtype}")
     return Rule(
         scale=_scale(scale),
         zero=_one(values, "zero point"),
-        low=int(kind.min),
-        high=int(kind.max),
+        low=low,
+        high=high,
         rounding="ROUND",
         zero_after=True,
     )
+
+
+def zero_point(inputs: Sequence[Array | None], output_dtype: int) -> Array | None:
+    """The zero point of QuantizeLinear; where it is left out 0, of the type that ``output_dtype`` says."""
+    from onnx import helper
+
+    zero = inputs[2] if len(inputs) > 2 else None
+    if zero is not None or not output_dtype:
+        return zero
+    try:
+        return np.zeros(1, np.dtype(helper.tensor_dtype_to_np_dtype(output_dtype)))
+    except (KeyError, TypeError):
+        raise Unsupported(f"output_dtype must be a type of numbers, got {output_dtype}") from None
 
 
 def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
@@ -203,9 +217,9 @@ def _bipolar(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
 
 def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     """QuantizeLinear of a constant: the integers themselves."""
-    values, scale, zero = _given(inputs, 0, "the input"), inputs[1], inputs[2] if len(inputs) > 2 else None
+    values, scale = _given(inputs, 0, "the input"), inputs[1]
     axis = int(node.attributes.get("axis", 1))
-    rule = linear_rule(_along(scale, values, axis), None if zero is None else np.unique(zero))
+    rule = linear_rule(_along(scale, values, axis), zero_point(inputs, node.attributes.get("output_dtype", 0)))
     made = rule.grid(values)
     return Grid(integers=made.integers + int(rule.zero), scale=np.array(Fraction(1), object))
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .integer_types import plain
+
 MOST_NUMBERS = 1 << 19
 """Numbers of a parameter at most."""
 MOST_BITS = 1 << 13
@@ -33,7 +35,7 @@ def fractions(values: Array) -> Array:
     ValueError
         If a number is infinite or none at all, or if there are more than MOST_NUMBERS.
     """
-    values = np.asarray(values)
+    values = plain(np.asarray(values))
     if values.size > MOST_NUMBERS:
         raise ValueError(f"parameters must be at most {MOST_NUMBERS:,} numbers, got {values.size:,}")
     out = np.empty(values.shape, object)

@@ -127,6 +127,7 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "QGemm": _q_gemm,
     "QLinearGlobalAveragePool": _q_mean,
     "HardTanh": _hard_tanh,
+    "Hardtanh": _hard_tanh,
 }
 """Operator -> what it makes of its inputs and attributes."""
 

@@ -4,7 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
 
@@ -41,7 +43,8 @@ def _fits(node: NodeView, kind: int) -> bool:
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
     except KeyError:
         return False
-    return dtype.kind in "iu" and node.keeps_integers(np.iinfo(dtype).min, np.iinfo(dtype).max)
+    ends = integer_ends(dtype)
+    return ends is not None and node.keeps_integers(*ends)
 
 
 @operator("Add", "Sum")
@@ -116,11 +119,19 @@ def clip(node: NodeView) -> None:
     ends = []
     for place, name in ((1, "min"), (2, "max")):
         given = node.optional(place)
-        value = node.attribute(name, None) if given is None else float(np.asarray(given).reshape(-1)[0])
+        value = node.attribute(name, None) if given is None else _end(given, name)
         ends.append(None if value is None or abs(float(value)) > 3e38 else float(value))
     node.only_map(0)
     if not _narrowed(node, *ends):
         node.clip(*ends)
+
+
+def _end(given: Array, name: str) -> float:
+    """An end that is an input."""
+    if given.size != 1 or np.isnan(given).any():
+        got = f"shape {given.shape}" if given.size != 1 else "nan"
+        raise Unsupported(f"{name} must be one number, got {got}")
+    return float(given.ravel()[0])
 
 
 def _narrowed(node: NodeView, low: float | None, high: float | None) -> bool:

@@ -5,11 +5,10 @@ from math import ceil, floor
 
 import numpy as np
 
-from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels
-from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, known, linear_rule, quant_rule
+from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, known, linear_rule, quant_rule, zero_point
 from bitloom.overlay.importers.rationals import fractions, same
 
 from .registry import MICROSOFT, ONNX, QONNX, operator
@@ -50,7 +49,8 @@ def sign(node: NodeView) -> None:
 def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
-    node.quantise(linear_rule(node.constant(1, "the scale"), _zero_point(node)), integers=True)
+    zero = zero_point([None, None, node.optional(2)], int(node.attribute("output_dtype", 0)))
+    node.quantise(linear_rule(node.constant(1, "the scale"), zero), integers=True)
 
 
 @operator("DequantizeLinear", domains=ONNX + MICROSOFT)
@@ -118,19 +118,6 @@ def first_integer(limit: Fraction, reached: bool, divisor: int) -> int:
     """The first integer that is, divided, at least the limit, or more where equality doesn't reach it."""
     scaled = limit * divisor
     return ceil(scaled) if reached else floor(scaled) + 1
-
-
-def _zero_point(node: NodeView) -> Array | None:
-    """The zero point of QuantizeLinear; where it is left out 0, of the type that output_dtype says."""
-    from onnx import helper
-
-    zero, kind = node.optional(2), int(node.attribute("output_dtype", 0))
-    if zero is not None or not kind:
-        return zero
-    try:
-        return np.zeros(1, np.dtype(helper.tensor_dtype_to_np_dtype(kind)))
-    except (KeyError, TypeError):
-        raise Unsupported(f"output_dtype must be a type of numbers, got {kind}") from None
 
 
 def _number(node: NodeView, place: int) -> Fraction:

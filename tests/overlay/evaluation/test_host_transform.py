@@ -1,21 +1,24 @@
 """Imported networks: pixels become numbers and numbers become integers; scores tell the class where outputs don't."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from bitloom.golden import file
 from bitloom.golden.file import model_digest
 from bitloom.golden.host import file as hosts
 from bitloom.golden.host.host import Host
+from bitloom.golden.network import Model
 from bitloom.golden.transform import Transform
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.host_transform import HostTransform, transform_of
-from bitloom.overlay.evaluation.score import class_rule, classifier
+from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier
 from tests import board_data
 from tests.errors import value_error
 
@@ -87,6 +90,26 @@ def test_scores_tell_the_class_where_they_have_another_order():
     assert classifier("largest", turned)(outputs).tolist() == [0, 2, 1]
     swapped = host(output_order=np.array([2, 0, 1]))  # score 0 is output 2
     assert classifier(class_rule(network, host=swapped), swapped)(outputs).tolist() == [1, 0, 2]
+
+
+def test_classes_are_named_in_the_order_of_the_scores(tmp_path):
+    """Where the file has them in another order than the network: rows, and folders by the classes' names."""
+    names = ("one", "two", "zero")  # of the outputs
+    model = Model(replace(corners().network, classes=names), corners().arrays)
+    swapped = host(output_order=np.array([2, 0, 1]), digest=model_digest(model))
+    file.save(model, tmp_path / "tiny.npz")
+    hosts.save(swapped, hosts.path_of(tmp_path / "tiny.npz"))
+    numbers = np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]])  # outputs 0, 1, 2
+    np.savez(tmp_path / "data.npz", x=numbers, y=[1, 2, 0])
+    for name, pixels in zip(names, np.uint8(np.ceil(numbers * 255)).reshape(3, 2, 2)):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        Image.fromarray(pixels).save(tmp_path / "pictures" / name / "a.png")
+    for data, transform in (("data.npz", "host"), ("pictures", "host:1/255")):
+        options = [str(tmp_path / "tiny.npz"), str(tmp_path / data), "--json", "--transform", transform]
+        found = json.loads(CliRunner().invoke(bitloom, ["evaluate", *options]).stdout)
+        assert (found["class_rule"], found["right"]) == ("scores", 3)
+        assert found["classes"] == ["zero", "one", "two"]
+        assert as_counted(model.network, "largest", swapped).classes == names
 
 
 @pytest.mark.parametrize("pixel", [np.nan, np.inf, -np.inf])

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from bitloom.golden import file, zoo
 from bitloom.golden.encoding import bipolar, signed, unsigned
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool
@@ -36,7 +37,7 @@ def check_back(model):
     made = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
     again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))
-    assert (made.host.scores(again) == model.forward(x).reshape(len(x), -1)).all()
+    assert (made.host.scores(again) == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
     assert all(built.wrong == (0, 0) for built in made.emitted.built)
     return made
 
@@ -54,6 +55,19 @@ def test_large_networks_back(name):
     check_back(zoo.find(name))
 
 
+def by_qonnx(message, x):
+    """What qonnx makes of images, (N, C, H, W), one after another: (N, scores)."""
+    modelwrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
+    from qonnx.core.onnx_exec import execute_onnx
+    from qonnx.transformation.infer_shapes import InferShapes
+
+    message.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
+    wrapped = modelwrapper.ModelWrapper(message).transform(InferShapes())
+    name = message.graph.output[0].name
+    made = [execute_onnx(wrapped, {"input": image[None].astype(np.float32)})[name].ravel() for image in x]
+    return np.stack(made)
+
+
 def falling(model):
     """The model with a threshold that falls in every other channel."""
     arrays = {name: dict(values) for name, values in model.arrays.items()}
@@ -64,18 +78,10 @@ def falling(model):
 
 
 def test_qonnx_computes_the_same():
-    modelwrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx is not installed")
-    from qonnx.core.onnx_exec import execute_onnx
-    from qonnx.transformation.infer_shapes import InferShapes
-
     model = falling(zoo.find("digits-cnn"))
-    message = onnx.load_model_from_string(to_qonnx(model))
-    message.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
-    wrapped = modelwrapper.ModelWrapper(message).transform(InferShapes())
     x = images(model, 3)
-    for image, wanted in zip(x, model.forward(x)):
-        made = execute_onnx(wrapped, {"input": np.moveaxis(image, 2, 0)[None].astype(np.float32)})
-        assert (made[message.graph.output[0].name].ravel() == wanted.ravel()).all()
+    found = by_qonnx(onnx.load_model_from_string(to_qonnx(model)), np.moveaxis(x, 3, 1))
+    assert (found == model.forward(x).reshape(3, -1)).all()
     check_back(model)
 
 
@@ -97,6 +103,30 @@ def test_thermometer_input_clip_and_mean_with_padding():
         "threshold_2": {"threshold": np.array([[-5, 9]] * 3), "direction": np.array([1, -1, 1])},
     }
     check_back(Model(network, arrays))
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("kind", ["conv", "dense"])
+def test_affine_at_the_end(kind, relu):
+    """A factor and an offset a channel, on a map wider than it has channels: neither may be taken for the other."""
+    rng = np.random.default_rng(3)
+    source = Map(height=4, width=3, channels=2, encoding=signed(4))
+    weighted = Conv(name="conv_1", out_channels=3, kernel=(2, 1), weight=signed(4))
+    if kind == "dense":
+        weighted = Dense(name="conv_1", out_channels=3, weight=signed(4))
+    affine = Affine(name="affine_1", encoding=signed(24), relu=relu)
+    arrays = {
+        "conv_1": {"weight": rng.integers(-8, 8, weighted.array_shapes(source)["weight"])},
+        "affine_1": {"multiplier": np.array([3, -7, 100]), "bias": np.array([-500, 21, 1])},
+    }
+    model = Model(Network(name="ends", input=source, layers=(weighted, affine)), arrays)
+    check_back(model)
+    message = onnx.load_model_from_string(to_qonnx(model))
+    shape = [d.dim_value or d.dim_param for d in message.graph.output[0].type.tensor_type.shape.dim]
+    assert shape == (["N", 3, 3, 3] if kind == "conv" else ["N", 3])
+    x = images(model, 3)
+    wanted = model.forward(x).transpose(0, 3, 1, 2).reshape(3, -1)
+    assert (by_qonnx(message, np.moveaxis(x, 3, 1)) == wanted).all()
 
 
 def test_what_has_no_form():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from .against import by_qonnx, check
-from .onnx_files import QONNX, Chain
+from .onnx_files import OLD_DOMAINS, QONNX, Chain
 
 
 def ternary(rng, *shape):
@@ -216,12 +216,48 @@ def test_quant(rounding, kind):
     check(chain, by_qonnx, near=0)
 
 
-@pytest.mark.parametrize("domain", ["onnx.brevitas", "finn.custom_op.general", QONNX])
-def test_bipolar_quant(domain):
+DOMAINED = {
+    "BipolarQuant": lambda c, domain: c.node("BipolarQuant", np.float32(0.25), domain=domain),
+    "Quant": lambda c, domain: c.node("Quant", 0.5, 0.0, 3.0, domain=domain, signed=1, narrow=1,
+                                      rounding_mode="FLOOR"),
+    "MultiThreshold": lambda c, domain: c.node("MultiThreshold", np.float32([[-1, 0.25, 0.5]] * 4), domain=domain,
+                                               out_scale=0.5, out_bias=-1.0, out_dtype="INT3", data_layout="NCHW"),
+    "Trunc": lambda c, domain: c.node("Trunc", *map(np.float32, (0.125, 0, 8, 6)), domain=domain,
+                                      rounding_mode="FLOOR"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("domain", [*OLD_DOMAINS, QONNX])
+@pytest.mark.parametrize("op", DOMAINED)
+def test_old_domains(op, domain):
+    """The operators of maps, and quantisers of weights, as older files name them."""
     rng = np.random.default_rng(12)
-    chain = begun(rng, (2, 5, 5)).node("BipolarQuant", np.float32(0.25), domain=domain).node("Flatten")
-    weight = chain.weight("BipolarQuant", rng.normal(size=(36, 5)), np.float32(0.5), domain=domain)
+    chain = DOMAINED[op](begun(rng, (2, 5, 5)), domain).node("Flatten")
+    values = rng.normal(size=(36, 5))
+    if op == "Quant":
+        weight = chain.weight("Quant", values, 0.5, 0.0, 3.0, domain=domain, signed=1, narrow=0, rounding_mode="ROUND")
+    else:
+        weight = chain.weight("BipolarQuant", values, np.float32(0.5), domain=domain)
+    assert domain in {node.domain for node in chain.nodes if node.op_type == op}
     check(chain.node("MatMul", weight), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize("ends", [(), (-0.75, 0.5)])
+@pytest.mark.parametrize("op", ["HardTanh", "Hardtanh"])
+def test_hard_tanh(op, ends):
+    """ONNX has no such operator: it is a Clip, which onnxruntime computes in its place."""
+    rng, named = np.random.default_rng(5), dict(zip(("min_val", "max_val"), ends))
+    chain = begun(rng).node("Add", EACH).node(op, **named).quant(0.25, 4).node("Flatten")
+    chain.node("MatMul", ternary(rng, 64, 5))
+
+    def clipped(chain, images):
+        node = next(node for node in chain.nodes if node.op_type == op)
+        node.op_type = "Clip"
+        del node.attribute[:]
+        node.input.extend(chain.constant(np.float32(end)) for end in ends or (-1, 1))
+        return by_qonnx(chain, images)
+
+    check(chain, clipped, near=0)
 
 
 @pytest.mark.parametrize("signs", [0, 1])

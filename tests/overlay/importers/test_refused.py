@@ -218,9 +218,21 @@ ONE = {
         lambda: begun().node("Flatten").node("ArgMax", axis=1, select_last_index=1),
         "ArgMax_3 (ArgMax): select_last_index must be 0, got 1; of equal scores the first one is the class",
     ),
+    "an end of a clip that is no number": (
+        lambda: begun().node("Clip", np.float32("nan")),
+        "Clip_2 (Clip): min must be one number, got nan",
+    ),
+    "an end of a clip that is nothing": (
+        lambda: begun().node("Clip", np.float32(0), np.zeros(0, np.float32)),
+        "Clip_2 (Clip): max must be one number, got shape (0,)",
+    ),
+    "several ends of a clip": (
+        lambda: begun().node("Clip", np.float32([0, 0, 0, 1])),
+        "Clip_2 (Clip): min must be one number, got shape (4,)",
+    ),
     "16 bits without a zero point": (
         lambda: begun().node("QuantizeLinear", np.float32(1), output_dtype=4),
-        "QuantizeLinear_2 (QuantizeLinear): quantised values must be of 8 bits, got uint16",
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16",
     ),
     "a cast to integers": (
         lambda: begun().node("Cast", to=7),
@@ -295,7 +307,7 @@ def test_a_cast_behind_a_quantiser_that_is_refused():
     with pytest.raises(ImportRefused) as refused:
         import_graph(to_graph(model.SerializeToString()), name="chain")
     assert refused.value.lines == (
-        "QuantizeLinear_2 (QuantizeLinear): quantised values must be of 8 bits, got uint16",
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16",
         "Erf_4 (Erf): this operator is not imported",
     )
 

@@ -162,6 +162,7 @@ def _check_depths(made: Plan, manifest: Manifest, n: int, *, placed: bool) -> No
     network, own, npu = made.lowered.model.network.name, made.npus[n], manifest.npus[n]
     what = _what(made, manifest, n)
     needs = {**own.depths(), "acc_bits": own.acc_bits()}
+    needs["kernel_rows"] += npu.first_kernel_row
     if npu.collect and own.window_lanes > npu.collect:
         raise ValueError(f"{network}: collect must be >= {own.window_lanes}, {what} has {npu.collect}")
     if placed:
@@ -174,6 +175,9 @@ def _check_depths(made: Plan, manifest: Manifest, n: int, *, placed: bool) -> No
 def _place(made: Plan, manifest: Manifest) -> WeightOrder | None:
     """Choose where the weights of each layer lie, and which of them come down the stream; write it into the rows of
     memories ``layers``. None where the design takes no weights while frames are computed."""
+    for own, npu in zip(made.npus, manifest.npus):
+        for row in own.conv.layers if npu.one_memory else ():
+            row["kernel_base"] += npu.first_kernel_row
     if not manifest.npus[0].stream_weights:
         return None
     order = weight_order(made, manifest.design)
@@ -193,7 +197,8 @@ def _packets(made: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
         for name, part in rows.items():
             if name != "kernels" or order is None or not order.placements[n].streamed:
                 if len(part):
-                    loads.append(load_packet(manifest, n, name, 0, part))
+                    first = manifest.npus[n].first_kernel_row if name == "kernels" else 0
+                    loads.append(load_packet(manifest, n, name, first, part))
                 continue
             placement, ends = order.placements[n], np.cumsum([len(k) for k in npu.kernels])
             layers = [i for i, m in enumerate(made.mapping) if m == n]

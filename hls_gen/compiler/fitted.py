@@ -67,6 +67,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
     for key in POWERS_OF_TWO:
         if key in depth:
             depth[key] = 1 << (depth[key] - 1).bit_length()
+    if folding.one_memory:  # features lie in front of the kernels
+        depth["kernel_rows"] += depth["tuple_words"]
     if not depth.get("skip_words"):  # without a skip store there is no addition: its widths stay as by default
         depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
     collect = max(n.window_lanes for n in own) if folding.collect else 0

@@ -60,7 +60,8 @@ class Capacities:
         Rows of the table by which taps of the array's sequencer claim tuples that they don't read, any number at once,
         >= 2; 0: there is no such table, and each of these tuples costs a cycle in every pass. 0 is not written.
     kernel_rows
-        Rows of kgp * row_weights weights, kernel memories a and b together, >= 2.
+        Rows of kgp * row_weights weights, kernel memories a and b together, >= 2. With ``one_memory`` rows of the one
+        memory, of which features have the first ``tuple_words``.
     threshold_rows
         Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2.
     map_words

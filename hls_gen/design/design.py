@@ -83,10 +83,11 @@ class Design:
             for memory in npu.memories():
                 if memory.depth > MOST_ROWS:
                     raise ValueError(f"{self.name}: {memory.name} must have <= {MOST_ROWS} rows, got {memory.depth}")
-            if npu.stream_weights != self.npus[0].stream_weights:
-                raise ValueError(
-                    f"{self.name}: stream_weights must be the same in all NPUs, got {npu.stream_weights} in NPU {n}"
-                )
+            for name in ("stream_weights", "one_memory"):
+                if getattr(npu, name) != getattr(self.npus[0], name):
+                    raise ValueError(
+                        f"{self.name}: {name} must be the same in all NPUs, got {getattr(npu, name)} in NPU {n}"
+                    )
         if not any("host" in npu.outlets for npu in self.npus):
             raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
         if self.spill_words != 0 and (not self.closed or self.spill_words < 2):

@@ -84,6 +84,9 @@ class Folding:
     kernels_per_multiplier
         Kernels whose weights one multiplier takes side by side, 1..kgp and as many as fit (packed_products.py): with 2,
         an array of 8-bit integers takes half the DSP blocks. Integer only. 1 is not written.
+    one_memory
+        Whether kernels and features lie in one memory, a read a cycle: a word costs a cycle beside the beats that use
+        it (spec A7, A10). Not with ``stream_weights``. False is not written.
     kernel_binariser
         Whether weights come as integers of 8 bits, which are made binary on line, in front of the kernel memory: +1
         where the integer is at least 0 (spec A9). Binary only. False is not written.
@@ -111,6 +114,7 @@ class Folding:
     raster: bool = False
     stream_weights: bool = False
     kernels_per_multiplier: int = field(default=1, metadata={"written_if_set": True})
+    one_memory: bool = field(default=False, metadata={"written_if_set": True})
     kernel_binariser: bool = field(default=False, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
@@ -145,8 +149,10 @@ class Folding:
         require(
             self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram)
         )  # fmt: skip
-        for name in ("pool", "raster", "stream_weights", "kernel_binariser"):
+        for name in ("pool", "raster", "stream_weights", "one_memory", "kernel_binariser"):
             require(isinstance(getattr(self, name), bool), f"{name} must be True or False", repr(getattr(self, name)))
+        ok = not (self.one_memory and self.stream_weights)
+        require(ok, "one_memory must be False for stream_weights", self.one_memory)
         ok = self.engine == "binary" or not self.kernel_binariser
         require(ok, "kernel_binariser must be False for engine integer", self.kernel_binariser)
 
@@ -228,7 +234,8 @@ class Folding:
     @property
     def pulses(self) -> tuple[str, ...]:
         """What the counters count: every cycle is one of these."""
-        return ("beat", "wait_input", "wait_room", "wait_table", *(("wait_weights",) if self.stream_weights else ()))
+        own = [name for name, has in (("wait_weights", self.stream_weights), ("wait_memory", self.one_memory)) if has]
+        return ("beat", "wait_input", "wait_room", "wait_table", *own)
 
     @property
     def slot_bits(self) -> int:

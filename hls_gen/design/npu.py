@@ -38,6 +38,8 @@ class Npu(Capacities, Folding):
         require(own or block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
         binary = self.engine == "binary" and not self.planes
         require(own or binary, "lanes_per_weight must be 1 for engine integer and for planes", self.lanes_per_weight)
+        rule = f"kernel_rows must be > tuple_words = {self.tuple_words} for one_memory"
+        require(not self.one_memory or self.kernel_rows > self.tuple_words, rule, self.kernel_rows)
         if self.skip_words:
             self._check_addition()
 
@@ -178,6 +180,17 @@ class Npu(Capacities, Folding):
     def row_bits(self) -> int:
         """Width of a kernel row's address."""
         return bits_for(self.kernel_rows - 1)
+
+    @property
+    def first_kernel_row(self) -> int:
+        """First row of weights in the kernel memory: behind the words of features, where these lie in it."""
+        return self.tuple_words if self.one_memory else 0
+
+    @property
+    def operand_bits(self) -> int:
+        """Width of a row of the RAM that holds the kernels: of a row of weights, or of a word of features if these lie
+        in it and are wider."""
+        return max(self.kernel_store.width, self.word_bits if self.one_memory else 0)
 
     @property
     def settings(self) -> dict[str, int]:

@@ -210,6 +210,9 @@ def npu_registers(npu: Npu, n: int) -> list[Register]:
     if npu.stream_weights:
         what = "cycles in which a layer's weights had not arrived"
         made.append(Register(f"NPU{n}_WAIT_WEIGHTS", base + 0x24, "RO", what))
+    if npu.one_memory:
+        what = "cycles in which the one memory was read for features"
+        made.append(Register(f"NPU{n}_WAIT_MEMORY", base + 0x24, "RO", what))
     return made
 
 

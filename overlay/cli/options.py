@@ -125,6 +125,8 @@ folding_options = together(
     click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
     click.option("--kernels-per-multiplier", type=int, help="Kernels whose integer weights share a multiplier."),
     click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
+    click.option("--one-memory/--no-one-memory", default=None,
+                 help="Kernels and features in one memory, a read a cycle."),
     click.option("--kernel-binariser/--no-kernel-binariser", default=None,
                  help="Weights come as integers of 8 bits, made binary on line."),
     click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),

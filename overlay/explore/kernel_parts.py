@@ -1,24 +1,40 @@
 """LUTs and flip-flops around the kernel memory, by rule: what a formula need not be fitted to."""
 
+from collections.abc import Iterator
+
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import KERNEL_BITS
+from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
 
-def binariser_bits(npu: Npu, stream_bits: int) -> dict[str, int]:
-    """LUTs and flip-flops of the binariser of kernels: a LUT for each bit of a bank, a register where it waits.
+def by_rule(npu: Npu, stream_bits: int) -> Iterator[tuple[str, dict[str, int]]]:
+    """What an NPU has around its kernel memory.
 
     Parameters
     ----------
     npu
-        An NPU with ``kernel_binariser``.
+        The NPU.
     stream_bits
         Width of the stream.
 
-    Returns
-    -------
-    dict of str to int
-        ``lut`` and ``ff``.
+    Yields
+    ------
+    tuple of str and dict
+        Name of a module, and its ``lut`` and ``ff`` beside RAM.
     """
+    if npu.one_memory:
+        yield "operand_memory", _operand_memory(npu, stream_bits)
+    if npu.kernel_binariser:
+        yield "kernel_binariser", _binariser(npu, stream_bits)
+
+
+def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
+    """Choices of what is written and which row is read, and a register with the word at work."""
+    banks = -(-npu.operand_bits // stream_bits)
+    return {"lut": npu.word_bits + npu.row_bits + bits_for(npu.tuple_words - 1) + banks + 3, "ff": npu.word_bits + 1}
+
+
+def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:
+    """A LUT for each bit of a bank, and a register where it waits for others."""
     words = min(-(-npu.memory("kernels").width // stream_bits), KERNEL_BITS)
     bank = min(npu.kernel_store.width, stream_bits)
     return {"lut": bank + words + 3, "ff": (words - 1) * stream_bits // KERNEL_BITS}

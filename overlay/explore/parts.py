@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
-from .kernel_parts import binariser_bits
+from .kernel_parts import by_rule
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
 from .products import LUT_INPUTS, Features, dsps, multiplier_dsps, requantise_sizes, sum_sizes
@@ -141,8 +141,8 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     slot = npu.slot_bits if several else 0
     convolver = {"one": 1, "acc": acc * (npu.engine == "binary"), "banks": banks, "slot": slot, "code": npu.code_bits}
     yield AreaPart("convolver", "convolver", convolver, n)
-    if npu.kernel_binariser:
-        yield AreaPart("kernel_binariser", "kernel_binariser", {}, n, **binariser_bits(npu, stream_bits))
+    for name, sizes in by_rule(npu, stream_bits):
+        yield AreaPart(name, name, {}, n, **sizes)
     row = bits_for(npu.kernel_rows - 1)
     tables = sum(bits_for(rows - 1) for rows in (npu.taps, npu.olds, npu.jumps, npu.aheads) if rows)
     source = npu.word_bits * (len(npu.sources) - 1)

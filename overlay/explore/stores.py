@@ -57,7 +57,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     for m in npu.memories():
         if m.name == "network":
             continue
-        full, rest = divmod((npu.kernel_store if m.name == "kernels" else m).width, stream_bits)
+        full, rest = divmod(npu.operand_bits if m.name == "kernels" else m.width, stream_bits)
         latency = 0 if m.read_at_once else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
         registered = m.name == "reciprocals"  # the divider's first register
@@ -65,7 +65,8 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
             yield Store(m.name, stream_bits, m.depth, latency, full, style, registered)
         if rest:
             yield Store(m.name, rest, m.depth, latency, 1, style, registered)
-    yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
+    if not npu.one_memory:  # else they lie in the kernel memory
+        yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
     if npu.accumulators > 1:
         w = 1 if npu.accumulate == "or" else npu.acc_bits
         yield Store(SUMS, w, npu.accumulators, 0, 2 * npu.kgp)

@@ -31,9 +31,10 @@ class Count:
         Cycle of that beat.
     beats
         Beats up to then.
-    wait_input, wait_room, wait_table, wait_weights
+    wait_input, wait_room, wait_table, wait_weights, wait_memory
         Cycles up to then without a beat, because a word had not arrived, because there was no room for results,
-        because the sequencer had no tap ready, or because a layer's weights were not there.
+        because the sequencer had no tap ready, because a layer's weights were not there, or because the one memory was
+        read for a word.
     """
 
     at: int
@@ -42,6 +43,7 @@ class Count:
     wait_room: int
     wait_table: int
     wait_weights: int
+    wait_memory: int
 
 
 @dataclass(eq=False)
@@ -81,11 +83,16 @@ class Issuer:
     _room: int = 0
     _table: int = 0
 
+    @property
+    def _fetch(self) -> int:
+        """Cycles in which a word is read before the beats that use it."""
+        return int(self.unit.one_memory)
+
     def steps(self, layers: Sequence[FlowLayer], frames: int) -> Steps:
         """The process: beats of all layers, frame after frame."""
-        several, t, beats = self.unit.accumulators > 1, timing.FIRST_STEP, 0
+        several, t, beats, fetched = self.unit.accumulators > 1, timing.FIRST_STEP, 0, 0
         self._table = timing.FIRST_STEP + 1
-        plans = [(layer, passes(layer.reading, layer.inner)) for layer in layers]
+        plans = [(layer, passes(layer.reading, layer.inner, self._fetch)) for layer in layers]
         for _ in range(frames):
             for layer, windows in plans:
                 if layer.streamed:
@@ -95,11 +102,12 @@ class Issuer:
                         make = self._held_pass if several else self._pass
                         t = yield from make(layer, one, t + 1, group == 0)
                 self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
-                beats += layer.beats
-                self._table += layer.groups * sum(p[0] for p in windows) - layer.beats
+                fetches = self._fetch * layer.beats // layer.inner
+                beats, fetched = beats + layer.beats, fetched + fetches
+                self._table += layer.groups * sum(p[0] for p in windows) - layer.beats - fetches
                 if layer.streamed and self.done is not None:
                     self.done.append(t)
-            self.counts.append(Count(t, beats, self._input, self._room, self._table, self._weights))
+            self.counts.append(Count(t, beats, self._input, self._room, self._table, self._weights, fetched))
 
     def _weighted(self, t: int) -> Passing:
         """Wait for the weights of the next streamed layer; returns the cycle before that of its first tap's beat."""
@@ -118,9 +126,9 @@ class Issuer:
         shift = start
         if claims:
             if head:
-                shift = yield from self._claim(head, shift, 1)
+                shift = yield from self._claim(head, shift, 1 + self._fetch)
             if rest:
-                shift = yield from self._claim(rest, shift, 1)
+                shift = yield from self._claim(rest, shift, 1 + self._fetch)
             self._input += shift - start
         t, number = shift + cycles - 1, len(self.arrived) - timing.CREDITS
         if number >= 0:
@@ -140,7 +148,7 @@ class Issuer:
         first = len(self.arrived) - self.unit.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:
-            shift = yield from self._claim(head, shift, inner)
+            shift = yield from self._claim(head, shift, inner + self._fetch)
             self._input += shift - start
         before = shift
         for beat in range(inner):
@@ -153,15 +161,16 @@ class Issuer:
         self._room += shift - before
         if claims and rest:
             before = shift
-            shift = yield from self._claim(rest, shift, inner)
+            shift = yield from self._claim(rest, shift, inner + self._fetch)
             self._input += shift - before
         t = shift + cycles - 1
         if not single:
             self.arrived.extend(range(t - inner + 1 + latency, t + 1 + latency))
         return t
 
-    def _claim(self, claims: Sequence[Claim], shift: int, inner: int) -> Passing:
-        """Wait for the words of ``claims``. Returns the cycle in which the pass begins, as delayed by them."""
+    def _claim(self, claims: Sequence[Claim], shift: int, pace: int) -> Passing:
+        """Wait for the words of ``claims``, each at work for ``pace`` cycles. Returns the cycle in which the pass
+        begins, as delayed by them."""
         written, given = self.written, self.given
         for at, back, ahead, own in claims:
             if back:
@@ -171,10 +180,10 @@ class Issuer:
                 last = self._claimed - 1
                 if len(written) <= last:
                     yield ((written, last),)
-                if inner == 1:  # words come one a cycle at most, so the last one decides
+                if pace == 1:  # words come one a cycle at most, so the last one decides
                     late = written[last] + 2 - own - at
                 else:
-                    late = max(written[last + 1 - own + i] + 1 - at - i * inner for i in range(own))
+                    late = max(written[last + 1 - own + i] + 1 - at - i * pace for i in range(own))
                 if late > shift:
                     shift = late
         return shift

@@ -142,13 +142,16 @@ Pass = tuple[int, int, list[Claim], list[Claim]]
 of the skips before it; claims of later taps."""
 
 
-def passes(reading: Reading, inner: int = 1) -> list[Pass]:
-    """The passes over the windows: what a sequencer does in each of them if nothing makes it wait."""
+def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
+    """The passes over the windows: what a sequencer does in each of them if nothing makes it wait.
+
+    ``inner`` beats use a word, and ``fetch`` cycles come before them in which it is read.
+    """
     out: list[Pass] = []
-    tap_cycles, claims = reading.words * inner, _claims(reading)
+    tap_cycles, claims = reading.words * (inner + fetch), _claims(reading)
     claim, begin = next(claims, None), 0
     for taps in reading.taps.tolist():
-        skipped = lead = 0
+        skipped, lead = 0, fetch
         head: list[Claim] = []
         rest: list[Claim] = []
         while claim is not None and claim[0] < begin + taps:

@@ -80,6 +80,7 @@ def unit(npu: Npu) -> Unit:
         pool_latency=timing.pool_latency(npu),
         pool_room=timing.pool_room(npu),
         binariser=npu.binariser_bits > 0,
+        one_memory=npu.one_memory,
         skip_words=npu.skip_words,
         addition_latency=timing.addition_latency(npu),
     )

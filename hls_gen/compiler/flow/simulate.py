@@ -26,6 +26,8 @@ class Waits:
         Cycles in which the sequencer had no tap ready.
     wait_weights
         Cycles in which a layer's weights had not arrived.
+    wait_memory
+        Cycles in which the one memory was read for features.
     """
 
     beats: float
@@ -33,6 +35,7 @@ class Waits:
     wait_room: float
     wait_table: float
     wait_weights: float = 0.0
+    wait_memory: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -111,4 +114,5 @@ def _waits(counts: list[Count], done: list[int], half: int) -> Waits:
         wait_room=(many.wait_room - few.wait_room) / half,
         wait_table=(many.wait_table - few.wait_table) / half,
         wait_weights=(many.wait_weights - few.wait_weights) / half,
+        wait_memory=(many.wait_memory - few.wait_memory) / half,
     )

@@ -40,6 +40,8 @@ class Unit:
         Whether the words of a frame take a cycle more, through the binariser.
     to_bits
         Whether words for the NPU after have a gearbox of their own, in which a feature is a bit.
+    one_memory
+        Whether a word of features takes a read of the kernel memory, and so a cycle, before the beats that use it.
     skip_words
         Capacity of the skip store; 0: there is none, None: without limit.
     addition_latency
@@ -62,6 +64,7 @@ class Unit:
     pool_room: int
     binariser: bool
     to_bits: bool = False
+    one_memory: bool = False
     skip_words: int | None = 0
     addition_latency: int = 0
 

@@ -14,16 +14,20 @@ from veriloggen import Cat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, width
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .kernel_binariser import kernel_binariser
 from .multipliers import multipliers
+from .operand_memory import operand_memory, word_ports
 from .pe import pe
 from .pe_collect import pe_collect
 from .pe_integer import pe_integer
 from .pe_or import pe_or
 from .pe_sums import pe_sums
+
+FEATURES = "features of the beat of the cycle before, lane 0 low"
+"""What the port ``features`` means."""
 
 
 def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, int]:
@@ -104,7 +108,7 @@ def convolver(library: Library, npu: Npu) -> Block:
     row = b.input("kernel_row", npu.row_bits, means="row of the kernel memory with the beat's weights")
     binary, several = npu.engine == "binary", npu.accumulators > 1
     offset = b.input("offset", npu.acc_bits, means="what is taken from the window's sums later") if binary else None
-    features = b.input("features", npu.word_bits, means="features of the beat of the cycle before, lane 0 low")
+    given = None if npu.one_memory else b.input("features", npu.word_bits, means=FEATURES)
     result_valid = b.output("result_valid", means="the results of a window are there, from this cycle on")
     result_offset = b.output("result_offset", npu.acc_bits, means="offset of that window") if binary else None
     results = b.output("results", npu.kgp * npu.acc_bits, means="results of that window, kernel 0 low")
@@ -115,7 +119,11 @@ def convolver(library: Library, npu: Npu) -> Block:
 
     b.comment("Kernel memory: a row a beat, with the weights of all PEs.")
     stored = _binarised(b, library, npu, bus) if npu.kernel_binariser else bus
-    part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.kernel_ram)
+    if given is None:
+        part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
+    else:
+        part = library.loadable(b, npu.kernel_store, stored, row, read=beat, style=npu.kernel_ram)
+        features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
     first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
@@ -143,6 +151,17 @@ def _binarised(b: Block, library: Library, npu: Npu, bus: LoadBus) -> LoadBus:
     b.instance(unit, "kernel_binariser", **bus.to(unit), **ports)
     valid, bank, row, data = (ports.get(f"bits_{name}") for name in ("valid", "bank", "row", "data"))
     return LoadBus(valid, bus.memory, bank, row, data)
+
+
+def _operands(
+    b: Block, library: Library, npu: Npu, bus: LoadBus, ports: dict[str, Signal]
+) -> tuple[dict[str, Signal], Signal]:
+    """Fields of the beat's row, and its features, from the one memory."""
+    unit, row = library.get(operand_memory, library, npu), b.wire("kernels_row", npu.kernel_store.width)
+    features = b.wire("features", npu.word_bits)
+    words = {name: b.input(name, w, means=means) for name, (w, means) in word_ports(npu).items()}
+    b.instance(unit, "operand_memory", **bus.to(unit), **words, **ports, row_data=row, features=features)
+    return split(b, row, list(npu.kernel_store.widths.items()), "kernels_"), features
 
 
 def _header(npu: Npu) -> Header:

@@ -94,6 +94,7 @@ SHARED = {
     "wait_room": "no beat, since there is no room for its results",
     "wait_table": "no beat, since there is no tap",
     "wait_weights": "no beat, since the weights of its layer have not arrived",
+    "wait_memory": "no beat, since the one memory is read for its word",
     "weights_there": "the weights of the next layer to begin are in memory",
     "weights_begun": "pulse: a layer with streamed weights begins",
     "weights_done": "pulse: a layer with streamed weights is done",

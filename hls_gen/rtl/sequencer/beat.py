@@ -71,6 +71,10 @@ class WaitPulses(Bundle):
         Signal | None,
         Meaning("no tap was at hand: after reset, and while tuples are skipped", lambda s: int(not s.pool)),
     ] = None
+    wait_memory: Annotated[
+        Signal | None,
+        Meaning("the one memory is read for the word of beats to come", lambda s: int(s.one_memory)),
+    ] = None
     wait_weights: Annotated[
         Signal | None, Meaning("the weights of the next layer are not there", lambda s: s.layer_bits("kernel_stream"))
     ] = None

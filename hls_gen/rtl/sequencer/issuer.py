@@ -27,6 +27,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .beat import Beat, WaitPulses
 from .counts import Counts
+from .fetch import fetched_word
 from .inner_groups import InnerGroups
 from .spec import SequencerSpec
 from .tap import Tap
@@ -140,10 +141,13 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     else:
         needs_room = work.last if spec.pool else work.last & work.word_last
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
-    beat.assign(beat=all_of(work.busy, ~work.skip, there, clear))
+    ready = fetched_word(b, all_of(work.busy, ~work.skip, there), waits) if spec.one_memory else there
+    beat.assign(beat=all_of(work.busy, ~work.skip, ready, clear))
     used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
     done = b.wire("tap_done", 1, all_of(work.busy, any_of(work.skip, used & work.word_last)))
     tap.ready.assign(any_of(~work.busy, done))
+    if spec.one_memory:
+        b.on(used, (ready, 0))
     events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)
     _advance(b, tap, work, events)
     _count(b, tap, work, events, counts, write)
@@ -151,7 +155,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     has_free.assign(counts.has_free)
     (_pool_beat if spec.pool else _array_beat)(b, tap, work, events, beat)
     if not spec.pool:
-        _waits(b, tap, work, (there, clear), waits)
+        _waits(b, tap, work, (there, ready, clear), waits)
     return b
 
 
@@ -275,12 +279,12 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
     beat.assign(offset=now)
 
 
-def _waits(b: Block, tap: Tap, work: TapAtWork, conditions: tuple[Signal, Signal], waits: WaitPulses) -> None:
-    """Where cycles without a beat go; ``conditions`` of a beat: is the word there, is there room."""
-    there, clear = conditions
+def _waits(b: Block, tap: Tap, work: TapAtWork, conditions: tuple[Signal, Signal, Signal], waits: WaitPulses) -> None:
+    """Where cycles without a beat go; ``conditions`` of a beat: is the word there, can it be used, is there room."""
+    there, ready, clear = conditions
     b.comment("Why there is no beat: for the counters.")
     waiting = b.wire("with_beats", 1, work.busy & ~work.skip)
-    waits.assign(wait_input=waiting & ~there, wait_room=all_of(waiting, there, ~clear))
+    waits.assign(wait_input=waiting & ~there, wait_room=all_of(waiting, ready, ~clear))
     if tap.weights_missing is None:
         waits.assign(wait_table=~waiting)
         return

@@ -16,8 +16,11 @@ the next layer come in while this one is computed. Tables hold addresses relativ
 Parts: hls_gen/rtl/sequencer/writer.py, tap_source.py and issuer.py, each a module of its own.
 """
 
+from collections.abc import Sequence
+
 from bitloom.hls_gen.design.folding import INLET_BITS
 from bitloom.hls_gen.design.widths import LAYER_BITS
+from bitloom.hls_gen.rtl.array.operand_memory import word_ports
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -85,7 +88,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     inlets = {f"{name}_{part}": signal for name in spec.inlets
               for part, signal in Stream.input(b, name, spec.word_bits).parts()}  # fmt: skip
     beat, waits, weights = Beat.output(b, spec), WaitPulses.output(b, spec), WeightsBegun.output(b, spec)
-    word = b.output("word", spec.word_bits, means="word of the beat a cycle ago")
+    word = None if spec.one_memory else b.output("word", spec.word_bits, means="word of the beat a cycle ago")
     layer = b.output("layer", LAYER_BITS, means="number of the layer that begins next")
     inlet = {} if spec.pool else {"inlet": b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))}
 
@@ -96,8 +99,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     read_row = b.wire("read_row", spec.address_bits)
     block = library.get(writer, library, spec)
     b.instance(block, "writer", last_layer=last_layer, **bus.to(block), **inlets, **inlet, **written.ports())
-    block = library.get(tap_source, library, spec)
-    ports = {**tap.ports(), **weights.ports()}
+    block, ports = library.get(tap_source, library, spec), {**tap.ports(), **weights.ports()}
     b.instance(block, "tap_source", last_layer=last_layer, layer=layer, **bus.to(block), **ports)
     b.instance(
         library.get(issuer, library, spec),
@@ -110,8 +112,18 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
         **beat.ports(),
         **waits.ports(),
     )
-    _tuple_memory(context, written, beat, read_row, word)
+    if word is None:
+        _one_memory(b, spec, (written.write, written.write_row, written.write_word, waits.wait_memory, read_row))
+    else:
+        _tuple_memory(context, written, beat, read_row, word)
     return b
+
+
+def _one_memory(b: Block, spec: SequencerSpec, moves: Sequence[Signal | None]) -> None:
+    """Ports to the array, which has the ring of words; ``moves`` are their signals, in the order of word_ports."""
+    b.comment("The ring of words lies in the one memory, which is the array's.")
+    for (name, (w, means)), signal in zip(word_ports(spec.npu).items(), moves):
+        b.output(name, w, signal, means=means)
 
 
 def _tuple_memory(context: Context, written: Written, beat: Beat, read_row: Signal, word: Signal) -> None:

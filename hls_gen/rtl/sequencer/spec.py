@@ -55,6 +55,11 @@ class SequencerSpec:
         return self.npu.memory(f"pool_{name}" if self.pool else name)
 
     @property
+    def one_memory(self) -> bool:
+        """Whether the words lie in the memory of the kernels, which is read by turns."""
+        return self.npu.one_memory and not self.pool
+
+    @property
     def word_bits(self) -> int:
         """Bits of a word: KFP or PFP features."""
         return self.npu.pool_word_bits if self.pool else self.npu.word_bits

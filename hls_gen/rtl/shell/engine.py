@@ -9,6 +9,7 @@ The array never stalls: a window's last beat is issued only where the results un
 from dataclasses import dataclass
 
 from bitloom.hls_gen.rtl.array.convolver import convolver
+from bitloom.hls_gen.rtl.array.operand_memory import PORTS
 from bitloom.hls_gen.rtl.primitives.block import Signal
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.addition import addition
@@ -101,7 +102,7 @@ def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) ->
         first=conv["first"],
         last=conv["last"],
         kernel_row=conv["kernel_row"],
-        features=conv["word"],
+        **({name: conv[name] for name in PORTS} if c.npu.one_memory else {"features": conv["word"]}),
         **({} if drain_slot is None else {"slot": conv["slot"], "drain_slot": drain_slot}),
         **({"offset": conv["offset"]} if c.npu.engine == "binary" else {}),
     )

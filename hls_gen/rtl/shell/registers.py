@@ -245,7 +245,7 @@ def _shown(c: RegisterContext, name: str, value: Signal) -> Signal:
 
 def _is_counter(c: RegisterContext, design: Design) -> Signal:
     """Whether the register that is read is a counter, by parts of its address: those of the design and the first four
-    of an NPU fill blocks of 16 bytes, that of waits for weights lies by itself. Only multiples of 4 are registers: a
+    of an NPU fill blocks of 16 bytes, a fifth one of an NPU lies by itself. Only multiples of 4 are registers: a
     read of another address would wait for its turn for ever."""
     address, count, least = c.bus.read_address, len(design.npus), NPU_BASE // NPU_STRIDE
     of_design, of_npu = c.map["CYCLES"].offset, c.map["NPU0_BEATS"].offset - NPU_BASE
@@ -257,9 +257,9 @@ def _is_counter(c: RegisterContext, design: Design) -> Signal:
     )
     exists = (n >= first) & (n < end)
     place = eq(bits(address, 4, stride - 4), c.b.localparam("NPU_COUNTERS", of_npu >> 4, stride - 4, base=16))
-    if design.npus[0].stream_weights:
-        waits = (c.map["NPU0_WAIT_WEIGHTS"].offset - NPU_BASE) >> 2
-        own = c.b.localparam("NPU_WAIT_WEIGHTS", waits, stride - 2, base=16)
+    for pulse in design.npus[0].pulses[4:]:  # one at most: streamed weights and one memory don't go together
+        waits = (c.map[counter_name(0, pulse)].offset - NPU_BASE) >> 2
+        own = c.b.localparam(f"NPU_{pulse.upper()}", waits, stride - 2, base=16)
         place = place | eq(bits(address, 2, stride - 2), own)
     counters_of_design = c.b.localparam("DESIGN_COUNTERS", of_design >> 4, ADDRESS_BITS - 4, base=16)
     mine = eq(bits(address, 4, ADDRESS_BITS - 4), counters_of_design) | (exists & place)

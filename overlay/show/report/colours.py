@@ -15,6 +15,7 @@ LIGHT = {
     "wait_room": "#bf5349",
     "wait_table": "#7d62a6",
     "wait_weights": "#3a948a",
+    "wait_memory": "#8a8f3c",
     "right": "#2e7d4f",
 }
 DARK = {
@@ -29,6 +30,7 @@ DARK = {
     "wait_room": "#d6736a",
     "wait_table": "#a48bcb",
     "wait_weights": "#57b3a8",
+    "wait_memory": "#b3b65a",
     "right": "#63b985",
 }
 SPENT = {
@@ -37,5 +39,6 @@ SPENT = {
     "wait_room": "waits for room",
     "wait_table": "waits for tables",
     "wait_weights": "waits for weights",
+    "wait_memory": "reads features",
 }
 """What an NPU does in a cycle, by counter; the colour has the counter's name."""

@@ -79,7 +79,7 @@ def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     issuer, numbers, out, first = network.issuers[n], network.system.of(n), [], 0
     latency, arrived = issuer.unit.array_latency, issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
-    lengths = [passes(layer.reading, layer.inner)[0][0] for layer in layers]
+    lengths = [passes(layer.reading, layer.inner, int(issuer.unit.one_memory))[0][0] for layer in layers]
     for frame in range(network.frames):
         for i, layer, cycles in zip(numbers, layers, lengths):
             begin = arrived[first + layer.inner - 1] - latency - cycles + 1

@@ -77,6 +77,18 @@ DESIGNS = {
             replace(INTEGER, kfp=6, kgp=3, ol=3, pool=False, buffer_words=8),
         ),
     ),
+    "one_memory": Design(
+        name="one_memory", spill_words=4,
+        npus=ring(
+            replace(BINARY, kfp=4, kgp=5, pfp=4, ol=2, one_memory=True),
+            replace(BINARY, kfp=9, kgp=1, pfp=3, buffer_words=8, kernel_binariser=True, one_memory=True),
+        ),
+    ),
+    "one_memory_groups": Design(
+        name="one_memory_groups",
+        npus=(replace(INTEGER, kfp=9, kgp=3, weight_bits=2, pfp=3, ol=2, accumulators=16, tuple_words=1024,
+                      one_memory=True),),
+    ),
     "ring_of_3": Design(
         name="ring_of_3", spill_words=2,
         npus=ring(
@@ -158,7 +170,7 @@ def check(made: Plan, manifest: Manifest, bit: Path, program: Program, images: n
     assert {n: c["cycles"] for n, c in counters.items()} == {n: found.left[n - 1] + 1 for n in BATCHES}
     assert found.latency == counters[1]["cycles"]
     for n, waits in found.npus.items():
-        parts = ("beats", "wait_input", "wait_room", "wait_table")
+        parts = ("beats", "wait_input", "wait_room", "wait_table", *("wait_memory",) * npus[n].one_memory)
         each = {name: (counters[4][f"npu{n}_{name}"] - counters[2][f"npu{n}_{name}"]) / 2 for name in parts}
         assert Waits(**each) == waits
 

@@ -60,6 +60,7 @@ BAD = {
     "pool": (1, "npu: pool must be True or False, got 1"),
     "raster": (1, "npu: raster must be True or False, got 1"),
     "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
+    "one_memory": (1, "npu: one_memory must be True or False, got 1"),
     "kernel_binariser": (1, "npu: kernel_binariser must be True or False, got 1"),
     "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
@@ -114,6 +115,8 @@ def test_every_parameter_has_a_bad_value():
     ({"inlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host',) and ('loop', 'host')"),
     ({"inlets": ("ring", "loop"), "binariser_bits": 8},
      "npu: a binariser needs inlet host, got ('ring', 'loop')"),
+    ({"one_memory": True, "stream_weights": True}, "npu: one_memory must be False for stream_weights, got True"),
+    ({"one_memory": True, "kernel_rows": 256}, "npu: kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
     ({**INTEGER, "kernel_binariser": True}, "npu: kernel_binariser must be False for engine integer, got True"),
     ({"pool": None}, "npu: pool must be True or False, got None"),
 ])  # fmt: skip

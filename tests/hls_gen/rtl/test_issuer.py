@@ -1,4 +1,4 @@
-"""Issuer by itself: how soon words that are given back may be overwritten."""
+"""Issuer by itself: how soon words that are given back may be overwritten; the reads of the one memory."""
 
 from dataclasses import replace
 
@@ -11,6 +11,8 @@ from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec
 
 from .bench import Bench
 from .test_sequencer import BIG
+
+PULSES = {"fetch": "wait_memory", "beat": "beat", "room": "wait_room"}
 
 
 @pytest.mark.parametrize("pool", [False, True], ids=["array", "pool"])
@@ -32,3 +34,20 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool):
         while not bench["has_free"] and bench.cycle < given + 20:
             bench.tick()
         assert bench.cycle - given == timing.GIVE_BACK
+
+
+def test_a_word_of_the_one_memory_is_read_in_a_cycle_of_its_own():
+    """Once for each word, also where the beat then waits for room."""
+    npu = replace(BIG, one_memory=True)
+    with Bench(issuer(Library(32), SequencerSpec(npu, pool=False))) as bench:
+        bench.set(rst=0, write=1)
+        bench.tick(3)
+        bench.set(write=0, tap_valid=1, tap_claim=1, tap_last=1, tap_words_minus_1=2)
+        bench.tick()
+        bench["tap_valid"] = 0
+        seen = []
+        for cycle in range(10):
+            bench["room"] = cycle > 7
+            seen.append("".join(name[0] for name in ("fetch", "beat", "room") if bench[PULSES[name]]))
+            bench.tick()
+        assert seen == ["f", "b", "f", "b", "f", "r", "r", "r", "b", ""]

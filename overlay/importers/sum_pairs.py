@@ -1,7 +1,9 @@
 """What a sum of two maps makes of every pair of their levels, exactly, with the quantiser behind it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
@@ -58,9 +60,7 @@ def _levels_of_sums(way: Way, sources: Sequence[Quantised]) -> tuple[Array, Frac
             if len(operation.boundaries) > 1:
                 raise Unsupported("a sum of two maps must be quantised alike in all channels")
             limits = operation.boundaries[0]
-            level = np.zeros(totals.shape, np.int64)
-            for limit, reached in zip(limits, operation.reached):
-                level += (totals >= limit) if reached else (totals > limit)
+            level = _reached(totals, limits, operation.reached)
             gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else Fraction(1)
             return level, slope / gap, (add - limits[0]) / gap + Fraction(1, 2)
         if isinstance(operation, Scaling):
@@ -74,3 +74,14 @@ def _levels_of_sums(way: Way, sources: Sequence[Quantised]) -> tuple[Array, Frac
         else:
             raise Unsupported("between a sum and its quantiser only scales and clips may lie")
     raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
+
+
+def _reached(values: Array, limits: Array, reached: Array) -> Array:
+    """How many of the rising limits each value has reached; all are integers here, in units of a common denominator."""
+    unit = lcm(*{value.denominator for value in (*values.flat, *limits)})
+    rising, whole = [int(limit * unit) for limit in limits], [int(value * unit) for value in values.flat]
+    counts = []
+    for value in whole:
+        below, upto = bisect_left(rising, value), bisect_right(rising, value)
+        counts.append(below + int(np.count_nonzero(reached[below:upto])))
+    return np.array(counts, np.int64).reshape(values.shape)

@@ -72,7 +72,7 @@ DESIGNS = {
         ]),
     ),
 }  # fmt: skip
-QUICK = {"looped_ring": 16}
+QUICK = {"looped_ring": 6}
 """Designs of the default tier, and how many combinations are drawn for each."""
 MANY = 40
 """Combinations for each design of the slow tier."""
@@ -131,7 +131,7 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_random_networks(name: str, folder: Path) -> None:
-    assert tally(partial(check, name, folder), QUICK[name])["exact 2"] >= 8
+    assert tally(partial(check, name, folder), QUICK[name])["exact 2"] >= 3
 
 
 @pytest.mark.slow

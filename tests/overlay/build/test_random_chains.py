@@ -36,7 +36,7 @@ from tests.networks import (
 )
 from tests.simulated import outputs, overlay, tally
 
-QUICK = {"ring_of_2": 12, "integer_cascade": 8}
+QUICK = {"ring_of_2": 12, "integer_cascade": 5}
 """Designs of the default tier, and how many combinations are drawn for each."""
 MANY = 40
 """Combinations for each design of the slow tier; some don't fit."""
@@ -125,7 +125,7 @@ def check_least(modelled: System, message: str) -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_random_chains(name: str, folder: Path) -> None:
     found = tally(partial(check, name, folder), QUICK[name])
-    assert found["exact"] + found["stuck"] >= 5
+    assert found["exact"] + found["stuck"] >= 3
 
 
 @pytest.mark.slow

@@ -188,9 +188,9 @@ def test_cluster() -> None:
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
         assert list(Workers(scheduler=cluster.scheduler_address).map(abs, [-1, 2])) == [1, 2]
         model = networks.load("digits-cnn")
-        effort = Effort(workers=Workers(scheduler=cluster.scheduler_address))
+        effort = Effort(points=2, halvings=0, workers=Workers(scheduler=cluster.scheduler_address))
         there = explore(model, Budget(cycles=2_000), effort=effort)
-    here = explore(model, Budget(cycles=2_000))
+    here = explore(model, Budget(cycles=2_000), effort=Effort(points=2, halvings=0))
     assert [r.figures for r in there.front] == [r.figures for r in here.front]
 
 
@@ -254,14 +254,14 @@ def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.M
 
 def test_more_halvings_come_nearer_to_the_budget() -> None:
     model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
-    for halvings in (0, 1, 3):
+    for halvings in (0, 2):
         progress = Mock()
         best = explore(model, budget, effort=Effort(points=3, halvings=halvings), progress=progress).best
         assert best is not None
         assert budget.holds(best.figures)
         assert len(set(progress.call_args.args)) == 1, "at the end all is done"
         cycles.append(best.figures.cycles)
-    assert cycles[0] > cycles[1] > cycles[2]
+    assert cycles[0] > cycles[1]
 
 
 def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:

@@ -124,7 +124,7 @@ def runs(layers: int, count: int) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize("stream_bits", [32, 64])
+@pytest.mark.parametrize("stream_bits", [32, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_cascade_with_runs(name, stream_bits):
     """Every way to cut the layers into runs; NPUs behind the last run have nothing to do."""
@@ -161,7 +161,7 @@ def test_a_closed_ring(name, count, map_order):
 def test_rings_of_many_sizes(count):
     """Many foldings, so that maps end anywhere in their chunks."""
     model, draw = MODELS["deep"], np.random.default_rng(count)
-    for _ in range(12):
+    for _ in range(5):
         chain = [
             replace(NPUS[3], kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
                     ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)

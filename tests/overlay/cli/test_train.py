@@ -25,8 +25,12 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path / "toy.npz")
 
 
+SLOW = [("binary", "1"), ("ternary", "ternary"), ("int3", "2")]
+
+
 @pytest.mark.parametrize(
-    ("weights", "activations"), [("binary", "1"), ("binary", "2"), ("ternary", "ternary"), ("int8", "8"), ("int3", "2")]
+    ("weights", "activations"),
+    [("binary", "2"), ("int8", "8"), *[pytest.param(*kinds, marks=pytest.mark.slow) for kinds in SLOW]],
 )
 def test_a_network_of_ones_own_can_be_built(data: str, tmp_path: Path, weights: str, activations: str) -> None:
     out, picture = tmp_path / "mine.npz", tmp_path / "curves.svg"

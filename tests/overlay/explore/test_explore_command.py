@@ -144,7 +144,7 @@ def test_where_nothing_fits_the_nearest_is_told() -> None:
     assert best["nearest"]["cycles_per_frame"] > 1
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
+@pytest.mark.parametrize("ending", ["png", pytest.param("svg", marks=pytest.mark.slow)])
 def test_plot(tmp_path: Path, ending: str) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / f"front.{ending}"

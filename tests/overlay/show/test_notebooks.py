@@ -145,7 +145,7 @@ def test_images_are_those_of_the_demo():
             np.testing.assert_array_equal(kept[key], array)
 
 
-@pytest.mark.parametrize("board", [None, "digits-cnn"])
+@pytest.mark.parametrize("board", [None, pytest.param("digits-cnn", marks=pytest.mark.slow)])
 def test_first_steps(board: str | None, notebook: Notebook):
     found = notebook(
         "1_first_steps",
@@ -238,7 +238,8 @@ def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
     assert builds.load("build/again").program("my-digits").model_digest == found["model"]
 
 
-@pytest.mark.parametrize("board", [None, pytest.param("cnv-w1a1-shared", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("board", [None, "cnv-w1a1-shared"])
 def test_many_networks(board: str | None, notebook: Notebook):
     found = notebook(
         "4_many_networks",

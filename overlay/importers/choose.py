@@ -28,6 +28,8 @@ MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
 MOST_BITS = 9
 """Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
+MOST_BITS_OF_VALUE = 62
+"""Thermometer bits of a value at a network's end, which no engine reads."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -151,6 +153,9 @@ def _binary_refusal(section: Section, weights: Weights, source: Quantised, is_in
         return f"{printable(section.name)}: means are taken of its maps"
     if weights.encoding not in (BIPOLAR, TERNARY):
         return f"{printable(section.name)}: weights are {weights.encoding}"
+    if section.made is not None and section.made.levels > MOST_BITS_OF_VALUE:
+        values = section.made.levels + 1
+        return f"{printable(section.name)}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
     if is_input and source.levels > 1:
         return _integer_refusal(section, source)  # an integer input is read as bit planes
     if source.levels > MOST_THERMOMETER:

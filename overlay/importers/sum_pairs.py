@@ -38,7 +38,8 @@ def pairs_of(way: Way, sources: Sequence[tuple[Quantised, Held]], made: Quantise
     x, y = (held_.zero + np.arange(source.levels + 1) for source, held_ in sources)
     if join.table is not None:
         slopes, offset = join.table.slopes, join.table.offset + held.zero - made.base
-        level = join.table.values[: len(x), : len(y)] - int(made.base)
+        first, second = (int(source.base) - join.table.first for source, _ in sources)  # a clip may have cut the lowest
+        level = join.table.values[first : first + len(x), second : second + len(y)] - int(made.base)
         worths = [(Fraction(1), source.base - held_.zero) for source, held_ in sources]
     else:
         worths = [(source.step, source.base - source.step * held_.zero) for source, held_ in sources]

@@ -110,10 +110,13 @@ class TwiceRounded:
         One a channel.
     low : int
         The smallest value, before the zero point is added.
+    count : int
+        How many values each sum has, if what is rounded are means of these.
     """
 
     multipliers: tuple[Multiplier, ...]
     low: int
+    count: int = 1
 
 
 def _ceil(numerator: int, denominator: int) -> int:

@@ -55,6 +55,7 @@ OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
         {"stride_rows": "StrideH", "stride_columns": "StrideW", "rows": "FilterHeight", "columns": "FilterWidth",
          "padding": "Padding", "activation": "FusedActivationFunction"},
     ),
+    "ADD": ("AddOptions", {"activation": "FusedActivationFunction"}),
     "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
 }  # fmt: skip

@@ -38,7 +38,7 @@ def twice_rounded(
         return None
     out = []
     for channel, (multiplier, stair) in enumerate(zip(rule.multipliers, stairs)):
-        slope, bias = links[0].multiply[channel], Fraction(links[0].add[channel])
+        slope, bias = links[0].multiply[channel] * rule.count, Fraction(links[0].add[channel]) * rule.count
         if slope != 1 or bias.denominator != 1 or multiplier.shift > 0:
             return None
         first = multiplier.first_sums(range(low + 1, low + 1 + len(stair.limits)), 2)

@@ -12,7 +12,7 @@ from bitloom.golden.window import Window
 from .boundaries import Ends, Line
 from .errors import Unsupported
 from .operations import Clip, Levels, Linear, Operation, Pooling, Scaling
-from .padding import without_padding
+from .padding import Padding, without_padding
 from .rationals import same
 from .sections import Quantised, Section, Size
 
@@ -53,6 +53,14 @@ class Walk:
         return False
 
     @property
+    def pools_again(self) -> bool:
+        """Whether a pool of the same map follows; a mean is the last one of a map."""
+        for operation in self.chain[self.place + 1 :]:
+            if isinstance(operation, Levels | Linear | Pooling):
+                return isinstance(operation, Pooling)
+        return False
+
+    @property
     def differs_by_channel(self) -> bool:
         """Whether a quantiser comes before weights and means, and it, or a line before it, is a channel's own.
 
@@ -90,9 +98,13 @@ class Walk:
 
 
 def _pads(operations: Sequence[Operation]) -> bool:
-    """Whether the first weights have padding."""
-    window = next((one.window for one in operations if isinstance(one, Linear)), None)
-    return window is not None and any(window.padding)
+    """Whether the first weights have padding, their own or one before them."""
+    for one in operations:
+        if isinstance(one, Padding):
+            return True
+        if isinstance(one, Linear):
+            return one.window is not None and any(one.window.padding)
+    return False
 
 
 def lead_of(walk: Walk, links: list[Line | Ends]) -> Line:
@@ -140,7 +152,9 @@ def take_padding(walk: Walk, window: Window | None) -> Window:
 def is_rounded_mean(walk: Walk, operation: Levels) -> bool:
     """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool does."""
     source = walk.input
-    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1 or walk.pads_elsewhere:
+    if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
+        return False
+    if walk.pads_elsewhere or walk.pools_again:
         return False
     first, offset = source.base / source.step, (source.base - operation.base) / source.step
     if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:

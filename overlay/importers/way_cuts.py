@@ -103,7 +103,7 @@ def _sum_made(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
     assert join is not None
     if join.table is not None:
         table = join.table
-        if any(source.step != 1 or source.base != table.first for source in sources):
+        if any(source.step != 1 or source.base < table.first for source in sources):
             raise Unsupported("maps that are added must be as their quantisers made them")
         levels = table.high - table.low
         made = Quantised(name=join.name, base=Fraction(table.low), step=Fraction(1), boundaries=None, reached=None,

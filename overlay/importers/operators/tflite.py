@@ -115,7 +115,7 @@ def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: 
         sums = multiplier.first_sums(values, roundings)
         boundaries[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
     reached = np.ones(len(values), bool)
-    rule = TwiceRounded(multipliers=tuple(multipliers), low=low - zero) if roundings == 2 and count == 1 else None
+    rule = TwiceRounded(multipliers=tuple(multipliers), low=low - zero, count=count) if roundings == 2 else None
     node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached, rule=rule)
 
 

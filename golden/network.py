@@ -10,6 +10,7 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -22,7 +23,7 @@ from .names import check_classes, check_name
 MOST_LAYERS = 1024
 """Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
 LAYER_KINDS: dict[str, type[Layer]] = {
-    c.kind: c for c in (Conv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Affine)
+    c.kind: c for c in (Conv, DepthwiseConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Affine)
 }
 
 

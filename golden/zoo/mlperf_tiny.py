@@ -8,12 +8,10 @@
 | ad | autoencoder | 640 | machines that sound odd |
 
 Layers, sizes and paddings are those of the benchmark's reference models (mlcommons/tiny), whose trained weights are
-TFLite files that `bitloom import` reads. Depthwise convolutions are convolutions with weights of 0 for all but a
-kernel's own channel.
+TFLite files that `bitloom import` reads.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -24,6 +22,7 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import as_depthwise
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import FIRST_SHIFT, MULTIPLIER_BITS, Requantise
 from bitloom.golden.network import Model, Network
@@ -91,7 +90,7 @@ def ic() -> Network:
 def _separable(n: int, inner: int, channels: int, stride: int) -> list[Layer]:
     """A depthwise convolution of 3 x 3, number ``n``, on ``inner`` channels, and one of 1 x 1 to ``channels``."""
     padding = SAME if stride == 1 else HALVED
-    layers = _weighted(_conv(n, inner, (3, 3), (stride, stride), padding))
+    layers = _weighted(as_depthwise(_conv(n, inner, (3, 3), (stride, stride), padding)))
     return layers + _weighted(_conv(n + 1, channels, (1, 1)))
 
 
@@ -137,15 +136,6 @@ FILES = {
 """Names of the benchmark's trained models, in folder mlperf_tiny of the data folder where they are there."""
 
 
-def depthwise(network: Network) -> frozenset[str]:
-    """Names of the convolutions in which each kernel reads one channel: those of 3 x 3 in front of one of 1 x 1."""
-    if any(isinstance(layer, Add) for layer in network.layers):
-        return frozenset()
-    convs = [layer for layer in network.layers if isinstance(layer, Conv)]
-    pairs = pairwise(convs[1:])
-    return frozenset(a.name for a, b in pairs if a.kernel == (3, 3) and b.kernel == (1, 1))
-
-
 def seeded(network: Network) -> Model:
     """A network with seeded weights, biases and scales.
 
@@ -160,15 +150,13 @@ def seeded(network: Network) -> Model:
         The same on every machine.
     """
     arrays: dict[str, dict[str, Array]] = {}
-    alone, numbers = depthwise(network), {layer.name: n for n, layer in enumerate(network.layers, 1)}
+    numbers = {layer.name: n for n, layer in enumerate(network.layers, 1)}
 
     def compute(name: str, inputs: Sequence[Array]) -> Array:
         layer = next(layer for layer in network.layers if layer.name == name)
         sources = network.sources(layer)
         if isinstance(layer, Weighted):
-            weight = random_bytes(layer.array_shapes(sources[0])["weight"], KEY, numbers[name])
-            own = np.eye(layer.out_channels, dtype=np.int8)[:, None, None] if name in alone else np.int8(1)
-            arrays[name] = {"weight": weight * own}
+            arrays[name] = {"weight": random_bytes(layer.array_shapes(sources[0])["weight"], KEY, numbers[name])}
         elif isinstance(layer, Requantise):
             how = (MULTIPLIER_BITS, FIRST_SHIFT) if layer.rounding == "twice" else ()
             arrays[name] = scaled(inputs[0], TYPICAL[layer.encoding], *how)

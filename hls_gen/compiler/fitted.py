@@ -12,7 +12,7 @@ from .npu_plan import NpuPlan
 
 LEAST = {**dict.fromkeys(MAY_BE_0, 0), "pool_tuple_words": 1}
 """Least value of a capacity; 2 for those that are not named."""
-TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds")
+TABLES = ("flags", "olds", "jumps", "aheads", "pool_flags", "pool_olds", "pool_jumps")
 """The sequencers' tables, by the names of their memories."""
 
 
@@ -73,7 +73,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
         depth = {key: value for key, value in depth.items() if not key.startswith("add_")}
     collect = max(n.window_lanes for n in own) if folding.collect else 0
     made = replace(folding, collect=collect, acc_bits=32, **depth)
-    return replace(made, acc_bits=max(*(n.acc_bits() for n in own), made.least_acc_bits))
+    pooled = made.pool_sum_bits if made.depthwise else 0
+    return replace(made, acc_bits=max(*(n.acc_bits() for n in own), made.least_acc_bits, pooled))
 
 
 def memory_bits(npu: Npu) -> MemoryBits:

@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program_checks import ZERO
 from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
+from .depthwise import Depthwise
 from .layout import UNUSED, Ints, Layout
 from .lowered_layers import IntegerLayer
 
@@ -119,13 +120,34 @@ def kernels(p: IntegerLayer, layout: Layout, kgp: int, weight_bits: int) -> Arra
     return two_complement(weights.reshape(groups * taps * len(layout), -1), weight_bits).astype(np.uint8)
 
 
-def scales(p: IntegerLayer, steps: Layout) -> dict[str, Ints]:
-    """Make the rows of memory ``scales``.
+def depthwise_kernels(p: Depthwise, words: Layout, weight_bits: int) -> Array:
+    """Make the rows of memory ``pool_kernels`` for a depthwise convolution.
 
     Parameters
     ----------
     p
-        The lowered layer.
+        The convolution.
+    words
+        (words, pfp) layout of a tuple that the pool unit takes.
+    weight_bits
+        Bits of a weight.
+
+    Returns
+    -------
+    ndarray
+        (taps * words, pfp * weight_bits) of 0 and 1.
+    """
+    padded = np.concatenate([p.weight, np.zeros((len(p.weight), 1), p.weight.dtype)], axis=1)
+    return two_complement(padded[:, words].reshape(-1, words.shape[1]), weight_bits).astype(np.uint8)
+
+
+def scales(p: IntegerLayer | Depthwise, steps: Layout) -> dict[str, Ints]:
+    """Make the rows of memory ``scales``, or of ``pool_scales``.
+
+    Parameters
+    ----------
+    p
+        The lowered layer, or the depthwise convolution.
     steps
         (steps, ol) layout of its results.
 
@@ -216,7 +238,8 @@ def reciprocals(bits: int) -> Ints:
     Returns
     -------
     ndarray
-        (2^COUNT_BITS,): row c is ceil(2^bits / (2 c)). Row 0 is 0, and is never read.
+        (2^COUNT_BITS,): row c is ceil(2^bits / (2 c)), which is 2^(bits - 1) / c rounded up. Row 0 is 0, and is never
+        read.
     """
     counts = np.arange(1, 1 << COUNT_BITS)
     return np.append(0, -(-(1 << bits) // (2 * counts)))

@@ -15,7 +15,8 @@ Integer engine:
 
     sum    = over valid taps and channels of feature[c] * weight[o, tap, c]
     result = requantised sum (golden/layers/requantise.py), then, where the lowered layer adds a map, the addition
-             (golden/layers/add.py), then maximum or average over the pool window's valid taps
+             (golden/layers/add.py), then maximum or average over the pool window's valid taps, or a depthwise
+             convolution and its requantisation (hls_gen/compiler/depthwise.py)
 
 What crosses from one engine to the other are bits: the integer engine gives the signs of its results, 1 where
 negative, and reads a bit as +1 or -1.
@@ -30,6 +31,8 @@ from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
+
+from .depthwise import Depthwise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,7 +158,7 @@ class IntegerLayer:
     low, high : int
         Smallest and largest requantised sum.
     pool : Window or None
-        Of the pool over the results.
+        Of the pool over the results, or of the depthwise convolution.
     average : bool
         Whether the pool is an average, not a maximum.
     value_range : tuple of int
@@ -164,6 +167,8 @@ class IntegerLayer:
         Whether the results leave as bits, 1 where negative.
     addition : Addition or None
         Of another map to the requantised sums, in front of the pool; None where there is none.
+    depthwise : Depthwise or None
+        What the pool unit computes in place of a pool.
     """
 
     name: str
@@ -184,6 +189,7 @@ class IntegerLayer:
     addition: Addition | None = None
     fraction: int = 0
     rounding: str = "once"
+    depthwise: Depthwise | None = None
 
     visits = 1
 
@@ -274,7 +280,10 @@ def run_integer_layer(p: IntegerLayer, features: Array, added: Array | None = No
     if p.addition is not None:
         assert added is not None  # the caller knows which map that is
         result = p.addition.forward(result, added.reshape(result.shape).astype(np.int64))
-    if p.pool is not None:
+    if p.pool is not None and p.depthwise is not None:
+        result = p.depthwise.forward(result, p.pool.positions(*size))
+        size = p.pool.output_size(*size)
+    elif p.pool is not None:
         taps = p.pool.positions(*size)  # (outputs, taps)
         low = p.low if p.addition is None else p.addition.low
         filler = 0 if p.average else low

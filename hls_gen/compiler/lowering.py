@@ -7,7 +7,7 @@ Between lowered layers of different engines lie bits, some of which are compleme
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -22,6 +23,7 @@ from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
+from .depthwise import joined
 from .host_tail import on_device, split
 from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
@@ -124,7 +126,8 @@ def lower(
     lanes : int
         Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py).
     engines : sequence of Engine, optional
-        The engine of each weighted layer in the order in which they are computed; by default all are binary.
+        The engine of each weighted layer in the order in which they are computed; by default all are binary. Where one
+        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.joined`).
 
     Returns
     -------
@@ -140,7 +143,7 @@ def lower(
     network = model.network
     entry = network.next_layer(INPUT) if binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
-    cut = [canonical(part) for part in parts(network, entry)]
+    cut = _cut(model, entry, engines or ())
     engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
     bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].name == "binary")
     complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
@@ -163,6 +166,13 @@ def lower(
     return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
 
 
+def _cut(model: Model, entry: Threshold | None, engines: Sequence[Engine]) -> list[Part]:
+    """The parts of a model, in which depthwise convolutions have joined the part before if the engines take them."""
+    cut = parts(model.network, entry)
+    cut = joined(cut, model) if any(engine.depthwise for engine in engines) else cut
+    return [canonical(part) for part in cut]
+
+
 def _lowered(
     model: Model, part: Part, engines: Mapping[str, Engine], inverted: Array, planes: int
 ) -> tuple[BinaryLayer | IntegerLayer, Array]:
@@ -173,6 +183,8 @@ def _lowered(
     """
     own, binary = engines[part.name], {name for name, engine in engines.items() if engine.name == "binary"}
     if part.name in binary:
+        if isinstance(part.layer, DepthwiseConv):
+            part = replace(part, layer=as_plain(part.layer))
         lowering_binary.check(part)
         return lowering_binary.binary_layer(model, part, inverted, planes if part.reads == INPUT else 0)
     lowering_integer.check(part, own, from_bits=part.reads in binary, to_bits=not binary.isdisjoint(part.readers))

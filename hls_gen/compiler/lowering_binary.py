@@ -26,6 +26,7 @@ from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .depthwise import plain_of
 from .lowered_layers import BinaryLayer
 from .parts import Part
 
@@ -172,7 +173,7 @@ def _rising(model: Model, part: Part) -> tuple[Array, Array | None, Array]:
     """Weights (O, taps, C) and thresholds (O, levels) such that each bit is value >= threshold, and which of the bits
     (O * levels) are complements; no thresholds where values are the result. See "direction" in the module's text."""
     layer, source, arrays = part.layer, part.source, model.arrays
-    weight = arrays[layer.name]["weight"].astype(np.int64).reshape(layer.out_channels, -1, source.channels)
+    weight = plain_of(model, part).reshape(layer.out_channels, -1, source.channels)
     if layer.accumulate == "or":
         return weight, np.ones((layer.out_channels, 1), np.int64), np.zeros(layer.out_channels, bool)
     act = next((layer for layer in part.tail if isinstance(layer, Threshold)), None)

@@ -18,14 +18,16 @@ import numpy as np
 from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
+from .depthwise import lowered, plain_of, window_of
 from .lowered_layers import Addition, IntegerLayer
 from .parts import Engine, Part
+from .pools import canonical
 
 TAILS = ((), ("requantise",), ("requantise", "max_pool"), ("requantise", "avg_pool"))
 """Kinds of layers that may follow a weighted one and are lowered with it."""
@@ -54,6 +56,8 @@ def check(part: Part, engine: Engine, *, from_bits: bool, to_bits: bool) -> None
         Whether the binary engine makes the map that the part reads, and whether it reads the part's result.
     """
     layer, source, kinds = part.layer, part.source, part.tail_kinds
+    if part.depthwise is not None:
+        check(canonical(part.depthwise), engine, from_bits=False, to_bits=to_bits)
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
     for t in part.tail:
@@ -127,7 +131,6 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
     if rule.weight.max() >= 1 << (weight_bits - 1):
         most = f"{weight_bits} bits in two's complement"
         raise ValueError(f"{layer.name}: weights that change sign must fit {most}, got {rule.weight.max()}")
-    pool = next((layer for layer in part.tail if isinstance(layer, Pool)), None)
     made = IntegerLayer(
         name=part.name,
         reads=part.reads,
@@ -140,13 +143,14 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         shift=rule.factors.get("shift"),
         low=rule.clip[0],
         high=rule.clip[1],
-        pool=pool.window if pool else None,
-        average=isinstance(pool, AvgPool),
+        pool=window_of(part),
+        average=any(isinstance(layer, AvgPool) for layer in part.tail),
         value_range=rule.value_range,
         signs=len(rule.complement) > 0,
         addition=_addition(model, part),
         fraction=rule.fraction,
         rounding=rule.rounding,
+        depthwise=None if part.depthwise is None else lowered(model, part.depthwise),
     )
     return made, rule.complement
 
@@ -173,8 +177,7 @@ def _addition(model: Model, part: Part) -> Addition | None:
 def _weights(model: Model, part: Part, inverted: Array) -> Array:
     """Weights (O, taps, C) for the map as the engine reads it: bits as +-1, some of which are ``inverted``."""
     layer, source = part.layer, part.source
-    weight: Array = model.arrays[layer.name]["weight"].astype(np.int64)
-    weight = weight.reshape(layer.out_channels, -1, source.channels)
+    weight: Array = plain_of(model, part).reshape(layer.out_channels, -1, source.channels)
     if source.encoding.kind == "bipolar":
         weight = np.where(inverted, -1, 1) * np.repeat(weight, source.encoding.bits, axis=2)
     return weight

@@ -14,6 +14,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.work import check_parallel
 
+from .depthwise import joined
 from .lowered_layers import BinaryLayer
 from .lowering import Engine, Lowered, engines_of, lower
 from .parts import Part, parts
@@ -32,9 +33,9 @@ def mapped(
     npus
         Foldings of the NPUs, in their order.
     mapping
-        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/parts.py); by default that
-        of ``assign``, each layer on the engine that it is for
-        (``engines_of``) where the NPUs' engines differ.
+        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/parts.py), but not of
+        depthwise convolutions that join the layer before (hls_gen/compiler/depthwise.py); by default that of
+        ``assign``, each layer on the engine that it is for (``engines_of``) where the NPUs' engines differ.
 
     Returns
     -------
@@ -50,27 +51,37 @@ def mapped(
     check_parallel(model.network.name, npus)
     entry = model.network.next_layer(INPUT)
     cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
+    wanted = [npus[0].engine] * len(cut)
+    if any(npu.engine != wanted[0] for npu in npus):
+        wanted[1:] = engines_of(model.network)[1:]
+    engine_of = dict(zip((part.name for part in cut), wanted))
+    if takes_depthwise(npus):
+        cut = joined(cut, model)
     names = [part.name for part in cut]
     if mapping is not None:
         check(npus, names, mapping)
-        return _lowered(model, [_engine([npus[n]]) for n in mapping], npus[0]), mapping
-    wanted = [npus[0].engine] * len(names)
-    if any(npu.engine != wanted[0] for npu in npus):
-        wanted[1:] = engines_of(model.network)[1:]
-    engines = [_engine([npu for npu in npus if npu.engine == name]) for name in wanted]
+        return _lowered(model, [_engine([npus[n]], npus) for n in mapping], npus[0]), mapping
+    wanted = [engine_of[name] for name in names]
+    engines = [_engine([npu for npu in npus if npu.engine == name], npus) for name in wanted]
     lowered = _lowered(model, engines, npus[0])
     mapping = assign(npus, names, _beats(lowered, npus), _inside(cut))
     for name, engine, n in zip(names, wanted, mapping):
         if engine != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
-    own = [_engine([npus[n]]) for n in mapping]
+    own = [_engine([npus[n]], npus) for n in mapping]
     return lowered if own == engines else _lowered(model, own, npus[0]), mapping
 
 
-def _engine(npus: Sequence[Folding]) -> Engine:
-    """The engine of NPUs that differ in width at most, as wide as the widest."""
-    feature_bits, weight_bits = max(npu.feature_bits for npu in npus), max(npu.weight_bits for npu in npus)
-    return Engine(npus[0].engine, feature_bits, weight_bits)
+def takes_depthwise(npus: Sequence[Folding]) -> bool:
+    """Whether depthwise convolutions join the layer before: all NPUs of the integer engine must be able to."""
+    integer = [npu for npu in npus if npu.engine == "integer"]
+    return bool(integer) and all(npu.depthwise for npu in integer)
+
+
+def _engine(own: Sequence[Folding], npus: Sequence[Folding]) -> Engine:
+    """The engine of some of the NPUs, which differ in width at most, as wide as the widest."""
+    feature_bits, weight_bits = max(npu.feature_bits for npu in own), max(npu.weight_bits for npu in own)
+    return Engine(own[0].engine, feature_bits, weight_bits, takes_depthwise(npus))
 
 
 def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:

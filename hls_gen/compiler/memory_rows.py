@@ -44,16 +44,16 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     out = {**_table_rows(made.conv, npu, ""), **_table_rows(made.pool, npu, "pool_")}
     kernels = np.concatenate([np.concatenate(made.kernels), _code_bits(made, npu)], axis=1)
     out["kernels"] = pack_rows(npu.memory("kernels").width, sent_kernels(kernels, npu))
-    out["results"] = pack_fields(npu.memory("results"), columns(_result_rows(made, npu)))
+    out["results"] = pack_fields(npu.memory("results"), columns(_known(made.results, npu)))
+    if npu.depthwise:
+        out |= _depthwise_rows(made, npu)
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if npu.skip_words:
         additions = [_addition(npu, one) for one in made.additions]
         out["additions"] = pack_fields(npu.memory("additions"), columns(additions))
     if made.scales:
-        scales = [scale_fields(part, npu, fraction) for part, fraction in zip(made.scales, made.fractions)]
-        joined = {name: np.concatenate([part[name] for part in scales]) for name in scales[0]}
-        out["scales"] = pack_fields(npu.memory("scales"), joined)
+        out["scales"] = _packed_scales(npu, "scales", made.scales, made.fractions)
         if npu.pool:
             table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
             out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)
@@ -74,10 +74,27 @@ def sent_kernels(rows: Array, npu: Npu) -> Array:
     return np.unpackbits(np.where(rows, 1, -1).astype(np.int8).view(np.uint8), axis=1, bitorder="little")
 
 
-def _result_rows(made: NpuPlan, npu: Npu) -> list[dict[str, int]]:
-    """Rows of memory ``results``, which only some NPUs ask how a layer rounds."""
+def _known(rows: Sequence[Mapping[str, int]], npu: Npu) -> list[dict[str, int]]:
+    """Rows of memory ``results`` or ``pool_results``, which only some NPUs ask how a layer rounds."""
     missing = {name for name in ROUNDING if not getattr(npu, name)}
-    return [{key: value for key, value in row.items() if key not in missing} for row in made.results]
+    return [{key: value for key, value in row.items() if key not in missing} for row in rows]
+
+
+def _depthwise_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
+    """Rows of the memories that a pool unit with weights has besides."""
+    if not made.pool.layers:
+        return {}
+    out = {"pool_results": pack_fields(npu.memory("pool_results"), columns(_known(made.pool_results, npu)))}
+    if made.pool_kernels:
+        out["pool_kernels"] = pack_rows(npu.memory("pool_kernels").width, np.concatenate(made.pool_kernels))
+        out["pool_scales"] = _packed_scales(npu, "pool_scales", made.pool_scales, made.pool_fractions)
+    return out
+
+
+def _packed_scales(npu: Npu, name: str, parts: Sequence[Mapping[str, Array]], fractions: Sequence[int]) -> Words:
+    """Rows of memory ``scales`` or ``pool_scales`` for the columns of all layers."""
+    fields = [scale_fields(part, npu, fraction) for part, fraction in zip(parts, fractions)]
+    return pack_fields(npu.memory(name), {key: np.concatenate([one[key] for one in fields]) for key in fields[0]})
 
 
 def _addition(npu: Npu, made: Addition | None) -> dict[str, int]:
@@ -105,7 +122,7 @@ def _table_rows(tables: Tables, npu: Npu, prefix: str) -> dict[str, Words]:
     """Rows of the memories of one sequencer, whose names begin with ``prefix``; none if it has no layer."""
     if not tables.layers:
         return {}
-    capacity = npu.tuple_words if tables.kernel else npu.pool_words
+    capacity = npu.pool_words if prefix else npu.tuple_words
     parts: dict[str, Mapping[str, Array]] = {
         "inputs": columns(tables.inputs),
         "layers": _modular(columns(tables.layers), npu.memory(prefix + "layers")),

@@ -44,6 +44,15 @@ class NpuPlan:
     """Bits of the biases behind the point, a number a layer of the integer engine."""
     additions: list[Addition | None] = field(default_factory=list)
     """What each layer of the integer engine adds, if anything."""
+    pool_kernels: list[Array] = field(default_factory=list)
+    """(rows, bits of pfp weights) of 0 and 1, an array a layer, where the pool unit has weights; this and what follows
+    is empty elsewhere."""
+    pool_results: list[dict[str, int]] = field(default_factory=list)
+    """Row of memory ``pool_results`` by field, one a layer."""
+    pool_scales: list[dict[str, Ints]] = field(default_factory=list)
+    """Columns of memory ``pool_scales`` by field, one dictionary a depthwise convolution."""
+    pool_fractions: list[int] = field(default_factory=list)
+    """Bits of the biases behind the point, a number a depthwise convolution."""
     map_words: int = 2
     """Words of the maps that go back to the NPU's own input, of as many as there are at a time."""
     chunks: list[int] = field(default_factory=list)
@@ -63,6 +72,12 @@ class NpuPlan:
             "pool_taps": rows(self.pool.flags),
             "pool_olds": rows(self.pool.olds),
         }
+        if self.folding.depthwise:
+            pool |= {
+                "pool_jumps": rows(self.pool.jumps),
+                "pool_kernel_rows": rows(self.pool_kernels),
+                "pool_scale_rows": sum(len(columns["bias_0"]) for columns in self.pool_scales),
+            }
         reading = [*self.conv.layers, *self.pool.layers]
         return {
             "layers": len(self.results),
@@ -87,10 +102,11 @@ class NpuPlan:
 
     def _scale_widths(self) -> dict[str, int]:
         """Capacities that requantisation needs."""
+        rounding = [*self.results, *self.pool_results]
         return {
-            "multiplier_bits": multiplier_bits(self.scales),
-            "bias_fraction_bits": max(self.fractions, default=0),
-            **{name: max((row[name] for row in self.results), default=0) for name in ROUNDING},
+            "multiplier_bits": multiplier_bits([*self.scales, *self.pool_scales]),
+            "bias_fraction_bits": max([*self.fractions, *self.pool_fractions], default=0),
+            **{name: max((row[name] for row in rounding), default=0) for name in ROUNDING},
             **self._addition_widths(),
         }
 
@@ -106,8 +122,9 @@ class NpuPlan:
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
-        low = min((p.value_range[0] for p in self.layers), default=0)
-        high = max((p.value_range[1] + 1 for p in self.layers), default=0)
+        joined = [p.depthwise for p in self.layers if isinstance(p, IntegerLayer) and p.depthwise is not None]
+        low = min((p.value_range[0] for p in (*self.layers, *joined)), default=0)
+        high = max((p.value_range[1] + 1 for p in (*self.layers, *joined)), default=0)
         return 1 + max(high.bit_length(), (~low).bit_length())
 
 

@@ -30,11 +30,14 @@ class Engine:
         "binary" or "integer".
     feature_bits, weight_bits : int
         Bits in two's complement of the integer engine's features and weights.
+    depthwise : bool
+        Whether its pool unit has weights.
     """
 
     name: str = "binary"
     feature_bits: int = 1
     weight_bits: int = 1
+    depthwise: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,8 @@ class Part:
         The parts that read or add the result, in the order in which they are computed.
     adds : str or None
         The part whose result the addition among the layers of ``tail`` adds; None where there is no addition.
+    depthwise : Part or None
+        The part of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
     """
 
     layer: Weighted
@@ -63,6 +68,7 @@ class Part:
     reads: str
     readers: tuple[str, ...]
     adds: str | None = None
+    depthwise: "Part | None" = None
 
     @property
     def name(self) -> str:

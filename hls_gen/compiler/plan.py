@@ -187,7 +187,7 @@ def _begin(lowered: Lowered, orders: Schedule, npus: Sequence[Npu], frame: Frame
     made = Plan(lowered=lowered, schedule=orders, input_words=frame.words, output=frame.layout)
     for npu in npus:
         conv = Tables(kernel=True, raster=npu.raster, ahead=npu.aheads > 0)
-        pool = Tables(kernel=False, raster=npu.raster)
+        pool = Tables(kernel=npu.depthwise, raster=npu.raster)
         made.npus.append(NpuPlan(folding=npu, conv=conv, pool=pool))
     made.npus[0].binariser = frame.limits
     return made
@@ -201,7 +201,9 @@ def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
         conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
         out.append(replace(conv, adds=last[p.adds]) if p.adds else conv)
         if p.pool:
-            out.append(_stage(_pool_name(p), "pool", out[-1].output_size, p.pool, p.name))
+            weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
+            kind = "conv" if weighted else "pool"
+            out.append(_stage(_pool_name(p), kind, out[-1].output_size, p.pool, p.name))
         last[p.name] = out[-1].name
     return out
 

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
+from .depthwise import Depthwise
 from .layout import UNUSED, Layout, regroup, result_layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
 from .schedule import StageTables
 from .sum_rows import MapWords
-from .tables import base
+from .tables import base, rows
 from .ways import MapWay
 
 
@@ -62,7 +64,28 @@ def append_results(
         made.pool.layers[-1] |= to
         if isinstance(p, IntegerLayer):
             made.pool.layers[-1]["average"] = int(p.average)
+            if folding.depthwise:
+                words = _append_depthwise(made, p.depthwise, words)
     return regroup(words, reader_lanes)
+
+
+def _append_depthwise(made: NpuPlan, p: Depthwise | None, words: Layout) -> Layout:
+    """Append the rows of a pool unit with weights for a layer with or without a depthwise convolution, whose tuples
+    have ``words``. Returns the steps in which results leave."""
+    npu, steps = made.folding, regroup(words, made.folding.ol)
+    most = 1 << npu.feature_bits - 1
+    row = {"depthwise": 0, "scale_base": 0, "low": -most, "high": most - 1, **dict.fromkeys(ROUNDING, 0)}
+    base_row = rows(made.pool_kernels)
+    if p is not None:
+        rounding = {"half_even": int(p.rounding == "even"), "round_twice": int(p.rounding == "twice")}
+        base_of_scales = sum(len(columns["bias_0"]) for columns in made.pool_scales)
+        row |= {"depthwise": 1, "scale_base": base_of_scales, "low": p.low, "high": p.high, **rounding}
+        made.pool_kernels.append(integer.depthwise_kernels(p, words, npu.weight_bits))
+        made.pool_scales.append(integer.scales(p, steps))
+        made.pool_fractions.append(p.fraction)
+    made.pool_results.append(row)
+    made.pool.layers[-1] |= {"depthwise": int(p is not None), "kernel_base": 0 if p is None else base_row}
+    return steps
 
 
 def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu: Npu) -> None:

@@ -28,7 +28,7 @@ class Tables:
     """Rows of one sequencer's memories: ``inputs`` and ``layers`` by field, the others one array a layer."""
 
     kernel: bool
-    """Whether the sequencer is the convolution's, which counts kernel rows and jumps; else it is the pool's."""
+    """Whether the sequencer counts kernel rows and jumps: the convolution's, or that of a pool unit with weights."""
     raster: bool = False
     """Whether the NPU has counters, so that layers in raster order need no flags, olds and jumps."""
     ahead: bool = False
@@ -74,7 +74,7 @@ class Tables:
         """
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds, aheads = _taps(tables, visits, self.ahead)
-        jumps = tables.jump_target if self.kernel else tables.jump_target[:0]
+        jumps = tables.jump_target if self.kernel and tables.stage.kind == "conv" else tables.jump_target[:0]
         window_taps = _plain_window(flags)
         if window_taps:
             flags = flags[:0]  # there are no olds and no jumps either
@@ -123,7 +123,8 @@ class Tables:
         words
             Words of a tuple.
         """
-        row = dict.fromkeys(("window_taps_minus_1", "flags_base", "old_base"), 0)
+        zero = ("window_taps_minus_1", "flags_base", "old_base", *(("jump_base", "start_row") if self.kernel else ()))
+        row = dict.fromkeys(zero, 0)
         row |= {
             "words_minus_1": words - 1,
             "hold_tuples": 1,

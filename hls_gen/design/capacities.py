@@ -69,6 +69,9 @@ class Capacities:
     skip_words
         Words of kfp features in the skip store, where a map waits for an addition or for its second reader, >= 2; 0:
         no skip store and no addition. Of engine "integer" with inlet "loop" alone. 0 is not written.
+    pool_jumps, pool_kernel_rows, pool_scale_rows
+        Rows of a pool unit with weights, each >= 2: of its sequencer's table of jumps, of pfp weights, and of ol times
+        bias, multiplier and shift. Without ``depthwise`` they mean nothing, and are not written.
     add_factor_bits, add_bias_bits
         Width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement. Without a skip store they
         mean nothing.
@@ -100,6 +103,9 @@ class Capacities:
     kernel_rows: int = 1024
     threshold_rows: int = 256
     map_words: int = 256
+    pool_jumps: int = field(default=256, metadata={"written_if_set": True})
+    pool_kernel_rows: int = field(default=256, metadata={"written_if_set": True})
+    pool_scale_rows: int = field(default=256, metadata={"written_if_set": True})
     skip_words: int = field(default=0, metadata={"written_if_set": True})
     add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
     add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})

@@ -9,7 +9,7 @@ from bitloom.golden.integers import make_fields_plain
 
 from .lanes import lane_groups, plane_lanes
 from .packed_products import most_kernels
-from .rules import check_least, check_power, require
+from .rules import check_depthwise, check_least, check_power, require
 from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
@@ -90,6 +90,8 @@ class Folding:
     kernel_binariser
         Whether weights come as integers of 8 bits, which are made binary on line, in front of the kernel memory: +1
         where the integer is at least 0 (spec A9). Binary only. False is not written.
+    depthwise
+        Whether the pool unit has weights (hls_gen/rtl/pool/pool_depthwise.py). Integer only. False is not written.
     """
 
     engine: str = "binary"
@@ -116,6 +118,7 @@ class Folding:
     kernels_per_multiplier: int = field(default=1, metadata={"written_if_set": True})
     one_memory: bool = field(default=False, metadata={"written_if_set": True})
     kernel_binariser: bool = field(default=False, metadata={"written_if_set": True})
+    depthwise: bool = field(default=False, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -124,6 +127,7 @@ class Folding:
         self._check_numbers()
         self._check_accumulation()
         self._check_packing()
+        check_depthwise(self)
 
     def _check_engine(self) -> None:
         """Raise ValueError unless engine, feature_bits, weight_bits, planes and shift_bits go together."""
@@ -149,7 +153,7 @@ class Folding:
         require(
             self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram)
         )  # fmt: skip
-        for name in ("pool", "raster", "stream_weights", "one_memory", "kernel_binariser"):
+        for name in ("pool", "raster", "stream_weights", "one_memory", "kernel_binariser", "depthwise"):
             require(isinstance(getattr(self, name), bool), f"{name} must be True or False", repr(getattr(self, name)))
         ok = not (self.one_memory and self.stream_weights)
         require(ok, "one_memory must be False for stream_weights", self.one_memory)
@@ -264,8 +268,11 @@ class Folding:
 
     @property
     def reciprocal_bits(self) -> int:
-        """Width of the reciprocals by which averages are divided: with it no quotient is wrong."""
-        return RECIPROCAL_BITS + max(0, self.feature_bits - 8)
+        """Width of the reciprocals by which averages are divided: with it no quotient is wrong.
+
+        With ``depthwise`` averages are requantised: a reciprocal is 2^(this width - 1) / count, rounded up.
+        """
+        return RECIPROCAL_BITS + max(0, self.feature_bits - 8) + self.depthwise
 
     @property
     def units(self) -> int:

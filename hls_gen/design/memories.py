@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .addition import addition_row
+from .depthwise import depthwise_memories, kernel_moves, pool_kernel_fields, scale_row
 from .fields import Field, named
 from .widths import (
     COUNT_BITS,
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 Parts = list[tuple[str, int]]
 """Parts of a row: name and width of each, low bits first."""
 READ_AT_ONCE = frozenset(
-    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals", "additions"}
+    {"inputs", "layers", "results", "pool_inputs", "pool_layers", "chunks", "binariser", "reciprocals", "additions",
+     "pool_results"}
 )
 """Memories that are read in the cycle in which the row's number is there, so that they can't be block RAM."""
 
@@ -136,14 +138,12 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
     if npu.engine == "binary":
         rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
     else:
-        multiplier = [("multiplier", npu.multiplier_bits)] if npu.multiplier_bits else []  # none: all are 1
-        parts = [("bias", npu.biased_bits), *multiplier, ("shift", npu.scale_shift_bits)]
-        rows.append(("scales", npu.threshold_rows, [(f"{name}_{k}", w) for k in range(npu.ol) for name, w in parts]))
+        rows.append(("scales", npu.threshold_rows, scale_row(npu)))
     if npu.pool:
         rows += [
             ("pool_inputs", npu.layers, [("words", bits_for(npu.input_words))]),
             ("pool_layers", npu.layers, _pool_row(npu)),
-            ("pool_flags", npu.pool_taps, TAP_FLAGS),
+            ("pool_flags", npu.pool_taps, [*TAP_FLAGS, *([("jump", 1)] if npu.depthwise else [])]),
             ("pool_olds", npu.pool_olds, [("word", npu.pool_address_bits)]),
         ]
     if npu.binariser_bits:
@@ -156,6 +156,8 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         rows.append(("additions", npu.layers, addition_row(npu)))
     if npu.aheads:
         rows.append(("aheads", npu.aheads, [("words", bits_for(npu.input_words))]))
+    if npu.depthwise:
+        rows += depthwise_memories(npu, ROUNDING)
     return tuple(Memory.of(name, id, depth, parts) for id, (name, depth, parts) in enumerate(rows))
 
 
@@ -220,8 +222,7 @@ def _layer_row(npu: "Npu") -> Parts:
         *([("kernel_stream", 1)] if npu.stream_weights else []),
     ]
     if npu.raster:
-        names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
-        parts += [*_counter_parts(ring), *([("twice", 1)] if binary else []), *((name, row) for name in names)]
+        parts += [*_counter_parts(ring), *([("twice", 1)] if binary else []), *kernel_moves(row)]
     return parts
 
 
@@ -233,6 +234,7 @@ def _pool_row(npu: "Npu") -> Parts:
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *(_counter_parts(ring) if npu.raster else []),
+        *(pool_kernel_fields(npu) if npu.depthwise else []),
     ]
 
 

@@ -42,6 +42,9 @@ class Npu(Capacities, Folding):
         require(not self.one_memory or self.kernel_rows > self.tuple_words, rule, self.kernel_rows)
         if self.skip_words:
             self._check_addition()
+        if self.depthwise:
+            least = self.pool_sum_bits
+            require(self.acc_bits >= least, f"acc_bits must be >= {least} for depthwise", self.acc_bits)
 
     def _check_addition(self) -> None:
         """Raise ValueError unless the NPU can have a skip store and an addition."""
@@ -180,6 +183,11 @@ class Npu(Capacities, Folding):
     def row_bits(self) -> int:
         """Width of a kernel row's address."""
         return bits_for(self.kernel_rows - 1)
+
+    @property
+    def pool_row_bits(self) -> int:
+        """Width of the address of a row of the pool unit's weights."""
+        return bits_for(self.pool_kernel_rows - 1)
 
     @property
     def first_kernel_row(self) -> int:

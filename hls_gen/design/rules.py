@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from .widths import MULTIPLIER_BITS, RECIPROCAL_BITS
+
 
 def require(ok: bool, rule: str, value: Any) -> None:
     """ValueError ``npu: rule, got value`` unless ``ok``."""
@@ -19,3 +21,14 @@ def check_power(of: object, name: str) -> None:
     """ValueError unless the attribute ``name``, an integer, is a power of two >= 2."""
     value = getattr(of, name)
     require(value >= 2 and not value & (value - 1), f"{name} must be a power of two >= 2", value)
+
+
+def check_depthwise(of: Any) -> None:
+    """ValueError unless the NPU can have a pool unit with weights, where it has ``depthwise``."""
+    if not of.depthwise:
+        return
+    got = f"engine {of.engine}, {'a' if of.pool else 'no'} pool unit"
+    require(of.engine == "integer" and of.pool, "depthwise needs engine integer and a pool unit", got)
+    most = MULTIPLIER_BITS - RECIPROCAL_BITS + 7  # a reciprocal is a multiplier
+    require(of.feature_bits <= most, f"feature_bits must be <= {most} for depthwise", of.feature_bits)
+    require(of.pfp % of.ol == 0, f"ol must divide pfp = {of.pfp} for depthwise", of.ol)

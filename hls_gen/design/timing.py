@@ -106,8 +106,15 @@ DIVIDE_LATENCY = 4
 """Cycles of the division of an average: operands, numerator, product, quotient."""
 
 
+DEPTHWISE_LATENCY = 2
+"""Cycles from a word to its products with the weights of a depthwise convolution: sums of two bits' products each, and
+of these."""
+
+
 def pool_latency(npu: Npu) -> int:
     """Cycles from a beat of the pool unit to its output FIFO."""
+    if npu.depthwise:
+        return POOL_ENTRY + DEPTHWISE_LATENCY
     return POOL_ENTRY + (DIVIDE_LATENCY if npu.engine == "integer" else 0)
 
 

@@ -132,6 +132,7 @@ folding_options = together(
     click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
     click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),
     click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),
+    click.option("--depthwise/--no-depthwise", default=None, help="Pool units with weights, for depthwise layers."),
 )
 """The folding of NPUs, each field None where it isn't given (hls_gen/design/folding.py)."""
 

@@ -18,7 +18,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.overlay.area.netlist import Resources
 
-from .parts import AreaPart, core_parts, outlet_parts, parts
+from .area_part import AreaPart
+from .parts import core_parts, outlet_parts, parts
 from .stores import SUMS, Store, npu_stores, stores
 
 FILE = Path(__file__).parent / "coefficients.json"

@@ -14,8 +14,9 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
 
+from .area_part import AreaPart
 from .estimate import FITTED, estimate, of_parts, of_stores
-from .parts import AreaPart, parts
+from .parts import parts
 from .stores import stores
 
 Measured = Sequence[tuple[Design, Area]]

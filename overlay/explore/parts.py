@@ -5,7 +5,6 @@ stores.py).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
@@ -14,53 +13,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
+from .area_part import AreaPart, collector, fifo_sizes, gear, sequencer_modules
 from .kernel_parts import by_rule
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
-from .products import LUT_INPUTS, Features, dsps, multiplier_dsps, requantise_sizes, sum_sizes
-
-
-@dataclass(frozen=True)
-class AreaPart:
-    """Equal instances of a block.
-
-    Attributes
-    ----------
-    kind
-        Name of the formula by which its area goes.
-    module
-        Beginning of its module's name in the Verilog.
-    features
-        Its sizes.
-    npu
-        Number of the NPU that it belongs to; None: to none.
-    times
-        Instances.
-    inside
-        Whether the figures are those of the block with the blocks in it.
-    modules
-        Modules in it whose own figures are counted with its own; their names begin so.
-    dsp
-        DSP blocks of an instance, which go by rule: `dsps`.
-    lut, ff
-        LUTs and flip-flops of an instance that go by rule, on top of what its formula gives.
-    """
-
-    kind: str
-    module: str
-    features: Features
-    npu: int | None = None
-    times: int = 1
-    inside: bool = False
-    modules: tuple[str, ...] = ()
-    dsp: int = 0
-    lut: float = 0
-    ff: float = 0
-
-
-def _sequencer(unit: str) -> tuple[str, ...]:
-    """The modules that a sequencer consists of."""
-    return tuple(f"{unit}_{name}" for name in ("writer", "tap_source", "issuer"))
+from .pool_parts import pool_parts
+from .products import LUT_INPUTS, dsps, multiplier_dsps, requantise_sizes, sum_sizes
 
 
 def parts(design: Design) -> list[AreaPart]:
@@ -95,7 +53,7 @@ def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
 
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
-    width = npu.pool_word_bits if npu.pool else npu.ol * npu.feature_bits
+    width = npu.pool_word_bits if npu.pool and not npu.depthwise else npu.ol * npu.feature_bits
     words = {name: ring_bits if name == "ring" else npu.word_bits for name in npu.targets}
     out: list[AreaPart] = []
     for w in dict.fromkeys(words.values()):
@@ -121,16 +79,16 @@ def _shell(design: Design) -> Iterator[AreaPart]:
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
-        yield from _collector(stream, together, word, 0)
+        yield from collector(stream, together, word, 0)
     else:
         name = f"divide_{stream}_to_{pieces}x{word}_tail"
         yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     flags = timing.FRAMES_IN_FLIGHT
-    yield AreaPart("fifo", f"fifo_1x{flags}", _fifo(1, flags))
+    yield AreaPart("fifo", f"fifo_1x{flags}", fifo_sizes(1, flags))
     if design.spill_words:
         width = first.word_bits + 1
-        yield AreaPart("fifo", f"fifo_{width}x{design.spill_words}", _fifo(width, design.spill_words))
-    yield from _collector(stream, 1, stream, 1)
+        yield AreaPart("fifo", f"fifo_{width}x{design.spill_words}", fifo_sizes(width, design.spill_words))
+    yield from collector(stream, 1, stream, 1)
 
 
 def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
@@ -150,7 +108,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
               "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.sources) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
-    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=_sequencer("conv"))
+    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=sequencer_modules("conv"))
     queue = npu.kgp * acc * (npu.units > 1)
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets
@@ -161,19 +119,7 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
     if npu.skip_words:
         yield from _addition(npu, n)
-    if not npu.pool:
-        return
-    ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
-    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
-    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
-    values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
-    yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n, modules=_sequencer("pool"))
-    unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
-    integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
-    yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
-    yield AreaPart("fifo", f"fifo_{w}x{timing.pool_fifo_words(npu)}", _fifo(w, timing.pool_fifo_words(npu)), n)
-    if integer:
-        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
+    yield from pool_parts(npu, n)
 
 
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -182,10 +128,10 @@ def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
               "cut": npu.word_bits * (npu.kfp > npu.ol)}  # fmt: skip
     yield AreaPart("addition", "addition", values, n, dsp=2 * npu.ol * dsps(npu.feature_bits, npu.add_factor_bits))
     if npu.ol > npu.kfp:
-        yield from _collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
+        yield from collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
     yield AreaPart("map_fork", "map_fork", {"one": 1}, n)
     width = npu.word_bits + 1
-    yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", _fifo(width, npu.skip_words), n)
+    yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", fifo_sizes(width, npu.skip_words), n)
 
 
 def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
@@ -259,7 +205,7 @@ def _ways(npu: Npu, n: int) -> Iterator[AreaPart]:
     if npu.pool:
         yield from gear(npu.ol * npu.feature_bits, npu.pool_word_bits, 0, n)
     if "loop" in npu.inlets:
-        yield AreaPart("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", _fifo(npu.word_bits, npu.map_words), n)
+        yield AreaPart("fifo", f"fifo_{npu.word_bits}x{npu.map_words}", fifo_sizes(npu.word_bits, npu.map_words), n)
     if "ring" in npu.inlets:
         place = bits_for(npu.buffer_words - 1)
         yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": npu.word_bits}, n)
@@ -273,28 +219,6 @@ def _host(npu: Npu, stream: int, n: int) -> Iterator[AreaPart]:
         return
     yield from gear(npu.ol * npu.acc_bits, npu.acc_bits, 0, n)
     yield from gear(32, stream, 0, n)
-    yield AreaPart("fifo", f"fifo_{npu.word_bits + 1}x{timing.MAP_HELD}", _fifo(npu.word_bits + 1, timing.MAP_HELD), n)
+    width, depth = npu.word_bits + 1, timing.MAP_HELD
+    yield AreaPart("fifo", f"fifo_{width}x{depth}", fifo_sizes(width, depth), n)
     yield from gear(npu.word_bits, stream, 0, n)
-
-
-def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
-    """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word."""
-    together, pieces = gearbox.gear(source, target)
-    if source <= target:
-        yield from _collector(source, together, target, side, n)
-    else:
-        name = f"divide_{source}_to_{pieces}x{target}" + (f"_side_{side}" if side else "")
-        yield AreaPart("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
-
-
-def _collector(width: int, count: int, target: int, side: int, n: int | None = None) -> Iterator[AreaPart]:
-    """A gearbox that puts ``count`` words together."""
-    name = f"collect_{width}x{count}_to_{target}" + (f"_side_{side}" if side else "")
-    yield AreaPart("collector", name, {"one": 1, "count": count if count > 1 else 0,
-                                   "width": min(width * count, target), "place": bits_for(count - 1)}, n)  # fmt: skip
-
-
-def _fifo(width: int, depth: int) -> Features:
-    """Features of a FIFO."""
-    small = depth <= timing.LUT_RAM_WORDS
-    return {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}

@@ -7,7 +7,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 
 from .memory import mapped
@@ -60,7 +60,7 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         full, rest = divmod(npu.operand_bits if m.name == "kernels" else m.width, stream_bits)
         latency = 0 if m.read_at_once else 1
         style = npu.kernel_ram if m.name == "kernels" else "auto"
-        registered = m.name == "reciprocals"  # the divider's first register
+        registered = m.name == "reciprocals" and not npu.depthwise  # the divider's first register
         if full:
             yield Store(m.name, stream_bits, m.depth, latency, full, style, registered)
         if rest:
@@ -76,8 +76,12 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
         integer = npu.engine == "integer"
         w = npu.pfp * npu.pool_sum_bits if integer else npu.pfp
+        leaves = npu.pool_word_bits + npu.pool_side_bits
+        if npu.depthwise:
+            w = npu.pfp * npu.acc_bits
+            leaves = w + npu.pool_side_bits + COUNT_BITS
         yield Store("pool_queue", w, 1 << npu.pool_index_bits, 0)
-        yield Store("pool_fifo", npu.pool_word_bits + npu.pool_side_bits, timing.pool_fifo_words(npu), 0)
+        yield Store("pool_fifo", leaves, timing.pool_fifo_words(npu), 0)
     if "loop" in npu.inlets:
         yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > timing.LUT_RAM_WORDS))
     if npu.skip_words:

@@ -22,6 +22,7 @@ from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -149,7 +150,9 @@ class _Writer:
         ordered = weight.transpose(0, 3, 1, 2)
         if isinstance(layer, Conv):
             values = self._quantised(self._constant(f"{layer.name}_w", ordered), f"{layer.name}_quant", layer.weight)
-            self._here = self._node("Conv", self._here, values, name=layer.name, **_sliding(layer.window(source)))
+            groups = {"group": source.channels} if isinstance(layer, DepthwiseConv) else {}
+            sliding = {**_sliding(layer.window(source)), **groups}
+            self._here = self._node("Conv", self._here, values, name=layer.name, **sliding)
         else:
             flat = self._constant(f"{layer.name}_w", ordered.reshape(len(weight), -1))
             values = self._quantised(flat, f"{layer.name}_quant", layer.weight)

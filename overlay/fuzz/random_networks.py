@@ -49,9 +49,9 @@ def windows(pick: Pick, source: Map, largest: int) -> Window:
     return Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
 
 
-def maps(pick: Pick, encoding: Encoding) -> Map:
-    """An input map."""
-    height, width, channels = pick.integer(1, 9), pick.integer(1, 9), pick.integer(1, MAX_CHANNELS)
+def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:
+    """An input map of at most so many rows, columns and channels."""
+    height, width, channels = pick.integer(1, side), pick.integer(1, side), pick.integer(1, most)
     return Map(height=height, width=width, channels=channels, encoding=encoding)
 
 

@@ -11,6 +11,7 @@ from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import as_depthwise, is_depthwise, own_weights
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -92,11 +93,11 @@ class _Maker:
         low, high = layer.accumulator_range(self._map)
         begun = len(self.layers)
         if section.made is None:
-            self._append(layer, {"weight": weights.values})
+            self._append_weighted(layer, weights.values)
             self.scores += joined(chain)
             summary = (0, 0, (0, 0))
         elif as_bits:
-            self._append(layer, {"weight": weights.values})
+            self._append_weighted(layer, weights.values)
             summary = self._thresholds(place, section, chain, (low, high))
         else:
             held = self._choice.held[number + 1]
@@ -140,6 +141,11 @@ class _Maker:
         if arrays:
             self.arrays[layer.name] = arrays
         self._map = layer.output_of([self._map])
+
+    def _append_weighted(self, layer: Weighted, weight: Array) -> None:
+        if type(layer) is Conv and is_depthwise(weight):
+            layer, weight = as_depthwise(layer), own_weights(weight)
+        self._append(layer, {"weight": weight})
 
     def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:
         outputs, rows, columns, _ = weights.values.shape
@@ -200,7 +206,7 @@ class _Maker:
             values = weights.values * ~np.array(still)[:, None, None, None]
             weights = replace(weights, values=values, encoding=weight_encoding(values))
             layer = replace(layer, weight=weights.encoding)
-        self._append(layer, {"weight": weights.values})
+        self._append_weighted(layer, weights.values)
         slopes = _slopes(chain, made, len(weights.values))
         exact = twice_rounded(made.rule, chain, inside, held.zero) if twice and made.rule is not None else None
         found = exact or fit(inside, slopes, held.zero, self._map.encoding)

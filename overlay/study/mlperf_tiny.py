@@ -24,8 +24,9 @@ from .design_figures import Figures, lanes, network_figures
 NAME = "mlperf-tiny"
 """Of the design."""
 INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
-NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, kernels_per_multiplier=2, acc_bits=32, **INTEGER)
-"""The design's NPU: 256 lanes on 128 multipliers. Values less their zero point have 9 bits."""
+NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, kernels_per_multiplier=2, acc_bits=32, depthwise=True, **INTEGER)
+"""The design's NPU: 256 lanes on 128 multipliers, and a pool unit with weights. Values less their zero point have 9
+bits."""
 RECORDED = {
     "ic": ("cifar10_test_first761.npz", -128),
     "kws": ("mlperf_tiny/kws_reference.npz", 0),

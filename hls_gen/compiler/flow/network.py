@@ -7,7 +7,7 @@ from .gearbox import Gearbox, Gears
 from .host import FrameSource, MapResults, RawResults
 from .issuer import Issuer, writer
 from .kahn import FlowProcess, Stamps, Steps
-from .pool import PoolIssuer, outlet
+from .pool import Finish, PoolIssuer, outlet
 from .results import Activation, ResultsUnit
 from .skip import Fork, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
@@ -180,7 +180,11 @@ class ProcessNetwork:
         add("results unit", results.steps(layers, frames), credit, written, *result, *added)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.steps(readings, frames), given, emitted)
-        steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
+        if unit.depthwise:
+            finish = Finish(unit.pool_latency, unit.pfp // unit.ol, emitted, taken, Activation(depth, outlets))
+            steps = finish.steps(readings, frames)
+        else:
+            steps = outlet(unit.pool_latency, readings, frames, emitted, taken, outlets)
         add("outlet", steps, taken, *(stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)))
 
     def _addition(self, n: int, gears: Gears) -> Gears | AdditionUnit:

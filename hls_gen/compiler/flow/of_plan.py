@@ -83,6 +83,7 @@ def unit(npu: Npu) -> Unit:
         one_memory=npu.one_memory,
         skip_words=npu.skip_words,
         addition_latency=timing.addition_latency(npu),
+        depthwise=npu.depthwise,
     )
 
 

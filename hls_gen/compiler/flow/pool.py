@@ -14,6 +14,7 @@ from bitloom.hls_gen.design import timing
 from .gearbox import Gears
 from .kahn import Stamps, Steps
 from .layer import Reading, passes
+from .results import Activation
 from .system import Unit
 
 
@@ -87,6 +88,53 @@ class PoolIssuer:
                             t = out + 2
                         emitted.append(t)
                 given.extend([t] * (reading.hold_tuples * words))
+
+
+@dataclass(eq=False)
+class Finish:
+    """What stands behind the FIFO of a pool unit with weights: sums are cut into steps, which are requantised.
+
+    Attributes
+    ----------
+    latency
+        Cycles from the pool's issuer to the FIFO.
+    pieces
+        Steps of a word.
+    emitted, taken
+        As of `PoolIssuer`.
+    activation
+        The requantisation, and the gearboxes of the outlets behind it.
+    """
+
+    latency: int
+    pieces: int
+    emitted: Stamps
+    taken: Stamps
+    activation: Activation
+
+    def steps(self, readings: Sequence[Reading], frames: int) -> Steps:
+        """The process: words of all layers, frame after frame."""
+        emitted, taken, activation = self.emitted, self.taken, self.activation
+        number, last, free = 0, 0, -1
+        for _ in range(frames):
+            for reading in readings:
+                for _ in range(reading.windows):
+                    for word in range(1, reading.words + 1):
+                        while len(emitted) <= number:
+                            more = (emitted, number)
+                            yield (more,) if activation.drained() else (*activation.room, more)
+                        out = max(emitted[number] + self.latency + 1, last)  # into the FIFO's register
+                        last = max(out + 1, free)
+                        taken.append(last)
+                        number += 1
+                        free = last
+                        for piece in range(1, self.pieces + 1):
+                            while (left := activation.left()) is None:
+                                yield activation.room
+                            free = max(free + 1, left)
+                            activation.enter(free, word == reading.words and piece == self.pieces)
+        while not activation.drained():
+            yield activation.room
 
 
 def outlet(

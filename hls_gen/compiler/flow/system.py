@@ -46,6 +46,8 @@ class Unit:
         Capacity of the skip store; 0: there is none, None: without limit.
     addition_latency
         Cycles from a step behind the activation to the same step behind the addition; 0: there is none.
+    depthwise
+        Whether the pool unit has weights, so that its words leave in steps through an activation.
     """
 
     kfp: int
@@ -67,6 +69,7 @@ class Unit:
     one_memory: bool = False
     skip_words: int | None = 0
     addition_latency: int = 0
+    depthwise: bool = False
 
     def pool_reading(self, layer: FlowLayer) -> Reading:
         """How the pool unit reads the results of ``layer``."""
@@ -75,12 +78,12 @@ class Unit:
     @property
     def lanes(self) -> int:
         """Lanes of a word that comes to its outlets: of the pool unit, or of a step of results."""
-        return self.pfp or self.ol
+        return self.ol if self.depthwise else self.pfp or self.ol
 
     def outlet_words(self, layer: FlowLayer) -> tuple[int, int]:
         """(tuples, words of a tuple) of the map that ``layer`` makes, as they come to the outlets."""
-        steps = layer.tuple_steps
-        return layer.output_windows, geared(steps, self.ol, self.pfp) if self.pfp else steps
+        words = geared(layer.tuple_steps, self.ol, self.pfp) if self.pfp else layer.tuple_steps
+        return layer.output_windows, geared(words, self.pfp, self.ol) if self.depthwise else words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,21 +22,24 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 @dataclass(frozen=True)
 class PoolPorts:
-    """Ports that both pool units have, and registers of what comes with a beat.
+    """Ports that all pool units have, and registers of what comes with a beat.
 
     Attributes
     ----------
+    beat : Signal
+        There is a beat.
     word : Signal
         The beat's word; comes a cycle after the beat.
     room : Signal
         Another beat may be issued.
     out : Stream
-        What leaves: a word, and above it ``Npu.pool_side_bits`` side bits.
+        What leaves: a word, and above it ``Npu.pool_side_bits`` side bits; more in a pool unit with weights.
     valid, first, last, index, side : Signal
         Registers, in time with ``word``: there is a beat; the first, the last tap of its window; which word of the
         tuple; side bits.
     """
 
+    beat: Signal
     word: Signal
     room: Signal
     out: Stream
@@ -47,8 +50,8 @@ class PoolPorts:
     side: Signal
 
     @classmethod
-    def of(cls, b: Block, npu: Npu) -> "PoolPorts":
-        """The ports and registers of the pool unit ``b``."""
+    def of(cls, b: Block, npu: Npu, out_bits: int = 0) -> "PoolPorts":
+        """The ports and registers of the pool unit ``b``; ``out_bits``, where not 0, is the width of what leaves."""
         beat = b.input("beat", means="there is a beat")
         first = b.input("first", means="the beat is of the first tap of its window")
         last = b.input("last", means="the beat is of the last tap of its window")
@@ -60,13 +63,13 @@ class PoolPorts:
         index = b.input("index", npu.pool_index_bits, means="which word of the tuple the beat is")
         word = b.input("word", npu.pool_word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
-        out = Stream.output(b, "out", npu.pool_word_bits + npu.pool_side_bits)
+        out = Stream.output(b, "out", out_bits or npu.pool_word_bits + npu.pool_side_bits)
         valid = b.reg("valid")
         b.on(None, (valid, beat))
         at_first, at_last = b.reg("at_first", init=None), b.reg("at_last", init=None)
         side, place = b.reg("side", npu.pool_side_bits, init=None), b.reg("place", npu.pool_index_bits, init=None)
         b.on(None, (at_first, first), (at_last, last), (side, Cat(*reversed(flags))), (place, index))
-        return cls(word, room, out, valid, at_first, at_last, place, side)
+        return cls(beat, word, room, out, valid, at_first, at_last, place, side)
 
     def emit(self, b: Block, library: Library, npu: Npu, emit: Signal, word: Signal) -> None:
         """The output FIFO: it takes ``word`` where ``emit`` is 1, and has room since ``room`` is kept."""

@@ -137,6 +137,7 @@ def results(library: Library, npu: Npu) -> Block:
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
         number=layer.number,
+        to_outlets=not npu.pool,
     )
     _activation(b, npu, step, load, sums_offset)
     return b

@@ -29,7 +29,9 @@ class Step:
     tuple_last, map_last : Signal
         The tuple, the map ends with the step.
     number : Signal or None
-        Number of the layer, for the addition; None in an NPU without one.
+        Number of the layer, for the addition; None where there is none behind it.
+    to_outlets : bool
+        Values go to the outlets, which look at the step's ``map_last`` and at where its map goes (fields of ``layer``).
     """
 
     go: Signal
@@ -40,6 +42,7 @@ class Step:
     tuple_last: Signal
     map_last: Signal
     number: Signal | None = None
+    to_outlets: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Values:
     tuple_last : Signal
         The tuple ends with the step.
     side : Signal or None
-        Where there is no pool unit, ``map_last`` and where the map goes; and above it the layer's number where there
+        Where values go to the outlets, ``map_last`` and where the map goes; and above it the layer's number where there
         is an addition. None where there is nothing to be said.
     raw : Signal or None
         The values leave as they are; None in an NPU without outlet "host".
@@ -83,9 +86,9 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
         return register
 
     raw = "raw" in step.layer
-    map_last = held("map_last", step.map_last) if raw or not npu.pool else None
+    map_last = held("map_last", step.map_last) if raw or step.to_outlets else None
     sides = []
-    if not npu.pool:
+    if step.to_outlets:
         sides = [map_last, *[held(name, step.layer[name], w) for name, w in way(npu)]]
     if step.number is not None:
         sides.append(held("number", step.number, number_bits(npu)))

@@ -15,7 +15,7 @@ class Beat(Bundle):
 
     Everything counts in cycles with ``beat`` alone. Nothing stalls behind the issuer: it makes a beat only if what the
     beat gives rise to has room. The array's sequencer has ``kernel_row`` and what stands below it, the pool's has
-    ``tuple_last`` and what stands below that.
+    ``tuple_last`` and what stands below that, and ``kernel_row`` where the pool unit has weights.
     """
 
     beat: Annotated[Signal, Meaning("a word is read and used in this cycle")]
@@ -51,6 +51,9 @@ class Beat(Bundle):
     ] = None
     average: Annotated[
         Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
+    ] = None
+    depthwise: Annotated[
+        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
     ] = None
     taps: Annotated[
         Signal | None,

@@ -225,7 +225,7 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
     beat.assign(first=work.first_tap, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
-    for name in ("target", "forks", "for_addition", "average"):
+    for name in ("target", "forks", "for_addition", "average", "depthwise"):
         value = getattr(tap, name)
         if value is not None:
             kept = b.reg(f"at_{name}", width(value), init=None)
@@ -241,6 +241,16 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     b.on(events.beat, (index, add(index, 1, width(index))))
     b.on(events.taken, (index, 0))
     beat.assign(index=index)
+    if tap.row is not None:
+        _kernel_row(b, tap, events, beat)
+
+
+def _kernel_row(b: Block, tap: Tap, events: Events, beat: Beat) -> None:
+    """The beat's kernel row: those of a tap lie side by side, so it goes up by one."""
+    row = b.reg("at_row", width(tap.row), init=None)
+    b.on(events.beat, (row, add(row, 1, width(row))))  # groups that share a word have their rows side by side
+    b.on(events.taken, (row, tap.row))
+    beat.assign(kernel_row=row)
 
 
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
@@ -250,10 +260,7 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
     b.on(events.used, (word_first, 0))
     b.on(taken, (word_first, 1))
     beat.assign(first=work.first_tap & word_first, last=work.last & work.word_last)
-    row = b.reg("at_row", width(tap.row), init=None)
-    b.on(events.beat, (row, add(row, 1, width(row))))  # groups that share a word have their rows side by side
-    b.on(taken, (row, tap.row))
-    beat.assign(kernel_row=row)
+    _kernel_row(b, tap, events, beat)
     if tap.offset is not None:
         _offset(b, tap, work, events, beat)
     if inner is not None:

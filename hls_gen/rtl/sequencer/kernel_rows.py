@@ -17,7 +17,7 @@ from .tables import TableTaps
 
 
 class KernelRows:
-    """The kernel row in the tap source of the array's sequencer.
+    """The kernel row in a tap source; the one of a pool unit with weights has no kernel groups.
 
     Attributes
     ----------
@@ -65,8 +65,9 @@ class KernelRows:
         """What the registers become at the end of a pass, of a window, and of a layer; the last one wins."""
         b, group_row, start, taken = self._b, self._group_row, self._start, progress.taken
         base, upcoming = self._layers.now.kernel.kernel_base, self._layers.upcoming.kernel.kernel_base
-        next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
-        b.on(taken & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
+        if progress.rewind is not None:
+            next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
+            b.on(taken & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
         b.on(taken & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing))
         start_row = self._layers.start.start_row
         first = upcoming + start_row

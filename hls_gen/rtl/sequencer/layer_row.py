@@ -30,16 +30,17 @@ class LayerStart:
         that gives one back. Address bits + 1. None with ``raster`` or ``aheads``, where LayerRow.hold_words says it in
         words.
     jump_base : Signal or None
-        First row of the layer in the memory ``jumps``. None in the pool's sequencer.
+        First row of the layer in the memory ``jumps``. None without kernel rows.
     ahead_base : Signal or None
         First row of the layer in the memory ``aheads``. None in the pool's sequencer, and in an NPU without that table.
     start_row : Signal or None
-        Kernel row of the layer's first tap, counted from its first kernel row; row bits. None in the pool's sequencer.
+        Kernel row of the layer's first tap, counted from its first kernel row; row bits. None without kernel
+        rows.
     y_lead, y_room : Signal or None
         As x_lead and x_room in RasterRow, downwards. None without ``raster``.
     y_lead_rows : Signal or None
-        Kernel rows of the y_lead lines of the kernel that lie before the map; row bits. None without ``raster`` and in
-        the pool's sequencer.
+        Kernel rows of the y_lead lines of the kernel that lie before the map; row bits. None without ``raster`` and
+        without kernel rows.
     """
 
     flags_base: Signal
@@ -55,16 +56,16 @@ class LayerStart:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRow:
-    """Fields of the array's sequencer alone.
+    """Fields of a sequencer whose taps have kernel rows: the array's, and that of a pool unit with weights.
 
     Attributes
     ----------
     kernel_base : Signal
         First kernel row of the layer; row bits.
-    group_rows : Signal
-        Kernel rows of a kernel group; row bits.
-    groups_minus_1 : Signal
-        Passes over each window, one a kernel group, less 1.
+    group_rows : Signal or None
+        Kernel rows of a kernel group; row bits. None in the pool's sequencer.
+    groups_minus_1 : Signal or None
+        Passes over each window, one a kernel group, less 1. None in the pool's sequencer.
     tap_offset : Signal or None
         What each tap adds to the offset of its window, in two's complement; ``acc_bits``. None with engine "integer".
     inner_groups_minus_1 : Signal or None
@@ -76,8 +77,8 @@ class KernelRow:
     """
 
     kernel_base: Signal
-    group_rows: Signal
-    groups_minus_1: Signal
+    group_rows: Signal | None = None
+    groups_minus_1: Signal | None = None
     tap_offset: Signal | None = None
     inner_groups_minus_1: Signal | None = None
     tap_rows_minus_1: Signal | None = None
@@ -111,7 +112,7 @@ class AxisRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RasterKernelRow:
-    """Kernel rows of moves on the map, for layers by counters in the array's sequencer; all have row bits.
+    """Kernel rows of moves on the map, for layers by counters; all have row bits.
 
     Attributes
     ----------
@@ -153,7 +154,7 @@ class RasterRow:
         1: each tap is visited twice, with a kernel row of its own each time. None with engine "integer" and in the
         pool's sequencer.
     kernel : RasterKernelRow or None
-        Moves in kernel rows. None in the pool's sequencer.
+        Moves in kernel rows. None without kernel rows.
     """
 
     by_counters: Signal
@@ -192,8 +193,10 @@ class LayerRow:
         None in the array's sequencer, and where the NPU has no skip store.
     average : Signal or None
         1: the pool unit takes averages, else maxima. None in the array's sequencer and with engine "binary".
+    depthwise : Signal or None
+        1: the pool unit multiplies by weights. None in the array's sequencer and where the pool unit has none.
     kernel : KernelRow or None
-        Fields of the array's sequencer, None in the pool's.
+        Fields of a sequencer whose taps have kernel rows; None in that of a pool unit without weights.
     raster : RasterRow or None
         Fields of counters, None without ``raster``.
     """
@@ -207,6 +210,7 @@ class LayerRow:
     forks: Signal | None = None
     for_addition: Signal | None = None
     average: Signal | None = None
+    depthwise: Signal | None = None
     kernel: KernelRow | None = None
     raster: RasterRow | None = None
 

@@ -36,9 +36,14 @@ class SequencerSpec:
         return ("in",) if self.pool else self.npu.sources
 
     @property
+    def kernel_rows(self) -> bool:
+        """Whether taps have kernel rows: in front of the array, or of a pool unit with weights."""
+        return not self.pool or self.npu.depthwise
+
+    @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
-        own = () if self.pool else ("jumps", *(["aheads"] if self.npu.aheads else []))
+        own = (*(["jumps"] if self.kernel_rows else []), *([] if self.pool or not self.npu.aheads else ["aheads"]))
         return [self.memory(name) for name in ("layers", "flags", "olds", *own)]
 
     @property

@@ -2,7 +2,7 @@
 
     flags row --> last, new, skip, jump      one row a tap
     olds row  --> address of an old tuple    one row a tap that is not new
-    jumps row --> kernel row after a jump    one row a jump; the array's sequencer alone
+    jumps row --> kernel row after a jump    one row a jump; where taps have kernel rows
     aheads row --> words claimed ahead       one row a tap with flag ``skip``; in NPUs alone that have this table
 
 Each table holds the rows of all layers, one layer after another. It is read with the next value of its pointer, so that
@@ -24,8 +24,8 @@ class TableTaps:
     Attributes
     ----------
     jump : Signal or None
-        In a layer with tables: the kernel row of the tap after this one is ``jump_row``, not the next one. None in the
-        pool's sequencer.
+        In a layer with tables: the kernel row of the tap after this one is ``jump_row``, not the next one. None
+        without kernel rows.
     jump_row : Signal or None
         That kernel row, counted from the kernel group's first one; row bits.
     ahead_words : Signal or None

@@ -61,6 +61,9 @@ class Tap(Bundle):
     average: Annotated[
         Signal | None, Meaning("the pool takes averages, else maxima", lambda s: s.layer_bits("average"))
     ] = None
+    depthwise: Annotated[
+        Signal | None, Meaning("the pool unit multiplies by weights and adds", lambda s: s.layer_bits("depthwise"))
+    ] = None
     row: Annotated[
         Signal | None, Meaning("kernel row of the tuple's first word", lambda s: s.layer_bits("kernel_base"))
     ] = None

@@ -74,14 +74,16 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
     tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
+    tap.assign(depthwise=now.depthwise)
     held = None
     if now.kernel is not None:
-        b.comment("Kernel row that the tap meets; each pass begins anew at its kernel group.")
+        begins = "; each pass begins anew at its kernel group" * (not spec.pool)
+        b.comment(f"Kernel row that the tap meets{begins}.")
         rows = KernelRows(b, layers)
         rows.advance(progress, chosen.skip, tables, counters)
         tap.assign(row=rows.row, offset=now.kernel.tap_offset, streamed=now.kernel.kernel_stream)
         tap.assign(inner_groups_minus_1=now.kernel.inner_groups_minus_1)
-        held = weights_missing(b, layers, taken, weights) if spec.npu.stream_weights else None
+        held = None if now.kernel.kernel_stream is None else weights_missing(b, layers, taken, weights)
     tap.assign(valid=layers.have if held is None else layers.have & ~held)
     if held is not None:
         tap.assign(weights_missing=layers.have & held)
@@ -92,7 +94,8 @@ def _contract(spec: SequencerSpec) -> str:
     """The header's text: of the file's text what this sequencer has."""
     what, order = "address, kernel row, claim", ARRAY_ORDER
     if spec.pool:
-        what, order = "address, claim", POOL_ORDER
+        what = "address, kernel row, claim" if spec.kernel_rows else "address, claim"
+        order = POOL_ORDER
     ways = f"""
     layer rows --> layer at hand --+--> direct   --+
                                    +--> tables   --+--> which tap --> {what} --> issuer"""
@@ -108,8 +111,9 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     """
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass, window_end, rewind = None, last, None
-    if layers.now.kernel is not None:
-        limit = layers.now.kernel.groups_minus_1
+    kernel = layers.now.kernel
+    if kernel is not None and kernel.groups_minus_1 is not None:
+        limit = kernel.groups_minus_1
         w = width(limit)
         group = b.reg("group", w)
         group_last = b.wire("group_last", 1, eq(group, limit))

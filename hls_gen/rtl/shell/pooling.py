@@ -4,11 +4,18 @@
                                      ^---- room in its FIFO ---'
 
 The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
+
+Of a pool unit with weights, sums leave the FIFO, and what follows makes features of them:
+
+    sums[PFP] --> gearbox --> sums[OL] --> pool results --> features[OL]
 """
 
 from bitloom.hls_gen.design.memories import way
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.pool.pool import pool_unit
+from bitloom.hls_gen.rtl.pool.pool_depthwise import pool_unit_depthwise
 from bitloom.hls_gen.rtl.pool.pool_integer import pool_unit_integer
+from bitloom.hls_gen.rtl.pool.pool_results import pool_results
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
@@ -31,7 +38,8 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     Returns
     -------
     Stream
-        Words of PFP features, ``last`` at the end of each tuple; side: last of its map, and where the map goes.
+        Words of PFP features, of OL from a pool unit with weights, ``last`` at the end of each tuple; side: last of its
+        map, and where the map goes.
     Signal
         Number of the layer after the one being pooled, 8 bits.
     """
@@ -51,10 +59,30 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     names += [name for name, _ in way(npu)]
     binary = npu.engine == "binary"
     names += [] if binary else ["average", "taps"]
-    unit = c.library.get(pool_unit if binary else pool_unit_integer, c.library, npu)
+    names += ["depthwise", "kernel_row"] if npu.depthwise else []
+    integer = pool_unit_depthwise if npu.depthwise else pool_unit_integer
+    unit = c.library.get(pool_unit if binary else integer, c.library, npu)
     pooled = c.place(unit, "pool_unit", **{name: beats[name] for name in names})
     room.assign(pooled["room"])
     out, w = Stream.of(pooled, "out"), npu.pool_word_bits
+    if npu.depthwise:
+        return _finished(c, out), beats["layer"]
     # the unit's FIFO keeps the flags above the word: last of the tuple, then what are side bits here
     flags = {"last": bits(out.data, w, 1), "side": bits(out.data, w + 1, npu.pool_side_bits - 1)}
     return out.replace(data=bits(out.data, 0, w), **flags), beats["layer"]
+
+
+def _finished(c: NpuContext, sums: Stream) -> Stream:
+    """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
+    npu, steps = c.npu, c.npu.ol * c.npu.acc_bits
+    w, side = npu.pfp * npu.acc_bits, npu.pool_side_bits - 1 + COUNT_BITS
+    flags = {"last": bits(sums.data, w, 1), "side": bits(sums.data, w + 1, side)}
+    cutter = c.library.get(gearbox, w, steps, side)
+    cut = chain(c.b, cutter, "pool_steps", sums.replace(data=bits(sums.data, 0, w), **flags), rst=c.restart)
+    made = c.place(
+        c.library.get(pool_results, c.library, npu),
+        "pool_results",
+        last_layer=c.settings["last_pool_layer"],
+        **cut.ports("in"),
+    )
+    return Stream.of(made, "features")

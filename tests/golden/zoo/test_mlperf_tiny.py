@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.zoo import data_folder
 from bitloom.golden.zoo.calibrated import random_bytes
-from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, depthwise, seeded
+from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, seeded
 
 MULTIPLICATIONS = {
     "ic": (11_574_592, 0, 77_360),
@@ -20,13 +21,14 @@ MULTIPLICATIONS = {
 @pytest.mark.parametrize("name", NETWORKS)
 def test_sizes(name):
     network = NETWORKS[name]()
-    alone, found = depthwise(network), [0, 0, 0]
+    found = [0, 0, 0]
     for layer in network.layers:
         if isinstance(layer, Weighted):
             (source,) = network.sources(layer)
             positions = layer.window(source).positions(source.height, source.width)
-            each = layer.out_channels * (1 if layer.name in alone else source.channels)
-            found[layer.name in alone] += int((positions >= 0).sum()) * each
+            alone = isinstance(layer, DepthwiseConv)
+            each = layer.out_channels * (1 if alone else source.channels)
+            found[alone] += int((positions >= 0).sum()) * each
             found[2] += layer.window(source).taps * each
     assert tuple(found) == MULTIPLICATIONS[name]
 

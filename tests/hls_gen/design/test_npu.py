@@ -63,11 +63,17 @@ BAD = {
     "one_memory": (1, "npu: one_memory must be True or False, got 1"),
     "kernel_binariser": (1, "npu: kernel_binariser must be True or False, got 1"),
     "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
+    "depthwise": (True, "npu: depthwise needs engine integer and a pool unit, got engine binary, a pool unit"),
+    "pool_jumps": (1, "npu: pool_jumps must be >= 2, got 1"),
+    "pool_kernel_rows": (1, "npu: pool_kernel_rows must be >= 2, got 1"),
+    "pool_scale_rows": (1, "npu: pool_scale_rows must be >= 2, got 1"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
 
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
+
+DEPTHWISE = {**INTEGER, "depthwise": True, "multiplier_bits": 31}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -119,6 +125,12 @@ def test_every_parameter_has_a_bad_value():
     ({"one_memory": True, "kernel_rows": 256}, "npu: kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
     ({**INTEGER, "kernel_binariser": True}, "npu: kernel_binariser must be False for engine integer, got True"),
     ({"pool": None}, "npu: pool must be True or False, got None"),
+    ({"depthwise": 1}, "npu: depthwise must be True or False, got 1"),
+    ({**DEPTHWISE, "pool": False},
+     "npu: depthwise needs engine integer and a pool unit, got engine integer, no pool unit"),
+    ({**DEPTHWISE, "pfp": 3, "ol": 2}, "npu: ol must divide pfp = 3 for depthwise, got 2"),
+    ({**DEPTHWISE, "feature_bits": 16}, "npu: feature_bits must be <= 15 for depthwise, got 16"),
+    ({**DEPTHWISE, "kfp": 1, "weight_bits": 2, "acc_bits": 14}, "npu: acc_bits must be >= 15 for depthwise, got 14"),
 ])  # fmt: skip
 def test_rules_between_parameters(parameters, message):
     with value_error(message):

@@ -33,13 +33,13 @@ NPU = Npu(
     pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
 )  # fmt: skip
 DESIGNS = {
-    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512),)),
+    "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),)),
     "k8": Design(name="k8", stream_bits=64, npus=(replace(NPU, kfp=8, kgp=6, pfp=4, ol=2, accumulators=16),)),
     "k2_ol4": Design(name="k2_ol4", npus=(replace(NPU, kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512),)),
     "without_pool": Design(name="without_pool", npus=(replace(NPU, kfp=4, kgp=8, ol=4, pool=False, skip_words=63),)),
 }
 """Foldings in which words hold several steps, or steps several words; tables with and without tuples that are claimed
-ahead, and counters; one and several accumulators; block RAM and LUT RAM."""
+ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool units with weights and without."""
 
 
 RULES = ("which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit")

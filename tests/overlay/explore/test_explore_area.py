@@ -29,6 +29,7 @@ ADDING = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits"
 DESIGNS += [
     Design(name="addition", npus=(Npu(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
     Design(name="packed", npus=(Npu(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
+    Design(name="depthwise", npus=(Npu(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
     Design(name="kernels", npus=(Npu(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
     Design(name="one_memory", npus=(Npu(kfp=5, kgp=8, ol=2, one_memory=True),)),
     Design(name="addition_wide", npus=(Npu(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),

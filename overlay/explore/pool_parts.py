@@ -1,0 +1,70 @@
+"""The parts of an NPU's pool: its sequencer and its unit, with what makes features where that has weights."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
+
+from .area_part import AreaPart, fifo_sizes, gear, sequencer_modules
+from .products import multiplier_dsps, requantise_sizes
+
+
+def pool_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+    """The parts of the pool of NPU ``n``, without gearboxes at its ends; none where it has no pool unit."""
+    if not npu.pool:
+        return
+    ring, tables = bits_for(npu.pool_words - 1), bits_for(npu.pool_taps - 1) + bits_for(npu.pool_olds - 1)
+    counted = {"raster": npu.raster, "raster_ring": ring * npu.raster}
+    counts = sum(bits_for(n) for n in (npu.windows, npu.window_taps, npu.input_words))
+    values = {"one": 1, "ring": ring, "counts": counts, "tables": tables, "average": npu.engine == "integer"}
+    rows = dict(zip(("lut", "ff"), kernel_row_bits(npu))) if npu.depthwise else {}
+    modules = sequencer_modules("pool")
+    yield AreaPart("pool_sequencer", "pool_sequencer", {**values, **counted}, n, modules=modules, **rows)
+    words = timing.pool_fifo_words(npu)
+    if npu.depthwise:
+        yield from _depthwise(npu, n, words)
+        return
+    unit = {"one": 1, "word": npu.pool_word_bits, "index": npu.pool_index_bits}
+    integer, w = npu.engine == "integer", npu.pool_word_bits + npu.pool_side_bits
+    yield AreaPart(f"pool_unit_{npu.engine}", "pool_unit_integer" if integer else "pool_unit", unit, n)
+    yield AreaPart("fifo", f"fifo_{w}x{words}", fifo_sizes(w, words), n)
+    if integer:
+        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.feature_bits}, n, npu.pfp, dsp=1)
+
+
+def _depthwise(npu: Npu, n: int, words: int) -> Iterator[AreaPart]:
+    """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
+    lut, ff = unit_bits(npu)
+    yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
+    sums, steps = npu.pfp * npu.acc_bits, npu.ol * npu.acc_bits
+    side = npu.pool_side_bits + COUNT_BITS
+    yield AreaPart("fifo", f"fifo_{sums + side}x{words}", fifo_sizes(sums + side, words), n)
+    yield from gear(sums, steps, side - 1, n)
+    pointer = bits_for(npu.pool_scale_rows - 1)
+    wide = replace(npu, multiplier_bits=max(npu.multiplier_bits, npu.reciprocal_bits))
+    values = {"one": 1, "pointer": pointer, "lanes": npu.ol * npu.acc_bits, **requantise_sizes(wide)}
+    chosen = npu.ol * (wide.biased_bits + wide.multiplier_bits + wide.scale_shift_bits)  # row of scales or average
+    yield AreaPart("results_integer", "pool_results", values, n, dsp=npu.ol * multiplier_dsps(wide), lut=chosen)
+
+
+def unit_bits(npu: Npu) -> tuple[int, int]:
+    """LUTs and flip-flops of a pool unit with weights, by rule: a LUT for each bit of an adder or a choice.
+
+    Of a lane: the weight or 1; a sum for each two of its bits, and the sums of these; in front of the queue a sum, a
+    comparison, and the choice of what stays.
+    """
+    f, w = npu.feature_bits, npu.weight_bits
+    pairs = -(-w // 2)
+    product, registers = w + pairs * (f + 2) + (pairs - 1) * (f + w) * 3 // 4, pairs * (f + 2) + f + w
+    merged = npu.acc_bits * 5 // 2
+    late = npu.pool_index_bits + npu.pool_side_bits + COUNT_BITS + 4
+    return npu.pfp * (product + merged) + late, npu.pfp * registers + (1 + timing.DEPTHWISE_LATENCY) * late
+
+
+def kernel_row_bits(npu: Npu) -> tuple[int, int]:
+    """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
+    four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
+    row, jump = npu.pool_row_bits, bits_for(npu.pool_jumps - 1)
+    return 6 * row + 2 * jump + 2 * row * npu.raster * 2, 6 * row + 2 * jump + 6 * row * npu.raster

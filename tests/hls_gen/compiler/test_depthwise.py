@@ -1,0 +1,141 @@
+"""Depthwise convolutions that join the layer before, and those that stay layers of their own: lowered exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain, plain_weights
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.lowering import Engine, lower
+from bitloom.hls_gen.compiler.mapping import mapped
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from tests.cases import case_map
+from tests.networks import depthwise_networks, random_images, random_integer_model
+
+NPU = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, kfp=4, kgp=4,
+          pfp=4, ol=2, depthwise=True)  # fmt: skip
+INT8 = signed(8)
+
+
+def conv(number: int, channels: int = 5, kind: type[Conv] = Conv, size: int = 1, **more: object) -> list[Layer]:
+    """A convolution with its requantisation."""
+    padding = (size // 2,) * 4
+    shape = {"out_channels": channels, "kernel": (size, size), "padding": padding}
+    return [kind(name=f"conv_{number}", weight=INT8, **shape, **more), Requantise(name=f"act_{number}", encoding=INT8)]
+
+
+def depthwise(number: int, **more: object) -> list[Layer]:
+    return conv(number, 5, DepthwiseConv, 3, **more)
+
+
+def model_of(*layers: Layer, channels: int = 5) -> Model:
+    return random_integer_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
+
+
+def join(model: Model, npu: Npu = NPU) -> dict[str, str | None]:
+    """The lowered layers, each with the depthwise convolution that joined it; they compute what golden does."""
+    made, _ = mapped(model, [npu])
+    images = random_images(model.network, 3, 2)
+    np.testing.assert_array_equal(made.forward(images), model.forward(images))
+    return {p.name: p.depthwise and p.depthwise.name for p in made.layers}
+
+
+POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 1))
+AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("layers", "joined"),
+    [
+        ([*conv(1), *depthwise(2), *conv(3)], {"conv_1": "conv_2", "conv_3": None}),
+        ([*conv(1), *depthwise(2)], {"conv_1": "conv_2"}),
+        ([*depthwise(1), *conv(2)], {"conv_1": None, "conv_2": None}),  # nothing is before it
+        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
+        ([*depthwise(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
+        ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
+        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2": None}),
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2": None, "conv_3": None}),
+        ([*conv(1), depthwise(2)[0]], {"conv_1": None, "conv_2": None}),  # raw sums leave the array alone
+        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
+         {"conv_1": None, "conv_2": None, "conv_3": None}),  # its map has a second reader
+        ([*conv(1), *conv(2), Add(name="add", inputs=("act_1", "act_2"), encoding=INT8), *depthwise(3)],
+         {"conv_1": None, "conv_2": "conv_3"}),
+        ([*conv(1), *conv(2), *depthwise(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
+         {"conv_1": None, "conv_2": None, "conv_3": None}),  # the addition is in front of the pool unit
+        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_2", "act_3"), encoding=INT8)],
+         {"conv_1": "conv_2", "conv_3": None}),
+    ],
+)  # fmt: skip
+def test_which_ones_join(layers, joined):
+    model = model_of(*layers)
+    assert join(model) == joined
+    assert join(model, replace(NPU, depthwise=False)) == {
+        layer.name: None for layer in layers if isinstance(layer, Conv)
+    }
+
+
+def test_a_plain_one_with_zeros_joins_too():
+    """As files of before have them."""
+    model = model_of(*conv(1), *depthwise(2), *conv(3))
+    layers = [as_plain(layer) if isinstance(layer, DepthwiseConv) else layer for layer in model.network.layers]
+    arrays = {**model.arrays, "conv_2": {"weight": plain_weights(model.arrays["conv_2"]["weight"])}}
+    some = np.arange(5)  # a plain one's sums might be so large that biases have less room
+    arrays["act_2"] = {"bias": 100 * some, "multiplier": some + 7, "shift": some + 5}
+    plain = Model(replace(model.network, layers=tuple(layers)), arrays)
+    assert join(plain) == {"conv_1": "conv_2", "conv_3": None}
+    arrays["conv_2"] = {"weight": arrays["conv_2"]["weight"].copy()}
+    arrays["conv_2"]["weight"][1, 2, 2, 0] = 1
+    assert join(Model(plain.network, arrays)) == {"conv_1": None, "conv_2": None, "conv_3": None}
+
+
+def test_memories_of_its_own():
+    """Rows of weights are taps times words, not taps times words times kernels."""
+    model = model_of(*conv(1), *depthwise(2), *conv(3))
+    (npu,), (before,) = (size_memories("d", [model], one).npus for one in (NPU, replace(NPU, depthwise=False)))
+    assert (npu.pool_kernel_rows, npu.pool_scale_rows) == (9 * 2, 4)  # 2 words of 4 channels, 4 steps of 2
+    assert before.kernel_rows - npu.kernel_rows == 9 * 2 * 2
+    assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in npu.memories()}
+    assert "depthwise" not in before.to_dict()
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(st.data())
+def test_random_networks(data):
+    network, seed = data.draw(depthwise_networks(9, 8, 3)), data.draw(st.integers(0, 2**32 - 1))
+    model = random_integer_model(network, seed, 32, 31)
+    images = random_images(network, 2, seed)
+    for npu in (NPU, replace(NPU, depthwise=False)):
+        made, _ = mapped(model, [npu])
+        np.testing.assert_array_equal(made.forward(images), model.forward(images))
+
+
+def test_on_the_binary_engine():
+    """Its ternary weights hold the zeros."""
+    rng = np.random.default_rng(1)
+    layers = (
+        DepthwiseConv(name="conv_1", out_channels=4, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        Threshold(name="threshold_1"),
+        Conv(name="conv_2", out_channels=3, kernel=(1, 1)), Threshold(name="threshold_2"),
+    )  # fmt: skip
+    network = Network(name="net", input=case_map(5, 6, 4), layers=layers)
+    arrays = {
+        "conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 1))},
+        "conv_2": {"weight": rng.choice([-1, 1], (3, 1, 1, 4))},
+        **{f"threshold_{n}": {"threshold": np.zeros((c, 1), int), "direction": np.ones(c, int)}
+           for n, c in ((1, 4), (2, 3))},
+    }  # fmt: skip
+    model = Model(network, arrays)
+    images = rng.choice([-1, 1], (6, 5, 6, 4))
+    made = lower(model, engines=[Engine(), Engine()])
+    np.testing.assert_array_equal(2 * made.forward(images).astype(int) - 1, model.forward(images))

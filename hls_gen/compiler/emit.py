@@ -20,6 +20,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import load_packet, weights_packet
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.rows import pack_fields
+from bitloom.hls_gen.design.window_former import former_row
 
 from .choices import CompileChoices
 from .fitted import fitted
@@ -222,6 +223,9 @@ def _network_row(made: Plan, n: int, manifest: Manifest, order: WeightOrder | No
     if n == 0:
         together = gear(manifest.npus[0].host_word_bits, manifest.stream_bits).together
         row |= {"frame_words": frame_words, "frame_beats": frame_beats, "frame_tail": (frame_words - 1) % together}
+    if manifest.npus[n].former_column:
+        off = {name: 0 for name, _ in former_row(manifest.npus[n])}
+        row |= off if npu.formed is None else npu.formed.row(manifest.npus[n])
     if len(npu.binariser):
         row["binariser_last"] = len(npu.binariser) - 1
     if "ring" in npu.folding.inlets:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bitloom.hls_gen.design.capacities import MAY_BE_0, POWERS_OF_TWO
+from bitloom.hls_gen.design.capacities import FORMER, MAY_BE_0, POWERS_OF_TWO
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
@@ -38,9 +38,13 @@ class MemoryBits:
 
 
 def unsized(folding: Folding) -> Npu:
-    """An NPU of this folding, whose capacities count for nothing; no lanes share a weight."""
+    """An NPU of this folding, whose capacities count for nothing; no lanes share a weight, and a window former has no
+    sizes yet."""
     if not isinstance(folding, Npu):
         return Npu(**asdict(folding), acc_bits=32)
+    if folding.former_column:
+        sizes: dict[str, Any] = dict.fromkeys(FORMER, 0)
+        folding = replace(folding, **sizes)
     return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 
@@ -58,7 +62,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
     """
     needs = needs or [n.depths() for n in own]
     keys = [key for key in needs[0] if key != "buffer_words"]  # that is no capacity, and may be larger already
-    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n[key] for n in needs)) for key in keys}
+    keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
+    depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n.get(key, 0) for n in needs)) for key in keys}
     buffer = max(n.buffer_words for n in own)
     depth["buffer_words"] = max(folding.buffer_words, 1 << (buffer - 1).bit_length() if buffer else 0)
     depth["tuple_words"] = max(depth["tuple_words"], *(n.conv.steady_words for n in own))

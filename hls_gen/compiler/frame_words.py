@@ -6,9 +6,10 @@ import numpy as np
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program_checks import ONE, ZERO
+from bitloom.hls_gen.design.window_former import FormedWindows
 
 from . import integer_rows as integer
-from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words
+from .layout import Ints, Layout, chunks, plane_layout, plane_words, shared_words, side_by_side
 from .lowered_layers import IntegerLayer
 from .lowering import Lowered
 
@@ -35,7 +36,7 @@ class FrameWords:
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
 
-def frame_words(lowered: Lowered, folding: Npu, order: Ints) -> FrameWords:
+def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindows | None = None) -> FrameWords:
     """Words of a frame.
 
     Parameters
@@ -45,22 +46,41 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints) -> FrameWords:
     folding
         Of the NPU that frames enter.
     order
-        (tuples,): positions of the input map in the order in which they are sent.
+        (tuples,): positions of the input map in the order in which they are sent; of no meaning for a former.
+    formed
+        What the window former makes of the frame, where it joins the taps of the first layer.
 
     Returns
     -------
     FrameWords
         Layout, codes, words and thresholds.
     """
+    layout, codes = input_layout(lowered, folding, formed)
+    if formed is not None:
+        return FrameWords(layout, codes, _packed(lowered, folding, formed))
     if isinstance(lowered.layers[0], IntegerLayer):
-        layout = chunks(np.arange(lowered.source.channels), folding.kfp)
-        words = integer.input_words(lowered.source, layout, order, folding.feature_bits)
-        return FrameWords(layout, np.zeros(len(layout), np.int64), words)
-    layout, codes = _input_layout(lowered, folding)
+        return FrameWords(layout, codes, integer.input_words(lowered.source, layout, order, folding.feature_bits))
     words = _input_words(lowered, layout, order)
     if not folding.binariser_bits:
         return FrameWords(layout, codes, words)
     return FrameWords(layout, codes, *_binarise(lowered, layout, words, order, folding.binariser_bits))
+
+
+def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
+    """(frame words, word bits): positions of the map, row after row, side by side in words for the window former."""
+    rows, columns = formed.sent
+    order = (np.arange(rows)[:, None] * formed.width + np.arange(columns)).ravel()
+    channels, together = np.arange(formed.channels)[None], formed.word_positions
+    if lowered.source.encoding.kind == "bipolar":
+        values = _input_words(lowered, channels, order)
+    else:
+        values = integer.input_words(lowered.source, channels, order, npu.former_lane_bits)
+    count, bits = values.shape
+    whole = np.full((formed.frame_words * together, bits), ZERO, np.int64)
+    whole[:count] = values
+    words = np.full((formed.frame_words, npu.word_bits), ZERO, np.int64)
+    words[:, : together * bits] = whole.reshape(len(words), -1)
+    return words
 
 
 def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
@@ -76,9 +96,17 @@ def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits
     return integer.input_words(lowered.source, layout, order, bits), limits
 
 
-def _input_layout(lowered: Lowered, npu: Npu) -> tuple[Layout, Ints]:
-    """Layout of the first map's tuples, and the code of each word."""
+def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
+    """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
+    if isinstance(lowered.layers[0], IntegerLayer):
+        layout = chunks(np.arange(lowered.source.channels), npu.kfp) if formed is None else formed.layout()
+        return layout, np.zeros(len(layout), np.int64)
     channels, planes = lowered.layers[0].weight.shape[2:]
+    if formed is not None:
+        layout = formed.layout()
+        if lowered.input_bits:
+            return side_by_side(layout, planes - 1, npu.kfp), np.ones(len(layout), np.int64)
+        return layout, np.zeros(len(layout), np.int64)
     shared = npu.lanes_per_weight
     if lowered.input_bits and shared > 1:
         return plane_words(channels, planes - 1, npu.kfp, shared, npu.lane_step)

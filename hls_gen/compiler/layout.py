@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bitloom.golden.encoding import Array
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.lanes import plane_lanes, weight_of_lanes
+from bitloom.hls_gen.design.lanes import plane_lanes, plane_order, weight_of_lanes
 
 Ints = NDArray[np.int64]
 Layout = Ints
@@ -169,17 +169,37 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
         (words, kfp) layout of the logical lanes channel * (planes + 1) + plane, and (words,) code of each word's kernel
         rows: with plane groups 1, without them the plane's shift, or -1 - shift for the negative plane.
     """
-    channel = np.arange(channels) * (planes + 1)
     if not groups:
+        channel = np.arange(channels) * (planes + 1)
         parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
         return np.concatenate(parts), np.repeat(_plane_codes(planes), [len(p) for p in parts])
-    each = plane_lanes(kfp, groups)
-    together = chunks(channel, each)  # (words, channels of a word)
-    out = np.full((len(together), kfp), UNUSED, np.int64)
-    order = [0, planes, *range(1, planes)]  # group 0: plane 0 and the constant one
-    for place, plane in enumerate(order):
-        out[:, place * each : (place + 1) * each] = np.where(together == UNUSED, UNUSED, together + plane)
+    out = side_by_side(chunks(np.arange(channels), plane_lanes(kfp, groups)), planes, kfp)
     return out, np.ones(len(out), np.int64)
+
+
+def side_by_side(channels: Layout, planes: int, kfp: int) -> Layout:
+    """Lay out the bit planes of channels in lane groups.
+
+    Parameters
+    ----------
+    channels
+        (words, channels of a word) layout of channels.
+    planes
+        Bit planes of a channel, without the constant one, which has number ``planes``.
+    kfp
+        Lanes of a word.
+
+    Returns
+    -------
+    ndarray
+        (words, kfp) layout of the logical lanes channel * (planes + 1) + plane.
+    """
+    each = channels.shape[1]
+    out = np.full((len(channels), kfp), UNUSED, np.int64)
+    for place, plane in enumerate(plane_order(planes)):
+        lanes = np.where(channels == UNUSED, UNUSED, channels * (planes + 1) + plane)
+        out[:, place * each : (place + 1) * each] = lanes
+    return out
 
 
 def to_stream(words: Layout, stream_bits: int) -> Layout:

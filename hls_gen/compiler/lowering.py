@@ -20,6 +20,7 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
@@ -53,6 +54,9 @@ class Lowered:
         are thermometer bits, and for an input that is made binary.
     binariser : (channels,) int64 or None
         Thresholds that make the input binary before the first lowered layer (spec A9).
+    joined : Window or None
+        The window of the first layer, where a window former joins its taps (hls_gen/compiler/joined_taps.py): the
+        lowered layer then reads a map of windows, whose channels are taps times channels.
     """
 
     model: Model
@@ -60,6 +64,7 @@ class Lowered:
     layers: tuple[BinaryLayer | IntegerLayer, ...]
     input_bits: int
     binariser: Array | None = None
+    joined: Window | None = None
 
     def input_features(self, images: Array) -> Array:
         """What the first lowered layer reads.
@@ -74,6 +79,21 @@ class Lowered:
         (N, H, W, channels, planes) uint8 or (N, H, W, C) integers
             Bits for the binary engine, integers for the integer engine.
         """
+        features = self._features(images)
+        if self.joined is None:
+            return features
+        size = self.joined.output_size(*features.shape[1:3])
+        beside = np.zeros((len(features), 1, *features.shape[3:]), features.dtype)
+        if self.input_bits:
+            beside[..., -1] = 1  # the constant plane: the value is 0
+        flat_map = features.reshape(len(features), -1, *features.shape[3:])
+        padded = np.concatenate([flat_map, beside], axis=1)  # position -1: beside the map
+        taps = padded[:, self.joined.positions(*features.shape[1:3])]  # (N, windows, taps, C, ...)
+        joined: Array = taps.reshape(len(features), *size, -1, *features.shape[4:])
+        return joined
+
+    def _features(self, images: Array) -> Array:
+        """What a first layer reads whose taps are not joined."""
         images = images.reshape(len(images), *self.source.shape)
         if isinstance(self.layers[0], IntegerLayer):
             return images

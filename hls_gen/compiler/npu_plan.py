@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.hls_gen.design.capacities import FORMER
 from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .integer_rows import multiplier_bits
 from .layout import Ints, Layout
@@ -63,6 +65,8 @@ class NpuPlan:
     """Words of the largest map that comes from the NPU before, 0: none comes."""
     binariser: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of an input tuple, kfp) thresholds of the binariser; no rows where there is none."""
+    formed: FormedWindows | None = None
+    """What the window former makes of a frame; None where it lets words pass, or there is none."""
 
     def depths(self) -> dict[str, int]:
         """Rows or words that each memory of the NPU must have at least, and how far its counters must reach."""
@@ -98,7 +102,12 @@ class NpuPlan:
             **({"buffer_words": self.buffer_words} if self.buffer_words else {}),
             **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
+            **(self._former_sizes() if self.folding.window_former else {}),
         }
+
+    def _former_sizes(self) -> dict[str, int]:
+        """Capacities that the window former needs."""
+        return dict.fromkeys(FORMER, 0) if self.formed is None else self.formed.needs()
 
     def _scale_widths(self) -> dict[str, int]:
         """Capacities that requantisation needs."""

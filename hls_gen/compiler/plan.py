@@ -17,12 +17,14 @@ from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .choices import CompileChoices
 from .chunk import Chunk
 from .dataflow import dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
-from .frame_words import FrameWords, frame_words
+from .frame_words import FrameWords, frame_words, input_layout
+from .joined_taps import formed_windows, joined_taps, pays
 from .layout import Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
@@ -58,6 +60,8 @@ class Plan:
     """Words of each layer's map, by the layer's name."""
     compared: dict[str, MemoryBits] = field(default_factory=dict)
     """What each map order needs, where "auto" chose."""
+    formed: FormedWindows | None = None
+    """What the window former of NPU 0 makes of a frame; None where it lets words pass, or there is none."""
 
     def memory_bits(self) -> MemoryBits:
         """Bits of the memories that depend on the map order, of all NPUs, each with what this plan needs."""
@@ -104,7 +108,8 @@ def plan(
         return _planned(model, chain, choices, pieces)
     plans = {order: _planned(model, chain, replace(choices, map_order=order), pieces) for order in AUTOMATIC}
     compared = {order: made.memory_bits() for order, made in plans.items()}
-    best = min(AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
+    formed = [order for order in AUTOMATIC if plans[order].formed]  # a window former makes windows in one order alone
+    best = min(formed or AUTOMATIC, key=lambda order: compared[order].total)  # the first one if they are equal
     return replace(plans[best], compared=compared)
 
 
@@ -125,9 +130,10 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     found = ways(model.network.name, npus, lowered.layers, mapping)
     waiting = {on[name] for name, one in found.items() if one.skips}
     npus = [_with_skip_store(model.network.name, npu) if n in waiting else npu for n, npu in enumerate(npus)]
-    orders = schedule(_stages(lowered.layers), choices.map_order)
-    frame = frame_words(lowered, npus[0], orders.input_order)
+    lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
+    frame = frame_words(lowered, npus[0], orders.input_order, formed)
     made = _begin(lowered, orders, npus, frame)
+    made.formed = made.npus[0].formed = formed
     made.mapping += mapping
     made.ways |= found
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
@@ -153,6 +159,22 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     for n, npu in enumerate(made.npus):
         npu.map_words = max(npu.map_words, _map_words(made, n))
     return made
+
+
+def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Schedule, FormedWindows | None]:
+    """The lowered layers, with joined taps where the window former of NPU 0 makes the first one faster, their schedule,
+    and what the former makes."""
+    orders, joined = schedule(_stages(lowered.layers), map_order), joined_taps(lowered, npu)
+    if joined is None:
+        return lowered, orders, None
+    other = schedule(_stages(joined.layers), map_order)
+    formed = formed_windows(joined, other, npu)
+    if formed is None:
+        return lowered, orders, None
+    words = formed.words, len(input_layout(lowered, npu)[0])
+    each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.kgp)
+    beats = [len(made.tables[0].index) * count * each for made, count in zip((other, orders), words)]
+    return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 
 def _with_skip_store(network: str, npu: Npu) -> Npu:

@@ -39,7 +39,7 @@ def sharing(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    if npu.engine != "binary" or npu.planes or npu.binariser_bits:
+    if npu.engine != "binary" or npu.planes or npu.binariser_bits or npu.former_column:
         return npu
     levels, steps = set[int](), set[int]()
     for made in plans:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
@@ -111,6 +112,11 @@ def _planned(
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """The NPUs, with weights stored once where lanes can share them and no frame takes longer by it; all plans."""
     plans = [plan(m, npus, choices) for m in models]
+    formed = [made.formed.needs() for made in plans if made.formed]
+    if formed:  # all networks share one former, whose columns are as long as the longest
+        sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
+        npus = (replace(npus[0], **sizes), *npus[1:])
+        plans = [plan(m, npus, choices) for m in models]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans

@@ -11,7 +11,9 @@ from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, M
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "aheads")
+FORMER = ("former_channels", "former_column", "former_columns", "former_line")
+"""Capacities of the window former."""
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "aheads", *FORMER)
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -75,6 +77,10 @@ class Capacities:
     add_factor_bits, add_bias_bits
         Width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement. Without a skip store they
         mean nothing.
+    former_channels, former_column, former_columns, former_line
+        Of the window former (window_former.py): channels of a position; lanes of a column of taps, its rows' channels
+        side by side; columns of a window; positions of a row, those beside the map included. All are 0, and not
+        written, where there is no former; else >= 1, and former_line >= 2.
     """
 
     acc_bits: int = 16
@@ -109,6 +115,10 @@ class Capacities:
     skip_words: int = field(default=0, metadata={"written_if_set": True})
     add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
     add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})
+    former_channels: int = field(default=0, metadata={"written_if_set": True})
+    former_column: int = field(default=0, metadata={"written_if_set": True})
+    former_columns: int = field(default=0, metadata={"written_if_set": True})
+    former_line: int = field(default=0, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -3,7 +3,7 @@
 A network is not in it. With capacities, which sizing finds (capacities.py), a folding becomes an NPU (npu.py).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from bitloom.golden.integers import make_fields_plain
 
@@ -92,6 +92,8 @@ class Folding:
         where the integer is at least 0 (spec A9). Binary only. False is not written.
     depthwise
         Whether the pool unit has weights (hls_gen/rtl/pool/pool_depthwise.py). Integer only. False is not written.
+    window_former
+        Whether a window former (window_former.py) may join the taps of first layers. False is not written.
     """
 
     engine: str = "binary"
@@ -119,6 +121,7 @@ class Folding:
     one_memory: bool = field(default=False, metadata={"written_if_set": True})
     kernel_binariser: bool = field(default=False, metadata={"written_if_set": True})
     depthwise: bool = field(default=False, metadata={"written_if_set": True})
+    window_former: bool = field(default=False, metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -136,10 +139,9 @@ class Folding:
             value, (low, high) = getattr(self, name), (1, 1) if self.engine == "binary" else (2, most)
             ok = type(value) is int and low <= value <= high
             require(ok, f"{name} must be {low}..{high} for engine {self.engine}", repr(value))
-        require(
-            self.engine == "binary" or not (self.planes or self.shift_bits),
-            "planes and shift_bits must be 0 for engine integer", f"{self.planes} and {self.shift_bits}",
-        )  # fmt: skip
+        ok = self.engine == "binary" or not (self.planes or self.shift_bits)
+        rule = "planes and shift_bits must be 0 for engine integer"
+        require(ok, rule, f"{self.planes} and {self.shift_bits}")
 
     def _check_ways(self) -> None:
         """Raise ValueError unless inlets and outlets go together, and what is yes or no is so."""
@@ -150,10 +152,9 @@ class Folding:
         if ("loop" in self.inlets) != ("loop" in self.outlets):
             raise ValueError(f"npu: loop must be inlet and outlet or neither, got {self.inlets} and {self.outlets}")
         require(not self.binariser_bits or "host" in self.inlets, "a binariser needs inlet host", self.inlets)
-        require(
-            self.kernel_ram in KERNEL_RAMS, "kernel_ram must be auto, block or distributed", repr(self.kernel_ram)
-        )  # fmt: skip
-        for name in ("pool", "raster", "stream_weights", "one_memory", "kernel_binariser", "depthwise"):
+        rule = "kernel_ram must be auto, block or distributed"
+        require(self.kernel_ram in KERNEL_RAMS, rule, repr(self.kernel_ram))
+        for name in (one.name for one in fields(Folding) if type(one.default) is bool):
             require(isinstance(getattr(self, name), bool), f"{name} must be True or False", repr(getattr(self, name)))
         ok = not (self.one_memory and self.stream_weights)
         require(ok, "one_memory must be False for stream_weights", self.one_memory)
@@ -190,11 +191,8 @@ class Folding:
         self._check_word_lanes()
         require(self.collect % self.kfp == 0, f"collect must be 0 or a multiple of kfp = {self.kfp}", self.collect)
         needs = (self.engine, self.accumulators, self.planes, self.shift_bits)
-        require(
-            not self.collect or needs == ("binary", 1, 0, 0),
-            "collect needs engine binary, accumulators 1, planes 0 and shift_bits 0",
-            "{}, {}, {} and {}".format(*needs),
-        )
+        rule = "collect needs engine binary, accumulators 1, planes 0 and shift_bits 0"
+        require(not self.collect or needs == ("binary", 1, 0, 0), rule, "{}, {}, {} and {}".format(*needs))
 
     def _check_packing(self) -> None:
         """Raise ValueError unless a multiplier can take the weights of kernels_per_multiplier kernels."""

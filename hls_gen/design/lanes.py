@@ -8,6 +8,12 @@ def plane_lanes(lanes: int, planes: int) -> int:
     return lanes // (planes + 1) if planes else lanes
 
 
+def plane_order(planes: int) -> list[int]:
+    """The plane of each run of ``plane_lanes`` lanes of a word: plane 0 and the constant one, which has number
+    ``planes`` and is in group 0 too, then the others."""
+    return [0, planes, *range(1, planes)]
+
+
 def lane_groups(lanes: int, planes: int) -> list[tuple[int, int]]:
     """Split the lanes of a PE into groups, one for each bit plane of an integer input.
 

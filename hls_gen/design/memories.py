@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .addition import addition_row
 from .depthwise import depthwise_memories, kernel_moves, pool_kernel_fields, scale_row
 from .fields import Field, named
-from .widths import (
-    COUNT_BITS,
-    FRAME_BITS,
-    KERNEL_BITS,
-    LAYER_BITS,
-    PLACE_BITS,
-    SIDE_BITS,
-    TAIL_BITS,
-    bits_for,
-)
+from .widths import COUNT_BITS, FRAME_BITS, LAYER_BITS, PLACE_BITS, SIDE_BITS, TAIL_BITS, bits_for
+from .window_former import former_row
 
 if TYPE_CHECKING:
     from .npu import Npu
@@ -180,6 +172,7 @@ def _network_row(npu: "Npu") -> Parts:
         *([("binariser_last", bits_for(npu.binariser_rows - 1))] if npu.binariser_bits else []),
         *([("last_chunk", LAYER_BITS)] if "ring" in npu.inlets else []),
         *([("streamed_layers", LAYER_BITS + 1)] if npu.stream_weights and host else []),
+        *former_row(npu),
     ]
 
 

@@ -15,6 +15,7 @@ from .memories import Memory, kernel_store, memory_map
 from .reader import Reader
 from .rules import require
 from .widths import ADD_FEATURE_BITS, MAX_ADD_SHIFT, SHIFT_BITS, bits_for
+from .window_former import check_former, former_row
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at; the loader looks at the others."""
@@ -45,6 +46,7 @@ class Npu(Capacities, Folding):
         if self.depthwise:
             least = self.pool_sum_bits
             require(self.acc_bits >= least, f"acc_bits must be >= {least} for depthwise", self.acc_bits)
+        check_former(self)
 
     def _check_addition(self) -> None:
         """Raise ValueError unless the NPU can have a skip store and an addition."""
@@ -55,6 +57,17 @@ class Npu(Capacities, Folding):
         require(self.feature_bits <= ADD_FEATURE_BITS, rule, self.feature_bits)
         ok = not (self.kfp % self.ol and self.ol % self.kfp)
         require(ok, f"ol must divide kfp = {self.kfp}, or be a multiple of it, for skip_words = {words}", self.ol)
+
+    @property
+    def former_lane_bits(self) -> int:
+        """Bits of a value in a frame word for the window former: the planes of an integer where they are side by side,
+        else a feature."""
+        return self.planes or self.feature_bits
+
+    @property
+    def former_words(self) -> int:
+        """Words of the longest window that the former forms."""
+        return -(-self.former_columns * self.former_column // self.plane_lanes)
 
     @property
     def folding(self) -> Folding:
@@ -203,7 +216,8 @@ class Npu(Capacities, Folding):
     @property
     def settings(self) -> dict[str, int]:
         """Width of each field of the network's row that the NPU looks at, by name."""
-        return {name: w for name, w in self.memory("network").widths.items() if name in SETTINGS}
+        known = {*SETTINGS, *(name for name, _ in former_row(self))}
+        return {name: w for name, w in self.memory("network").widths.items() if name in known}
 
     @property
     def kernel_store(self) -> Memory:

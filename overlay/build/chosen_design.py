@@ -97,7 +97,7 @@ def _joined(network: Network, npu: Npu, topology: str, count: int | None) -> tup
         if count is None or not 1 <= count <= MOST_NPUS:
             raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")
         npus = [npu] * count
-    rest = [replace(one, planes=0, shift_bits=0, binariser_bits=0) for one in npus[1:]]
+    rest = [replace(one, planes=0, shift_bits=0, binariser_bits=0, window_former=False) for one in npus[1:]]
     return TOPOLOGIES[topology]([npus[0], *rest])
 
 

@@ -129,6 +129,8 @@ folding_options = together(
                  help="Kernels and features in one memory, a read a cycle."),
     click.option("--kernel-binariser/--no-kernel-binariser", default=None,
                  help="Weights come as integers of 8 bits, made binary on line."),
+    click.option("--window-former/--no-window-former", default=None,
+                 help="First layers of few channels get the taps of a window side by side."),
     click.option("--buffer-words", type=int, help="Words of each of the two buffers between NPUs."),
     click.option("--raster/--no-raster", default=None, help="Counters instead of tables, for raster order."),
     click.option("--pool/--no-pool", default=None, help="Whether NPUs have pool units."),

@@ -86,6 +86,9 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > timing.LUT_RAM_WORDS))
     if npu.skip_words:
         yield Store("skip_store", npu.word_bits + 1, npu.skip_words, int(npu.skip_words > timing.LUT_RAM_WORDS))
+    if npu.former_column > 1:
+        width = (npu.former_column - 1) * npu.former_lane_bits
+        yield Store("line_memory", width, npu.former_line, int(npu.former_line > timing.LUT_RAM_WORDS))
     if "ring" in npu.inlets:
         depth = 2 << bits_for(npu.buffer_words - 1)
         yield Store("buffers", npu.word_bits, depth, int(depth > timing.LUT_RAM_WORDS))

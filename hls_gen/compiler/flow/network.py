@@ -3,6 +3,7 @@
 import numpy as np
 
 from .addition import AddedSteps, AdditionUnit
+from .former import Former
 from .gearbox import Gearbox, Gears
 from .host import FrameSource, MapResults, RawResults
 from .issuer import Issuer, writer
@@ -77,10 +78,10 @@ class ProcessNetwork:
             words = system.output_words(final)
             self._sinks[final] = MapResults(words, unit.word_bits, system.stream_bits, self.done)
         self._puts[system.mapping[-1]].append(self.done)
-        words = system.layers[0].input_words
+        words = system.formed.frame_words if system.formed else system.layers[0].input_words
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, first.binariser, self.done)
         frames.weights = self.loader
-        self._sources[0] = frames
+        self._sources[0] = Former(frames, system.formed, self.frames) if system.formed else frames
         return frames
 
     def _loop(self, n: int) -> None:

@@ -59,6 +59,7 @@ def system(
         stream_bits=stream_bits,
         weights=tuple(weights),
         weights_before=weights_before,
+        formed=plan.formed,
     )
 
 

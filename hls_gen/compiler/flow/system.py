@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from bitloom.hls_gen.design.gearbox import geared
+from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .layer import FlowLayer, Reading
 from .weights import WeightPacket
@@ -108,6 +109,8 @@ class System:
         Packets of weights that come with every frame, in the order of the stream.
     weights_before
         How many of them come before the frame.
+    formed
+        What the window former of NPU 0 makes of a frame; None where words pass it by, or there is none.
 
     Raises
     ------
@@ -122,6 +125,7 @@ class System:
     stream_bits: int = 32
     weights: tuple[WeightPacket, ...] = ()
     weights_before: int = 0
+    formed: FormedWindows | None = None
 
     def __post_init__(self) -> None:
         count = len(self.units)

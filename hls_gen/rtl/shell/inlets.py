@@ -1,6 +1,6 @@
 """Inlets of an NPU: where the words come from that its convolution takes (part of hls_gen/rtl/shell/npu.py).
 
-    host words --(binariser)-----------------> convolution
+    host words --(binariser or former)-------> convolution
     ring words --> ping-pong pair --(to +-1)-> convolution
     words of the map store and skip store ---> convolution
 
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from veriloggen import Cat, Repeat
 
+from bitloom.hls_gen.design.window_former import former_row
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const
 from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -18,6 +19,7 @@ from bitloom.hls_gen.rtl.results.step import join
 
 from .binariser import binariser
 from .context import NpuContext
+from .window_former import window_former
 
 
 def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
@@ -48,8 +50,14 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
 
 
 def _host(c: NpuContext) -> Stream:
-    """Words of frames, made binary on their way where the NPU has a binariser."""
+    """Words of frames: windows of them where a window former makes these, bits where the NPU has a binariser."""
     frame = Stream.input(c.b, "host", c.npu.host_word_bits)
+    if c.npu.former_column:
+        windows = Stream.wires(c.b, "windows", c.npu.word_bits)
+        fields = {name: c.settings[name] for name, _ in former_row(c.npu)}
+        unit = c.library.get(window_former, c.library, c.npu)
+        c.place(unit, "window_former", **frame.ports("in"), **windows.ports("out"), **fields)
+        return windows
     if not c.npu.binariser_bits:
         return frame
     binary = Stream.wires(c.b, "binary", c.npu.word_bits)

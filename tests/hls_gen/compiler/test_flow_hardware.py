@@ -42,6 +42,10 @@ INTEGER = replace(
     BINARY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
     pool_taps=1 << 14, pool_olds=1 << 14,
 )  # fmt: skip
+FORMER = {
+    "window_former": True, "former_channels": 3, "former_column": 12, "former_columns": 5, "former_line": 15,
+}  # fmt: skip
+"""A window former; tests/hls_gen/compiler/test_joined_taps.py has networks for it, others pass it by."""
 FIRST = {"inlets": ("host", "ring"), "outlets": ("ring", "host")}
 NEXT = {"inlets": ("ring",), "outlets": ("ring", "host")}
 
@@ -51,7 +55,7 @@ def ring(first: Npu, *others: Npu) -> tuple[Npu, ...]:
 
 
 DESIGNS = {
-    "integer": Design(name="integer", npus=(replace(INTEGER, kfp=3, kgp=8, pfp=2, ol=5),)),
+    "integer": Design(name="integer", npus=(replace(INTEGER, kfp=3, kgp=8, pfp=2, ol=5, **FORMER),)),
     "ring": Design(
         name="ring", spill_words=4,
         npus=ring(
@@ -97,6 +101,19 @@ DESIGNS = {
         ),
     ),
 }  # fmt: skip
+DESIGNS["planes_former"] = Design(
+    name="planes_former", stream_bits=64, npus=(replace(DESIGNS["binary"].npus[0], kfp=37, raster=True, **FORMER),)
+)
+DESIGNS["ring_former"] = Design(
+    name="ring_former", spill_words=4,
+    npus=ring(
+        replace(BINARY, kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER), replace(BINARY, kfp=6, kgp=3, pfp=3)
+    ),
+)
+DESIGNS["wide_former"] = Design(
+    name="wide_former", stream_bits=64,
+    npus=(replace(INTEGER, kfp=16, kgp=12, pfp=5, ol=12, **{**FORMER, "former_channels": 4}),),
+)
 QUICK = ("integer", "ring")
 """Designs of the default tier."""
 BATCHES = (1, 2, 4)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bitloom.hls_gen.design.addition import passing
+from bitloom.hls_gen.design.capacities import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -62,6 +63,8 @@ BAD = {
     "stream_weights": (1, "npu: stream_weights must be True or False, got 1"),
     "one_memory": (1, "npu: one_memory must be True or False, got 1"),
     "kernel_binariser": (1, "npu: kernel_binariser must be True or False, got 1"),
+    "window_former": (1, "npu: window_former must be True or False, got 1"),
+    **{name: (-1, f"npu: {name} must be an integer >= 0, got -1") for name in FORMER},
     "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
     "depthwise": (True, "npu: depthwise needs engine integer and a pool unit, got engine binary, a pool unit"),
     "pool_jumps": (1, "npu: pool_jumps must be >= 2, got 1"),
@@ -71,6 +74,7 @@ BAD = {
 }
 """One bad value of every parameter."""
 
+SIZES = {"former_channels": 3, "former_column": 9, "former_columns": 3, "former_line": 10}
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 5, "shift_bits": 0, "acc_bits": 20}
 
 DEPTHWISE = {**INTEGER, "depthwise": True, "multiplier_bits": 31}
@@ -124,6 +128,19 @@ def test_every_parameter_has_a_bad_value():
     ({"one_memory": True, "stream_weights": True}, "npu: one_memory must be False for stream_weights, got True"),
     ({"one_memory": True, "kernel_rows": 256}, "npu: kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
     ({**INTEGER, "kernel_binariser": True}, "npu: kernel_binariser must be False for engine integer, got True"),
+    ({"window_former": True, "inlets": ("ring", "loop")},
+     "npu: a window former needs inlet host, got ('ring', 'loop')"),
+    ({"window_former": True, "binariser_bits": 8}, "npu: binariser_bits must be 0 with a window former, got 8"),
+    (SIZES, "npu: former_column must be 0 without a window former, got 9"),
+    ({"window_former": True, "former_column": 9},
+     "npu: former_channels, former_column, former_columns, former_line must be 0, all or none, got former_channels 0 "
+     "and former_column 9 and former_columns 0 and former_line 0"),
+    ({"window_former": True, **SIZES, "former_channels": 9, "kfp": 8}, "npu: former_channels must be <= 8, got 9"),
+    ({"window_former": True, **SIZES, "former_channels": 4, "kfp": 9, "planes": 2},
+     "npu: former_channels must be <= 3, got 4"),
+    ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be 0 or >= 2, got 1"),
+    ({"window_former": True, **SIZES, "lanes_per_weight": 2},
+     "npu: lanes_per_weight must be 1 with a window former, got 2"),
     ({"pool": None}, "npu: pool must be True or False, got None"),
     ({"depthwise": 1}, "npu: depthwise must be True or False, got 1"),
     ({**DEPTHWISE, "pool": False},

@@ -31,6 +31,8 @@ DESIGNS += [
     Design(name="packed", npus=(Npu(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
     Design(name="depthwise", npus=(Npu(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
     Design(name="kernels", npus=(Npu(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
+    Design(name="former", npus=(Npu(kfp=5, kgp=8, ol=2, window_former=True, former_channels=2, former_column=6,
+                                    former_columns=3, former_line=9),)),
     Design(name="one_memory", npus=(Npu(kfp=5, kgp=8, ol=2, one_memory=True),)),
     Design(name="addition_wide", npus=(Npu(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
 ]

@@ -1,0 +1,123 @@
+"""Joined taps: the first layer as the array sees it behind a window former (hls_gen/design/window_former.py).
+
+    kernel K x L over C channels  -->  kernel 1 x 1 over K * L * C channels, of a map with a position for each window
+
+It is an exact rewriting where a tap beside the map, which the former puts in as 0, adds 0: on the integer engine, and
+on the binary one where the input are integers, whose planes of 0 add nothing. A bit has no value that adds nothing, so
+layers of bits are rewritten only where all taps lie on the map.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.graph import INPUT
+from bitloom.golden.window import Window
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import FormedWindows
+
+from .layout import Ints
+from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowering import Lowered
+from .schedule import Schedule
+
+
+def joined_taps(lowered: Lowered, npu: Npu) -> Lowered | None:
+    """Rewrite the first layer for a window former.
+
+    Parameters
+    ----------
+    lowered
+        The network's lowered layers.
+    npu
+        The NPU that frames enter.
+
+    Returns
+    -------
+    Lowered or None
+        With the taps of the first layer joined; None where the NPU has no former, or can't feed the layer by it.
+    """
+    first = lowered.layers[0]
+    if not npu.window_former or first.reads != INPUT or first.window.taps == 1:
+        return None
+    if isinstance(first, BinaryLayer):
+        if npu.lanes_per_weight > 1 or (lowered.input_bits and not npu.planes) or first.word_channels:
+            return None
+        weight, visits = first.weight, first.visits
+        by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
+        made: BinaryLayer | IntegerLayer = replace(
+            first,
+            weight=by_visit.reshape(len(weight), visits, -1, weight.shape[3]),
+            tap_offset=first.tap_offset * first.window.taps,
+        )
+    else:
+        made = replace(first, weight=first.weight.reshape(first.out_channels, 1, -1))
+    height, width = first.window.output_size(first.height, first.width)
+    made = replace(made, height=height, width=width, window=Window(kernel=(1, 1)))
+    return replace(lowered, layers=(made, *lowered.layers[1:]), joined=first.window)
+
+
+def formed_windows(lowered: Lowered, orders: Schedule, npu: Npu) -> FormedWindows | None:
+    """The windows that a former makes of a frame.
+
+    Parameters
+    ----------
+    lowered
+        With joined taps.
+    orders
+        Their schedule.
+    npu
+        The NPU, whose former's capacities count where they are not 0.
+
+    Returns
+    -------
+    FormedWindows or None
+        None where windows are wanted in another order than row after row, or the former can't make them.
+    """
+    size, source, window = orders.tables[0].stage, lowered.source, lowered.joined
+    assert window is not None
+    wanted = _prefix(orders.input_order, size.width)
+    if wanted is None:
+        return None
+    first = lowered.layers[0]
+    channels = source.channels if isinstance(first, IntegerLayer) else first.weight.shape[2] // window.taps
+    found = FormedWindows(
+        height=source.height, width=source.width, channels=channels, window=window, rows=wanted[0], columns=wanted[1],
+        column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
+    ).upright  # fmt: skip
+    if not npu.former_column:
+        found = replace(found, column_lanes=found.window.kernel[0] * channels)
+    if not found.countable or channels > npu.plane_lanes or _column(found) > found.column_lanes:
+        return None
+    if npu.former_column and any(need > getattr(npu, name) for name, need in found.needs().items()):
+        return None
+    if found.pads and isinstance(first, BinaryLayer) and not lowered.input_bits:
+        return None
+    return found
+
+
+def _column(found: FormedWindows) -> int:
+    """Lanes that a column of taps has."""
+    return found.window.kernel[0] * found.channels
+
+
+def _prefix(order: Ints, width: int) -> tuple[int, int] | None:
+    """(rows, columns) where an order of positions of a map ``width`` wide is its first ones, row after row."""
+    columns = int((order < width).sum())
+    rows = len(order) // max(columns, 1)
+    grid = np.arange(rows)[:, None] * width + np.arange(columns)
+    return (rows, columns) if np.array_equal(order, grid.ravel()) else None
+
+
+def pays(found: FormedWindows, beats: Sequence[int]) -> bool:
+    """Whether a layer takes fewer cycles with joined taps.
+
+    Parameters
+    ----------
+    found
+        Its windows.
+    beats
+        Of the layer with joined taps, and as it is.
+    """
+    return max(found.cycles, beats[0]) < beats[1]

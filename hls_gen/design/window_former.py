@@ -1,0 +1,220 @@
+"""Window former: taps of a window side by side in words, so that a layer of few channels fills the lanes
+(hls_gen/rtl/shell/window_former.py).
+
+    frame words: positions side by side, row after row --> windows: tuples of columns x former_column lanes
+
+A window's lanes are its columns, the newest (rightmost) first, each in ``former_column`` lanes; a column's lanes are
+its rows, the newest (lowest) first, each with the channels of a position. Positions beside the map are put in as 0.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitloom.golden.window import Window
+
+from .capacities import FORMER
+from .rules import require
+from .widths import PLACE_BITS, SIDE_BITS, bits_for
+
+if TYPE_CHECKING:
+    from .npu import Npu
+
+Ints = NDArray[np.int64]
+UNUSED = -1
+"""Lane of a window that has no tap."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormedWindows:
+    """The windows that are formed of a map.
+
+    Attributes
+    ----------
+    height, width, channels : int
+        Size of the map.
+    window : Window
+        Of the layer that reads it.
+    rows, columns : int
+        Windows that are wanted: the first ones of each axis, >= 1.
+    column_lanes : int
+        Lanes of a column, at least those of the kernel's rows.
+    word_lanes : int
+        Channels of a word, at least those of a position.
+    """
+
+    height: int
+    width: int
+    channels: int
+    window: Window
+    rows: int
+    columns: int
+    column_lanes: int
+    word_lanes: int
+
+    @property
+    def upright(self) -> "FormedWindows":
+        """The same windows; of a map of one column, which is a row then: a column waits for that of the position before
+        to be written."""
+        if self.padded[1] > 1 or self.width > 1:
+            return self
+        (kh, kw), (sy, sx), (top, left, bottom, right) = self.window.kernel, self.window.stride, self.window.padding
+        window = Window(kernel=(kw, kh), stride=(sx, sy), padding=(left, top, right, bottom))
+        return FormedWindows(
+            height=self.width, width=self.height, channels=self.channels, window=window, rows=self.columns,
+            columns=self.rows, column_lanes=self.column_lanes, word_lanes=self.word_lanes,
+        )  # fmt: skip
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Rows and columns of positions that the former goes through, those beside the map included."""
+        (kh, kw), (sy, sx) = self.window.kernel, self.window.stride
+        return (self.rows - 1) * sy + kh, (self.columns - 1) * sx + kw
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Rows and columns of the map that come, the first ones of each axis."""
+        (rows, columns), (top, left, _, _) = self.padded, self.window.padding
+        return min(self.height, rows - top), min(self.width, columns - left)
+
+    @property
+    def pads(self) -> bool:
+        """Whether a window that is wanted has taps beside the map."""
+        return self.sent != self.padded
+
+    @property
+    def steps(self) -> int:
+        """Positions that the former goes through."""
+        return self.padded[0] * self.padded[1]
+
+    @property
+    def word_positions(self) -> int:
+        """Positions side by side in a frame word."""
+        return self.word_lanes // self.channels
+
+    @property
+    def frame_words(self) -> int:
+        """Words of a frame."""
+        return -(-self.sent[0] * self.sent[1] // self.word_positions)
+
+    @property
+    def words(self) -> int:
+        """Words of a window."""
+        return -(-self.window.kernel[1] * self.column_lanes // self.word_lanes)
+
+    @property
+    def cycles(self) -> int:
+        """Cycles that the former takes for a frame if nothing makes it wait."""
+        return self.steps + self.rows * self.columns * (self.words - 1)
+
+    def layout(self) -> Ints:
+        """(words, word_lanes): tap * channels + channel in each lane of a window's words, taps row-major; or UNUSED."""
+        kh, kw = self.window.kernel
+        lane = np.arange(self.words * self.word_lanes)
+        column, inside = lane // self.column_lanes, lane % self.column_lanes
+        tap = (kh - 1 - inside // self.channels) * kw + kw - 1 - column
+        used = (column < kw) & (inside < kh * self.channels)
+        found: Ints = np.where(used, tap * self.channels + inside % self.channels, UNUSED)
+        return found.reshape(self.words, self.word_lanes)
+
+    def hits(self) -> NDArray[np.bool_]:
+        """(steps,): whether a window is complete with the position."""
+        (kh, kw), (sy, sx), (rows, columns) = self.window.kernel, self.window.stride, self.padded
+        y, x = np.arange(rows) - (kh - 1), np.arange(columns) - (kw - 1)
+        grid: NDArray[np.bool_] = ((y >= 0) & (y % sy == 0))[:, None] & ((x >= 0) & (x % sx == 0))
+        return grid.ravel()
+
+    def inside(self) -> NDArray[np.bool_]:
+        """(steps,): whether the position lies on the map, and so comes."""
+        (rows, columns), (top, left, _, _), (height, width) = self.padded, self.window.padding, self.sent
+        y, x = np.arange(rows) - top, np.arange(columns) - left
+        grid: NDArray[np.bool_] = ((y >= 0) & (y < height))[:, None] & ((x >= 0) & (x < width))
+        return grid.ravel()
+
+    def needs(self) -> dict[str, int]:
+        """Capacities that an NPU must have for it, by name."""
+        return {
+            "former_channels": self.channels,
+            "former_column": self.column_lanes,
+            "former_columns": self.window.kernel[1],
+            "former_line": self.padded[1],
+        }
+
+    @property
+    def countable(self) -> bool:
+        """Whether the former's counters reach so far."""
+        places = max(*self.window.kernel, *self.window.stride)
+        return places <= 1 << PLACE_BITS and max(self.padded) <= 1 << SIDE_BITS and self.padded[1] > 1
+
+    def row(self, npu: "Npu") -> dict[str, int]:
+        """The former's fields of the network's row of an NPU (`former_row`)."""
+        found = {
+            "former_on": 1,
+            "former_channels_minus_1": self.channels - 1,
+            "former_positions_minus_1": self.word_positions - 1,
+            "former_words_minus_1": self.words - 1,
+        }
+        for k, axis in enumerate("yx"):
+            lead = self.window.padding[k]
+            found |= {
+                f"former_{axis}_first": -lead % (1 << _count_bits(npu, axis)),
+                f"former_{axis}_end": self.sent[k],
+                f"former_{axis}_last": self.padded[k] - 1 - lead,
+                f"former_{axis}_kernel_minus_1": self.window.kernel[k] - 1,
+                f"former_{axis}_stride_minus_1": self.window.stride[k] - 1,
+            }
+        if npu.engine == "binary":
+            found |= {
+                "former_lanes_used": self.window.kernel[0] * self.channels,
+                "former_columns_used": self.window.kernel[1],
+            }
+        return {name: value for name, value in found.items() if name in dict(former_row(npu))}
+
+
+def former_row(npu: "Npu") -> list[tuple[str, int]]:
+    """Fields that tell the former what to form of a frame, (name, width); none where an NPU has none.
+
+    Where it is on; channels of a position, positions of a frame word and words of a window where there may be several;
+    of each axis the first
+    position, which is negative beside the map, the end of those that come, the last one, and kernel and stride. Of
+    engine "binary" also how many lanes of a column and how many columns a window has: the others must be 0 there.
+    """
+    if not npu.former_column:
+        return []
+    made = [("former_on", 1)]
+    most = {"channels": npu.former_channels, "positions": npu.plane_lanes, "words": npu.former_words}
+    made += [(f"former_{what}_minus_1", bits_for(count - 1)) for what, count in most.items() if count > 1]
+    for axis in "yx":
+        w = _count_bits(npu, axis)
+        made += [(f"former_{axis}_{what}", w) for what in ("first", "end", "last")]
+        made += [(f"former_{axis}_{what}_minus_1", PLACE_BITS) for what in ("kernel", "stride")]
+    if npu.engine == "binary":
+        used = {"lanes": npu.former_column, "columns": npu.former_columns}
+        made += [(f"former_{what}_used", bits_for(most)) for what, most in used.items()]
+    return made
+
+
+def check_former(npu: "Npu") -> None:
+    """Raise ValueError unless the NPU can have a window former of these sizes."""
+    if npu.window_former:
+        require("host" in npu.inlets, "a window former needs inlet host", npu.inlets)
+        rule = "binariser_bits must be 0 with a window former"
+        require(not npu.binariser_bits, rule, npu.binariser_bits)
+    sizes = {name: getattr(npu, name) for name in FORMER}
+    told = " and ".join(f"{name} {value}" for name, value in sizes.items())
+    ok = all(sizes.values()) if npu.former_column else not any(sizes.values())
+    require(ok, f"{', '.join(FORMER)} must be 0, all or none", told)
+    if not npu.former_column:
+        return
+    require(npu.window_former, "former_column must be 0 without a window former", npu.former_column)
+    most = min(npu.plane_lanes, npu.former_column)
+    require(npu.former_channels <= most, f"former_channels must be <= {most}", npu.former_channels)
+    require(npu.former_line >= 2, "former_line must be 0 or >= 2", npu.former_line)
+    require(npu.lanes_per_weight == 1, "lanes_per_weight must be 1 with a window former", npu.lanes_per_weight)
+
+
+def _count_bits(npu: "Npu", axis: str) -> int:
+    """Width of a counter of positions, which is negative beside the map: wide enough that none is met twice."""
+    return bits_for(npu.former_line) if axis == "x" else SIDE_BITS + 1

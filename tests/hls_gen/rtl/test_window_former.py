@@ -1,0 +1,172 @@
+"""Window former: golden's taps of every window, in the lanes that the compiler counts on, for many shapes in one module
+an engine; stalls on both sides; cycles as the flow model has them."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.flow.former import Former
+from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.design.lanes import plane_order
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import UNUSED, FormedWindows, former_row
+from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.shell.window_former import window_former
+from bitloom.overlay.virtual.sim import lint
+
+from .bench import Bench, Sink, Source, run
+
+FORMER = {"window_former": True, "former_channels": 4, "former_column": 20, "former_columns": 10, "former_line": 20}
+INTEGER = Npu(engine="integer", feature_bits=5, weight_bits=4, shift_bits=0, kfp=7, kgp=2, acc_bits=32, **FORMER)
+NPUS = {
+    "integer": INTEGER,
+    "planes": Npu(kfp=23, kgp=2, planes=4, **{**FORMER, "former_column": 12, "former_columns": 5}),
+    "bits": Npu(kfp=9, kgp=2, **{**FORMER, "former_line": 80}),
+    "least": Npu(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
+}
+QUICK = ("integer", "planes")
+
+
+def shape(npu: Npu, rng: random.Random) -> FormedWindows:
+    """Windows that the former can make, of any kernel, stride, padding and size, some at the far ends not wanted."""
+    channels = rng.randint(1, npu.former_channels)
+    kernel = rng.randint(1, min(10, npu.former_column // channels)), rng.randint(1, npu.former_columns)
+    padding = tuple(rng.randrange(0, kernel[side % 2]) for side in range(4))
+    stride = rng.randint(1, 4), rng.randint(1, 4)
+    height, width = (rng.randint(max(1, kernel[k] - padding[k] - padding[k + 2]), 14) for k in (0, 1))
+    window = Window(kernel=kernel, stride=stride, padding=padding)
+    rows, columns = (rng.randint(max(1, most - 1), most) for most in window.output_size(height, width))
+    return FormedWindows(
+        height=height, width=width, channels=channels, window=window, rows=rows, columns=columns,
+        column_lanes=npu.former_column, word_lanes=npu.plane_lanes,
+    )  # fmt: skip
+
+
+def shapes(npu: Npu, count: int) -> list[FormedWindows]:
+    rng, found = random.Random(npu.kfp), list[FormedWindows]()
+    while len(found) < count:
+        one = shape(npu, rng)
+        one = one.upright if npu.former_column >= one.width * one.channels else one
+        fits = all(need <= getattr(npu, name) for name, need in one.needs().items())
+        fits &= one.window.kernel[0] * one.channels <= npu.former_column
+        if one.countable and fits:
+            found.append(one)
+    return found
+
+
+def packed(lanes: np.ndarray, bits: int) -> int:
+    return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(lanes))
+
+
+def frame_words(npu: Npu, formed: FormedWindows, image: np.ndarray) -> list[int]:
+    """Positions side by side, row after row."""
+    rows, columns = formed.sent
+    positions = image[:rows, :columns].reshape(rows * columns, -1)
+    together = formed.word_positions
+    return [
+        packed(positions[first : first + together].ravel(), npu.former_lane_bits)
+        for first in range(0, len(positions), together)
+    ]
+
+
+def windows(formed: FormedWindows, image: np.ndarray) -> np.ndarray:
+    """(words of all windows, lanes): golden's taps, -1 in lanes that have none."""
+    window = formed.window
+    flat = np.concatenate([image.reshape(-1, formed.channels), np.zeros((1, formed.channels), np.int64)])
+    taps = flat[window.positions(formed.height, formed.width)]  # (windows, taps, channels)
+    grid = taps.reshape(*window.output_size(formed.height, formed.width), -1)[: formed.rows, : formed.columns]
+    lanes = np.pad(grid.reshape(formed.rows * formed.columns, -1), ((0, 0), (0, 1)), constant_values=UNUSED)
+    return lanes[:, formed.layout()].reshape(-1, formed.word_lanes)
+
+
+def word(npu: Npu, values: np.ndarray) -> int:
+    """What the array gets for a word of values, which are below 0 where there is no tap."""
+    if not npu.planes:
+        return packed(np.maximum(values, 0), npu.former_lane_bits)
+    used, bits = values != UNUSED, []
+    for plane in plane_order(npu.planes):
+        bits += (used if plane == npu.planes else used & (values >> plane & 1 == 1)).tolist()
+    return packed(np.array(bits), 1)
+
+
+@dataclass
+class Always:
+    """A source whose words are always there."""
+
+    word = (Stamps("nothing"), 0)
+
+    def next(self) -> int:
+        return 0
+
+    def taken(self, cycle: int) -> None:
+        pass
+
+
+def cycles(formed: FormedWindows, frames: int) -> list[int]:
+    """Cycles after the start in which words leave, by the flow model."""
+    former, found = Former(Always(), formed, frames), list[int]()
+    while (cycle := former.next()) is not None:
+        found.append(cycle)
+        former.taken(cycle)
+    return found
+
+
+def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float) -> None:
+    """Two frames."""
+    rng, bits = np.random.default_rng(seed), npu.former_lane_bits
+    images = rng.integers(0, 1 << bits, (2, formed.height, formed.width, formed.channels))
+    built.set(**formed.row(npu))
+    source = Source(built, "in_", [{"data": w} for x in images for w in frame_words(npu, formed, x)], stall, seed)
+    wanted = np.concatenate([windows(formed, image) for image in images])
+    sink = Sink(built, "out_", expect=len(wanted), stall=stall, seed=seed + 1)
+    built.reset()
+    start = built.cycle
+    run(built, source, sink)
+    if npu.engine == "integer":  # lanes without a tap have weight 0, and may be anything
+        mask = [packed(np.where(values == UNUSED, 0, -1), bits) for values in wanted]
+    else:
+        mask = [-1] * len(wanted)
+    found = [value & keep for value, keep in zip(sink.values, mask)]
+    assert found == [word(npu, values) for values in wanted], formed
+    assert len(source.taken) == len(source.items)
+    if not stall:
+        assert [cycle - start for cycle in sink.taken] == cycles(formed, len(images)), formed
+
+
+def form(name: str, count: int) -> None:
+    npu = NPUS[name]
+    with Bench(window_former(Library(32), npu)) as built:
+        for k, formed in enumerate(shapes(npu, count)):
+            check(built, npu, formed, k, stall=(0, 0.4)[k % 2])
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_windows(name: str) -> None:
+    form(name, 8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NPUS)
+def test_many_windows(name: str) -> None:
+    form(name, 400)
+
+
+def test_words_pass_while_it_is_off() -> None:
+    with Bench(window_former(Library(32), INTEGER)) as built:
+        built.set(**{name: 0 for name, _ in former_row(INTEGER)})
+        built.reset()
+        given = [random.Random(k).getrandbits(35) for k in range(40)]
+        source = Source(built, "in_", [{"data": w} for w in given], 0.3)
+        sink = Sink(built, "out_", expect=len(given), stall=0.3)
+        run(built, source, sink)
+        assert sink.values == given
+        assert sink.taken == source.taken  # wires alone
+
+
+@pytest.mark.parametrize("name", NPUS)
+def test_lint(name: str) -> None:
+    modules = window_former(Library(32), NPUS[name]).modules()
+    assert lint("\n".join(modules.values()), top="window_former") == []

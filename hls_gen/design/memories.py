@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .addition import addition_row
 from .depthwise import depthwise_memories, kernel_moves, pool_kernel_fields, scale_row
 from .fields import Field, named
-from .widths import COUNT_BITS, FRAME_BITS, LAYER_BITS, PLACE_BITS, SIDE_BITS, TAIL_BITS, bits_for
+from .widths import COUNT_BITS, FRAME_BITS, KERNEL_BITS, LAYER_BITS, PLACE_BITS, SIDE_BITS, TAIL_BITS, bits_for
 from .window_former import former_row
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, fields
 from bitloom.golden.integers import make_fields_plain
 
 from .lanes import lane_groups, plane_lanes
-from .packed_products import most_kernels
-from .rules import check_depthwise, check_least, check_power, require
+from .rules import check_depthwise, check_least, check_packing, check_power, require
 from .widths import COUNT_BITS, FEATURE_BITS, PLANES, RECIPROCAL_BITS, WEIGHT_BITS, bits_for
 
 ENGINES = ("binary", "integer")
@@ -94,6 +93,9 @@ class Folding:
         Whether the pool unit has weights (hls_gen/rtl/pool/pool_depthwise.py). Integer only. False is not written.
     window_former
         Whether a window former (window_former.py) may join the taps of first layers. False is not written.
+    lut_products
+        Units that multiply in LUTs, not in DSP blocks: "addition" (of maps; two products a lane of ol). Integer only.
+        None by default, and then not written.
     """
 
     engine: str = "binary"
@@ -122,6 +124,7 @@ class Folding:
     kernel_binariser: bool = field(default=False, metadata={"written_if_set": True})
     depthwise: bool = field(default=False, metadata={"written_if_set": True})
     window_former: bool = field(default=False, metadata={"written_if_set": True})
+    lut_products: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -129,7 +132,7 @@ class Folding:
         self._check_ways()
         self._check_numbers()
         self._check_accumulation()
-        self._check_packing()
+        check_packing(self)
         check_depthwise(self)
 
     def _check_engine(self) -> None:
@@ -193,16 +196,6 @@ class Folding:
         needs = (self.engine, self.accumulators, self.planes, self.shift_bits)
         rule = "collect needs engine binary, accumulators 1, planes 0 and shift_bits 0"
         require(not self.collect or needs == ("binary", 1, 0, 0), rule, "{}, {}, {} and {}".format(*needs))
-
-    def _check_packing(self) -> None:
-        """Raise ValueError unless a multiplier can take the weights of kernels_per_multiplier kernels."""
-        name, kernels = "kernels_per_multiplier", self.kernels_per_multiplier
-        check_least(self, name, 1)
-        require(kernels == 1 or self.engine == "integer", f"{name} must be 1 for engine binary", kernels)
-        require(kernels <= self.kgp, f"{name} must be <= kgp = {self.kgp}", kernels)
-        most = most_kernels(self.feature_bits, self.weight_bits)
-        sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"
-        require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
 
     def _check_word_lanes(self) -> None:
         """Raise ValueError unless word_lanes goes with the rest."""

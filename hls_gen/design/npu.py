@@ -137,6 +137,11 @@ class Npu(Capacities, Folding):
         return blocks * self.lane_step + min(rest, self.lane_step)
 
     @property
+    def roundings(self) -> tuple[str, ...]:
+        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
+        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
+
+    @property
     def biased_bits(self) -> int:
         """Width of a sum with its bias: as accumulators, and the bits behind the point."""
         return self.acc_bits + self.bias_fraction_bits
@@ -254,7 +259,7 @@ class Npu(Capacities, Folding):
         later = [one for one in fields(self) if one.metadata.get("written_if_set")]
         unset = {one.name for one in later if getattr(self, one.name) == one.default}
         plain = {key: value for key, value in asdict(self).items() if key not in unset}
-        return {**plain, "inlets": list(self.inlets), "outlets": list(self.outlets)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Npu":
@@ -282,7 +287,7 @@ class Npu(Capacities, Folding):
         known = dict(reader.data)
         if "pool_words" in known:  # hardware of before this field: the pool's queue is as long as its tuple memory
             known.setdefault("pool_tuple_words", known["pool_words"])
-        known |= {key: reader.texts(key) for key in ("inlets", "outlets") if key in known}
+        known |= {key: reader.texts(key) for key in ("inlets", "outlets", "lut_products") if key in known}
         return cls(**known)
 
 

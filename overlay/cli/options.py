@@ -13,6 +13,7 @@ from bitloom.hls_gen.compiler.chunk import Chunk
 from bitloom.hls_gen.compiler.dataflow import DATAFLOWS
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.folding import ACCUMULATIONS, KERNEL_RAMS, Folding
+from bitloom.hls_gen.design.rules import LUT_PRODUCTS
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
@@ -109,6 +110,11 @@ def stream_bits_option(default: str | None = None) -> Decorator:
     return click.option("--stream-bits", type=click.Choice(["32", "64"]), default=default, help=text)
 
 
+def _lut_products(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Units in the order of a folding; None where none is given: then it is the design's."""
+    return tuple(one for one in LUT_PRODUCTS if one in given) or None
+
+
 folding_options = together(
     click.option("--kfp", type=int, help="Input channels a PE takes in a cycle."),
     click.option("--kgp", type=int, help="PEs, kernels in parallel."),
@@ -124,6 +130,10 @@ folding_options = together(
     click.option("--feature-bits", type=int, help="Bits of a feature of the integer engine."),
     click.option("--weight-bits", type=int, help="Bits of a weight of the integer engine."),
     click.option("--kernels-per-multiplier", type=int, help="Kernels whose integer weights share a multiplier."),
+    click.option(
+        "--lut-products", type=click.Choice(LUT_PRODUCTS), multiple=True, callback=_lut_products,
+        help="Units that multiply in LUTs, not in DSP blocks; once for each.",
+    ),
     click.option("--kernel-ram", type=click.Choice(KERNEL_RAMS), help="What the kernel memory is made of."),
     click.option("--one-memory/--no-one-memory", default=None,
                  help="Kernels and features in one memory, a read a cycle."),

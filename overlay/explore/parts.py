@@ -18,7 +18,7 @@ from .kernel_parts import by_rule
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
 from .pool_parts import pool_parts
-from .products import LUT_INPUTS, dsps, multiplier_dsps, requantise_sizes, sum_sizes
+from .products import LUT_INPUTS, addition_products, dsps, multiplier_dsps, requantise_sizes, sum_sizes
 
 
 def parts(design: Design) -> list[AreaPart]:
@@ -124,9 +124,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The addition, the fork of maps and the skip store."""
-    values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": npu.memory("additions").width,
-              "cut": npu.word_bits * (npu.kfp > npu.ol)}  # fmt: skip
-    yield AreaPart("addition", "addition", values, n, dsp=2 * npu.ol * dsps(npu.feature_bits, npu.add_factor_bits))
+    row, cut = npu.memory("additions").width, npu.word_bits * (npu.kfp > npu.ol)
+    values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": row, "cut": cut}
+    yield AreaPart("addition", "addition", values, n, **addition_products(npu))
     if npu.ol > npu.kfp:
         yield from collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
     yield AreaPart("map_fork", "map_fork", {"one": 1}, n)

@@ -2,13 +2,18 @@
 shifts them goes (parts.py).
 """
 
+from typing import Any
+
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_product import split_product
 
 LUT_INPUTS = 6
 """Inputs of a LUT: a product of two numbers of so many bits together takes a LUT for each bit of it."""
 LEAST_PRODUCT_BITS = 9
 """Bits of the narrowest product that Yosys gives a DSP block."""
+PRODUCT_LUTS = 1.4
+"""LUTs of a product for each pair of its operands' bits, where LUTs multiply: 265 for 9 x 21 bits, by Yosys."""
 Features = dict[str, float]
 """Sizes of a block by name."""
 
@@ -25,20 +30,31 @@ def dsps(left: int, right: int) -> int:
     return pieces(max(left, right), 25) * pieces(min(left, right), 18)
 
 
+def addition_products(npu: Npu) -> dict[str, Any]:
+    """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
+    left, right, count = npu.feature_bits, npu.add_factor_bits, 2 * npu.ol
+    if "addition" in npu.lut_products:
+        return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
+    return {"dsp": count * dsps(left, right), "lut": 0.0}
+
+
 def multiplier_dsps(npu: Npu) -> int:
     """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
     multiplies = npu.engine == "integer" and npu.multiplier_bits
+    if multiplies and split_product(npu) is not None:
+        return 2
     return dsps(npu.biased_bits, npu.multiplier_bits + 1) if multiplies else 0
 
 
 def requantise_sizes(npu: Npu) -> Features:
     """Features of requantisation: its stages are as wide as the product, which several DSP blocks give in pieces; one
-    block alone has the product's registers, too."""
-    ol, wide, blocks = npu.ol, npu.product_bits, multiplier_dsps(npu)
-    return {"wide": ol * wide, "apart": ol * wide * (blocks != 1), "pieces": ol * wide * max(0, blocks - 1),
+    block alone has the product's registers, too, and so have those of a product that is split between them."""
+    ol, wide, blocks, split = npu.ol, npu.product_bits, multiplier_dsps(npu), split_product(npu) is not None
+    apart = blocks != 1 and not split
+    return {"wide": ol * wide, "apart": ol * wide * apart, "pieces": ol * wide * max(0, blocks - 1),
             "even": ol * wide * npu.half_even, "factor": ol * npu.multiplier_bits,
             "fraction": ol * npu.bias_fraction_bits,
-            "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice}  # fmt: skip
+            "twice": ol * (wide - npu.first_shift + 1) * npu.round_twice * (not split)}  # fmt: skip
 
 
 def sum_sizes(npu: Npu) -> Features:

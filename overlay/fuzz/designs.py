@@ -14,7 +14,7 @@ ROOMY_INTEGER = replace(
     ROOMY, engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, taps=1 << 14, olds=1 << 14,
     pool_taps=1 << 14, pool_olds=1 << 14, pool_words=1 << 14,
 )  # fmt: skip
-WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16, "half_even": 1}
+WIDE = {"feature_bits": 9, "multiplier_bits": 31, "bias_fraction_bits": 16, "half_even": 1, "round_twice": 1}
 """All that a requantisation may have."""
 SINGLE = {
     "one_lane": Design(name="one_lane", npus=(replace(ROOMY, kfp=1, kgp=1, pfp=1, shift_bits=4),)),

@@ -11,7 +11,14 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, Requantise, scale_to_multiplier
+from bitloom.golden.layers.requantise import (
+    FIRST_SHIFT,
+    MAX_SHIFT,
+    PRODUCT_BITS,
+    SUM_BITS,
+    Requantise,
+    scale_to_multiplier,
+)
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images
@@ -58,6 +65,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             room = 1 << min(acc_bits, SUM_BITS) - 1
             bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
             drawn = [_requantisation(c, layer, bounds, multiplier_bits, rng) for c in x.reshape(-1, source.channels).T]
+            if layer.rounding == "twice":
+                drawn = [_shifted_twice(row, multiplier_bits) for row in drawn]
             rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
             arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
         one = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
@@ -99,6 +108,13 @@ def _requantisation(
         (bias, largest, 0),
         (0, 1, int(rng.choice([0, MAX_SHIFT]))),
     ][case - 6]
+
+
+def _shifted_twice(row: tuple[int, int, int], multiplier_bits: int) -> tuple[int, int, int]:
+    """(bias, multiplier, shift) with the shift of at least 31 that two roundings take, and nearly the same scale."""
+    bias, multiplier, shift = row
+    more = max(0, FIRST_SHIFT - shift)
+    return bias, min(multiplier << more, (1 << multiplier_bits) - 1), shift + more
 
 
 def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:

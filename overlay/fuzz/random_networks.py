@@ -131,16 +131,24 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
     return signed(pick.integer(2, bits)) if kind == "signed" else unsigned(pick.integer(1, bits - 1))
 
 
-def requantisation(pick: Pick, name: str, bits: int, fraction: int = 0, half_even: int = 0) -> Requantise:
+ONCE = ("once",)
+"""How requantisations round where nothing else is said."""
+
+
+def requantisation(
+    pick: Pick, name: str, bits: int, fraction: int = 0, roundings: Sequence[str] = ONCE
+) -> Requantise:
     """A requantisation to values that fit ``bits`` bits in two's complement; one of three has limits of its own, half
-    of them up to ``fraction`` bits of the bias behind the point, and half of them round halves to even if they may."""
+    of them up to ``fraction`` bits of the bias behind the point, none of those that round twice. It rounds as one of
+    ``roundings`` says."""
     encoding, relu = encodings(pick, bits, STORED), pick.flip()
     clip = None
     if pick.integer(0, 2) == 0:
         low = pick.integer(encoding.low, encoding.high)
         clip = (low, pick.integer(max(low, 0) if relu else low, encoding.high))
     behind = pick.integer(1, fraction) if fraction and pick.flip() else 0
-    rounding = "even" if half_even and pick.flip() else "once"
+    rounding = pick.of(roundings) if len(roundings) > 1 else roundings[0]
+    behind = 0 if rounding == "twice" else behind
     return Requantise(name=name, encoding=encoding, relu=relu, clip=clip, fraction=behind, rounding=rounding)
 
 
@@ -153,10 +161,11 @@ def pools(pick: Pick, at: Map, name: str, kinds: Sequence[type[Pool]]) -> Pool:
 
 
 def integer_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0, half_even: int = 0
+    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ONCE
 ) -> Network:
     """1 to 4 weighted layers for an integer engine with these widths; the last may be raw. Pools of at most 81 taps.
-    Biases have up to ``fraction`` bits behind the point; one input of four has unsigned values as wide as may be."""
+    Biases have up to ``fraction`` bits behind the point; one input of four has unsigned values as wide as may be.
+    Requantisations round as ``roundings`` say."""
     image = pick.integer(0, 3) == 0
     source = maps(pick, unsigned(feature_bits - 1) if image else encodings(pick, feature_bits))
     at, macs = source, 0
@@ -171,7 +180,7 @@ def integer_network(
         layers.append(layer)
         if i == count - 1 and pick.flip():
             break
-        layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction, half_even))
+        layers.append(requantisation(pick, f"act_{i}", feature_bits, fraction, roundings))
         at = layers[-1].output(out)
         kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
         if kind:

@@ -10,6 +10,7 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 
@@ -25,8 +26,8 @@ MOST_SIDE, MOST_CHANNELS = 7, 20
 class _BlockMaker:
     """A network in the making."""
 
-    def __init__(self, pick: Pick, feature_bits: int, weight_bits: int):
-        self.pick, self.feature_bits, self.weight_bits = pick, feature_bits, weight_bits
+    def __init__(self, pick: Pick, feature_bits: int, weight_bits: int, roundings: Sequence[str]):
+        self.pick, self.feature_bits, self.weight_bits, self.roundings = pick, feature_bits, weight_bits, roundings
         self.layers: list[Layer] = []
 
     def conv(self, at: Map, reads: str, shape: Map | None = None) -> tuple[Map, str]:
@@ -39,7 +40,7 @@ class _BlockMaker:
             name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
             padding=window.padding, weight=encodings(self.pick, self.weight_bits), inputs=(reads,),
         )  # fmt: skip
-        act = requantisation(self.pick, f"act_{number}", self.feature_bits)
+        act = requantisation(self.pick, f"act_{number}", self.feature_bits, 0, self.roundings)
         self.layers += [layer, act]
         return act.output(layer.output(at)), act.name
 
@@ -77,7 +78,8 @@ def _to_size(at: Map, shape: Map, wide: bool) -> Window:
 
 
 def residual_network(
-    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, kinds: Sequence[str] = BLOCKS, most: int = 3
+    pick: Pick, feature_bits: int = 8, weight_bits: int = 8, kinds: Sequence[str] = BLOCKS, most: int = 3,
+    roundings: Sequence[str] = ROUNDINGS,
 ) -> Network:
     """A convolution, 1 to ``most`` residual blocks, and at the end perhaps a dense layer, which may be raw.
 
@@ -91,8 +93,10 @@ def residual_network(
         Kinds of blocks, of `BLOCKS`.
     most
         Blocks at most.
+    roundings
+        How requantisations round, of golden.layers.requantise.ROUNDINGS.
     """
-    maker = _BlockMaker(pick, feature_bits, weight_bits)
+    maker = _BlockMaker(pick, feature_bits, weight_bits, roundings)
     height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, MOST_CHANNELS)
     source = Map(height=height, width=width, channels=channels, encoding=encodings(pick, feature_bits))
     at, here = maker.conv(source, "@input")
@@ -102,5 +106,5 @@ def residual_network(
         weight = encodings(pick, weight_bits)
         maker.layers.append(Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=weight, inputs=(here,)))
         if pick.flip():
-            maker.layers.append(requantisation(pick, "act_end", feature_bits))
+            maker.layers.append(requantisation(pick, "act_end", feature_bits, 0, roundings))
     return Network(name="residual", input=source, layers=tuple(maker.layers))

@@ -12,8 +12,8 @@ A word of the skip store is cut into steps of OL lanes, the low ones first; what
 goes with that. Where OL is more than KFP, several words make a step.
 
 Products and sums are registers as DSP blocks have them: the second product comes a stage after the first one, so that
-one block's adder takes the sum of the other. Rounds to nearest, halves away from zero: half of 2^shift is added, or one
-less to a negative total. All stages move together, when the last one is free.
+one block's adder takes the sum of the other. With ``lut_products`` LUTs multiply. Rounds to nearest, halves away from
+zero: half of 2^shift is added, or one less to a negative total. All stages move together, when the last one is free.
 """
 
 from collections.abc import Sequence
@@ -46,6 +46,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.gearbox import collector
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -216,11 +217,16 @@ def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Sign
 
     operand_kept, operand_skipped = stage("operand_kept", f, kept), stage("operand_skipped", f, skipped)
     both = f + npu.add_factor_bits
-    product_kept = stage("product_kept", both, product(operand_kept, late["operand_factor_kept"]))
+
+    def times(name: str, operand: Signal, factor: Signal) -> Signal:
+        in_luts = "addition" in npu.lut_products
+        return product_in_luts(b, f"{name}_{k}", operand, factor) if in_luts else product(operand, factor)
+
+    product_kept = stage("product_kept", both, times("kept", operand_kept, late["operand_factor_kept"]))
     product_operand = stage("product_operand", f, operand_skipped)
     with_bias = sign_extend(product_kept, w) + sign_extend(late["product_bias"], w)
     partial = stage("partial", w, with_bias)
-    partial_skipped = stage("partial_skipped", both, product(product_operand, late["product_factor_skipped"]))
+    partial_skipped = stage("partial_skipped", both, times("skipped", product_operand, late["product_factor_skipped"]))
     total = stage("total", w, partial + sign_extend(partial_skipped, w))
     up = b.wire(f"up_{k}", 1, pipe.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
     # one adder for three numbers: the lowest bit of each makes the carry

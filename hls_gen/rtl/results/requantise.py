@@ -8,6 +8,7 @@ one with ``round_twice``, where asked for, first after 31 bits (and those of the
 One step a cycle, a cycle for each of STAGES. Operands and product are registers, as DSP blocks have them, and each
 other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
 is free. Without multipliers, where all are 1, the product is the value.
+A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
@@ -20,6 +21,7 @@ from veriloggen.core.vtypes import Srl
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_product import SplitProduct, split_product
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -38,6 +40,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.rows import sum_of_rows
 
 from .step import Step, join, values_of
 
@@ -157,8 +160,11 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
         b.on(step.go, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
-    scaled = sign_extend(value, wide) if factor is None else product(value, factor)
-    shifted = _shifted(b, npu, pipe, k, scaled, shift)
+    if factor is not None and (split := split_product(npu)) is not None:
+        shifted = _shifted(b, npu, pipe, k, _half_of_split(b, npu, pipe, k, split, (value, factor, shift)))
+    else:
+        scaled = sign_extend(value, wide) if factor is None else product(value, factor)
+        shifted = _shifted(b, npu, pipe, k, _half(b, npu, pipe, k, scaled, shift))
     w = npu.feature_bits
     low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
     high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
@@ -170,8 +176,8 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     return bits(value, npu.bias_fraction_bits, npu.acc_bits) if npu.bias_fraction_bits else value, feature
 
 
-def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> Signal:
-    """The product of lane ``k``, rounded and shifted: four register stages."""
+def _half(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
+    """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
     wide, narrow, move = npu.product_bits, npu.scale_shift_bits, pipe.move
     made, made_shift = b.reg(f"product_{k}", wide, init=None), b.reg(f"product_shift_{k}", narrow, init=None)
     b.on(move, (made, scaled), (made_shift, shift))
@@ -191,7 +197,75 @@ def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, scaled: Signal, shift: Sig
         less_half = less_half & ~pipe.round_twice
     down = b.wire(f"down_{k}", wide, resize(less_half, wide))
     b.on(move, (half, choose(nonzero(made_shift), power - down, 0, wide)), (half_made, after), (half_shift, made_shift))
+    return half_made, half, half_shift
 
+
+def _half_of_split(
+    b: Block, npu: Npu, pipe: _Pipe, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
+) -> tuple[Signal, ...]:
+    """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
+    the second one, together with what is added to round it. That knows the product by its sign, which is the value's.
+    """
+    value, factor, shift = given
+    wide, narrow, move, top = npu.product_bits, npu.scale_shift_bits, pipe.move, width(value) - split.apart
+    high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
+    rest = width(factor) - split.cut
+    low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
+    high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
+    lower = b.reg(f"product_low_{k}", top + split.cut + 1, init=None)
+    upper = b.reg(f"product_high_{k}", top + rest, init=None)
+    b.on(move, (lower, product(high, low_factor)), (upper, product(high, high_factor)))
+    whole = _placed(lower, split.apart, wide) + _placed(upper, split.apart + split.cut, wide)
+    if split.apart:
+        low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
+        rows = b.reg(f"product_rows_{k}", split.apart + npu.multiplier_bits, init=None)
+        b.on(move, (rows, sum_of_rows(low, bits(factor, 0, npu.multiplier_bits))))
+        whole = whole + resize(rows, wide)
+    made_shift, negative = b.reg(f"product_shift_{k}", narrow, init=None), b.reg(f"product_negative_{k}", init=None)
+    b.on(move, (made_shift, shift), (negative, bits(value, width(value) - 1, 1)))
+
+    half_made, half = b.reg(f"half_product_{k}", wide, init=None), b.reg(f"half_{k}", wide, init=None)
+    half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
+    b.on(move, (half_made, whole), (half_shift, made_shift))
+    less = b.wire(f"shift_less_{k}", narrow, sub(made_shift, 1, narrow))
+    above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
+    power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
+    some, added = b.wire(f"some_{k}", 1, nonzero(made_shift)), choose(negative, ~above, power, wide)
+    if pipe.round_twice is not None:
+        added = _half_of_two(b, npu, k, (pipe.round_twice, negative, made_shift), power, above)
+    b.on(move, (half, choose(some, added, 0, wide)))
+    return half_made, half, half_shift
+
+
+def _half_of_two(
+    b: Block, npu: Npu, k: int, given: tuple[Signal, Signal, Signal], power: Signal, above: Signal
+) -> Signal:
+    """What is added to a product, of ``given`` whether it is rounded twice, whether it is negative, and its shift.
+
+    ``power`` is 2^(shift - 1), ``above`` has all bits from there up. Rounded once it is power, or one less. Rounded
+    twice (``_rounded_first``) power and 2^(f - 1), or power less that: all bits between the two.
+    """
+    twice, negative, shift = given
+    place, wide = npu.first_shift - 1, npu.product_bits
+    second = b.wire(f"second_{k}", 1, twice & ~eq(shift, b.localparam("FIRST_SHIFT", npu.first_shift, width(shift))))
+    below = b.wire(f"below_half_{k}", wide, ~above)
+    low_ones = b.wire(f"low_ones_{k}", 1, negative & ~twice)
+    high_ones = b.wire(f"high_ones_{k}", 1, negative & any_of(~twice, second))
+    high_power = bits(power, place, wide - place) | resize(b.wire(f"first_half_{k}", 1, second), wide - place)
+    high = choose(high_ones, bits(below, place, wide - place), high_power, wide - place)
+    return Cat(high, choose(low_ones, bits(below, 0, place), bits(power, 0, place), place))
+
+
+def _placed(part: Signal, place: int, w: int) -> Signal:
+    """A part of a product, with its sign, from bit ``place`` on, in ``w`` bits."""
+    extended = sign_extend(part, w - place)
+    return Cat(extended, const(0, place)) if place else extended
+
+
+def _shifted(b: Block, npu: Npu, pipe: _Pipe, k: int, given: tuple[Signal, ...]) -> Signal:
+    """The product of lane ``k``, rounded and shifted: two register stages. ``given`` is what ``_half`` gives."""
+    wide, narrow, move = npu.product_bits, npu.scale_shift_bits, pipe.move
+    half_made, half, half_shift = given
     rounded, rounded_shift = b.reg(f"rounded_{k}", wide, init=None), b.reg(f"rounded_shift_{k}", narrow, init=None)
     b.on(move, (rounded, half_made + half), (rounded_shift, half_shift))
 

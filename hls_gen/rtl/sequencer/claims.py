@@ -50,11 +50,13 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     w = width(start)
     count = max(w, width(gap_words)) + 1
     hold = b.reg("hold", w)  # words still to be claimed before the first is given back
-    own, ahead = add(layers.now.words_minus_1, 1, count), resize(gap_words, count)
     if layers.start.ahead_base is None:  # counters: who claims more claims its own tuple, too
-        claims = choose(claim, own + ahead, 0, count)
+        own = add(layers.now.words_minus_1, 1, count)
+        claims = choose(claim, own + resize(gap_words, count), 0, count)
     else:
-        claims = choose(claim, own, 0, count) + ahead
+        own = b.reg("own_words", count)  # a register, since what is given back is on a long path
+        b.on(progress.begin, (own, add(layers.upcoming.words_minus_1, 1, count)))
+        claims = choose(claim, own, 0, count) + resize(gap_words, count)
     claimed = b.wire("claimed_words", count, claims)
     left = b.wire("hold_left", count, sub(resize(hold, count), claimed, count))
     negative = bits(left, count - 1, 1)

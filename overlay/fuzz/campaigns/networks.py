@@ -121,7 +121,7 @@ def _network(pick: Pick, design: Design) -> Network:
         around = design.closed or "loop" in npu.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
     if npu.engine == "integer":
-        return integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits, npu.half_even)
+        return integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits, npu.roundings)
     return binary_network(pick, most_planes(npu))
 
 

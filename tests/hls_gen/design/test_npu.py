@@ -70,6 +70,7 @@ BAD = {
     "pool_jumps": (1, "npu: pool_jumps must be >= 2, got 1"),
     "pool_kernel_rows": (1, "npu: pool_kernel_rows must be >= 2, got 1"),
     "pool_scale_rows": (1, "npu: pool_scale_rows must be >= 2, got 1"),
+    "lut_products": (("addition",), "npu: lut_products must be empty, got ('addition',)"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
@@ -279,13 +280,13 @@ def test_to_dict_and_back(design):
 
 @pytest.mark.parametrize(("name", "value"), [
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
-    ("add_bias_bits", 9), ("aheads", 2),
+    ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)),
 ])  # fmt: skip
 def test_what_came_later_is_written_where_it_is_set(name, value):
     """Files of before don't have the field, and designs without it stay as they were written."""
     assert name not in Npu(**INTEGER).to_dict()
     npu = Npu(**INTEGER, **{name: value})
-    assert npu.to_dict()[name] == value
+    assert npu.to_dict()[name] == (list(value) if isinstance(value, tuple) else value)
     assert Npu.from_dict(npu.to_dict()) == npu
 
 
@@ -301,6 +302,12 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
 def test_where_no_addition_can_be(parameters, message):
     with value_error(message):
         Npu(**parameters)
+
+
+@pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])
+def test_units_that_multiply_in_luts(chosen):
+    with value_error(f"npu: lut_products must be some of addition, in this order, got {chosen}"):
+        Npu(**INTEGER, lut_products=chosen)
 
 
 @pytest.mark.parametrize("pool", [True, False])

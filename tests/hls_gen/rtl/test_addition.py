@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ LATENCY = 8
 """Cycles from a step to its sum, where what is added is there."""
 
 
-def npu(feature_bits: int, kfp: int, ol: int, **more: int) -> Npu:
+def npu(feature_bits: int, kfp: int, ol: int, **more: Any) -> Npu:
     return Npu(
         engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=16, ol=ol,
         layers=8, skip_words=9, **more,
@@ -29,7 +30,8 @@ def npu(feature_bits: int, kfp: int, ol: int, **more: int) -> Npu:
 
 
 NPUS = {
-    "f9_k8_o2": npu(9, 8, 2, pool=False), "f18_k3_o1": npu(18, 3, 1), "f8_k4_o4": npu(8, 4, 4, pool=False),
+    "f9_k8_o2": npu(9, 8, 2, pool=False, lut_products=("addition",)), "f18_k3_o1": npu(18, 3, 1),
+    "f8_k4_o4": npu(8, 4, 4, pool=False),
     "f5_k2_o4": npu(5, 2, 4, add_factor_bits=9, add_bias_bits=12), "f2_k3_o1_small": npu(2, 3, 1, add_factor_bits=2,
     add_bias_bits=2), "f4_k10_o2": npu(4, 10, 2, add_factor_bits=6, add_bias_bits=20),
 }  # fmt: skip

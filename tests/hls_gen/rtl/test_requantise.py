@@ -37,6 +37,7 @@ NPUS = {
     "f8_a32_even": npu(8, 32, 1, half_even=1), "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, half_even=1),
     "f3_a7_m0_even": npu(3, 7, 2, 0, half_even=1),
     "f9_a25_m31_b4_twice": npu(9, 25, 2, 31, 4, round_twice=1, half_even=1),
+    "f9_a22_m31_b4_twice": npu(9, 22, 2, 31, 4, round_twice=1),
     "f3_a7_m0_b3_twice": npu(3, 7, 2, 0, 3, round_twice=1),
 }  # fmt: skip
 

@@ -54,7 +54,7 @@ class Array(Agent):
 
     def __init__(self, bench: Bench, passes: list[tuple[list[int], int]], stall: float, seed: int):
         self.bench, self.passes, self.stall, self.random = bench, passes, stall, random.Random(seed)
-        self.npu_bits = bench.widths["result_offset"]
+        self.npu_bits = bench.widths["results"] // len(passes[0][0])
         self.taken: list[int] = []
         self.room: list[int] = []
         self._line: list[int | None] = [None] * DELAY
@@ -73,7 +73,8 @@ class Array(Agent):
             sums, offset = self.passes[arrived]
             mask = (1 << self.npu_bits) - 1
             self.bench["results"] = sum((s & mask) << k * self.npu_bits for k, s in enumerate(sums))
-            self.bench["result_offset"] = offset & mask
+            if "result_offset" in self.bench:
+                self.bench["result_offset"] = offset & mask
 
     @property
     def done(self) -> bool:
@@ -297,3 +298,24 @@ def test_the_side_of_a_map(way, stall_in, stall_out):
     if sums:
         bits.words = made.bits
         check(made, sums[0], bits)
+
+
+def test_results_have_the_number_of_their_layer():
+    """By it the addition finds its row: through all stages, while the next layer's results follow without a gap."""
+    npu = Npu(engine="integer", feature_bits=4, weight_bits=2, shift_bits=0, kfp=2, kgp=2, ol=2, acc_bits=10, layers=8,
+              multiplier_bits=2, skip_words=2)  # fmt: skip
+    windows, memory = [3, 1, 4, 1, 2], npu.memory("results")
+    rows = [{**dict.fromkeys(memory.widths, 0), "windows_minus_1": count - 1, "high": 7} for count in windows]
+    scales = {name: int(name.startswith("multiplier")) for name in npu.memory("scales").widths}
+    numbers = [number for number, count in enumerate(windows) for _ in range(count)] * 3
+    values = [k % 7 for k in range(len(numbers))]
+    with Bench(results(Library(32), npu)) as bench:
+        for stall_in, stall_out in ((0, 0), (0.4, 0.4)):
+            bench.set(rst=1, taken=0, result_valid=0, last_layer=len(rows) - 1)
+            load(bench, memory, 0, [pack(memory, row) for row in rows])
+            load(bench, npu.memory("scales"), 0, [pack(npu.memory("scales"), scales)])
+            bench["rst"] = 0
+            array = Array(bench, [([value, 0], 0) for value in values], stall_in, 1)
+            found = Sink(bench, "features_", ["data", "side"], len(numbers), stall_out, seed=2)
+            run(bench, array, found)
+            assert found.words == list(zip(values, numbers))

@@ -1,0 +1,46 @@
+"""How a requantisation's product is split between DSP blocks, which multiply 25 bits by 18, both with a sign.
+
+    biased sum: high 25 bits | low bits      multiplier: high bits | low 17 bits
+    product = high * multiplier_low * 2^apart + high * multiplier_high * 2^(apart + 17) + low * multiplier
+
+Two blocks take the high bits of the sum. Its low bits, a few, are multiplied in LUTs: a row each.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .npu import Npu
+
+WIDE_BITS, NARROW_BITS = 25, 18
+"""Bits of the operands of a DSP48E1."""
+MOST_APART = 7
+"""Low bits of a sum that are multiplied apart at most: those of a sum of 32 bits."""
+
+
+@dataclass(frozen=True)
+class SplitProduct:
+    """The parts of the operands.
+
+    Attributes
+    ----------
+    apart : int
+        Low bits of the biased sum that no block takes, 0..MOST_APART.
+    cut : int
+        Bits of the multiplier's low part.
+    """
+
+    apart: int
+    cut: int = NARROW_BITS - 1
+
+
+def split_product(npu: "Npu") -> SplitProduct | None:
+    """The split of a lane's product; None where synthesis does as well by itself: with one block, or two.
+
+    With ``half_even`` there is none: that looks at a bit of the product in the cycle after it, in which the parts are
+    added.
+    """
+    if npu.half_even or npu.multiplier_bits < WIDE_BITS or npu.biased_bits <= NARROW_BITS:
+        return None
+    apart = max(0, npu.biased_bits - WIDE_BITS)
+    return SplitProduct(apart) if apart <= MOST_APART else None

@@ -1,0 +1,58 @@
+"""Products in LUTs: rows of the one factor, chosen by the bits of the other and added up. No multiplication is in the
+Verilog, so that no tool takes a DSP block for it."""
+
+from veriloggen import Cat, Repeat
+
+from .block import Block, Signal, any_of, bits, choose, const, resize, sign_extend, width
+
+
+def sum_of_rows(left: Signal, right: Signal) -> Signal:
+    """The product of two variables without sign, in as many bits as both have: a row for each bit of ``left``, which
+    should be few."""
+    wide, terms = width(left) + width(right), []
+    for place in range(width(left)):
+        row = choose(bits(left, place, 1), resize(right, wide - place), 0, wide - place)
+        terms.append(Cat(row, const(0, place)) if place else row)
+    return _added(terms)
+
+
+def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
+    """The product of two variables in two's complement: a row for every two bits of ``left`` (Booth's digits, -2..2).
+
+    Parameters
+    ----------
+    b : Block
+        The module that it becomes part of.
+    name : str
+        What the wires' names begin with.
+    left : Signal
+        The factor whose digits choose rows: the narrower one.
+    right : Signal
+        The other factor, of which a row is 0, one or two, negative or not.
+
+    Returns
+    -------
+    Signal
+        An expression in as many bits as both factors have.
+    """
+    n, wide, terms, ones = width(left), width(left) + width(right), [], []
+    for place in range(0, n, 2):
+        below = bits(left, place - 1, 1) if place else const(0, 1)
+        at, above = bits(left, place, 1), bits(left, min(place + 1, n - 1), 1)
+        one = b.wire(f"{name}_one_{place}", 1, at ^ below)
+        two = b.wire(f"{name}_two_{place}", 1, any_of(above & ~at & ~below, ~above & at & below))
+        own = sign_extend(right, wide - place)
+        twice = Cat(bits(b.wire(f"{name}_row_{place}", wide - place, own), 0, wide - place - 1), const(0, 1))
+        size = choose(two, twice, choose(one, own, 0, wide - place), wide - place)
+        row = size ^ Repeat(above, wide - place)  # less one where it is negative: ``ones`` make up for that
+        terms.append(Cat(row, const(0, place)) if place else row)
+        ones = [above, *([const(0, 1)] if place else []), *ones]
+    return _added([*terms, resize(Cat(*ones) if len(ones) > 1 else ones[0], wide)])
+
+
+def _added(terms: list[Signal]) -> Signal:
+    """The sum of expressions of one width, as a tree."""
+    while len(terms) > 1:
+        pairs = [a + b for a, b in zip(terms[::2], terms[1::2])]
+        terms = [*pairs, *terms[2 * len(pairs) :]]
+    return terms[0]

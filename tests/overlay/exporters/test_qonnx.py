@@ -10,6 +10,7 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -160,3 +161,21 @@ def test_commands(tmp_path):
     model, ours = file.load(tmp_path / "d.npz"), zoo.find("digits-cnn")
     x = images(ours, 2)
     assert (model.forward(x) == ours.forward(x)).all()
+
+
+def test_a_depthwise_convolution():
+    """It leaves as a convolution of as many groups as channels, and comes back as what it was."""
+    rng = np.random.default_rng(4)
+    sliding = {"kernel": (3, 2), "stride": (1, 2), "padding": (1, 0, 1, 1)}
+    layer = DepthwiseConv(name="conv", out_channels=5, weight=signed(4), **sliding)
+    dense = Dense(name="dense", out_channels=3, weight=signed(4))
+    layers = (layer, Requantise(name="act", encoding=unsigned(5)), dense)
+    network = Network(name="net", input=Map(height=5, width=6, channels=5, encoding=unsigned(4)), layers=layers)
+    arrays = {
+        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
+        "act": {"bias": np.full(5, 100), "multiplier": np.arange(3, 8), "shift": np.full(5, 5)},
+        "dense": {"weight": rng.integers(-7, 8, (3, 5, 3, 5))},
+    }
+    made = check_back(Model(network, arrays))
+    kinds = [layer.kind for layer in made.model.network.layers]
+    assert kinds[0] == "depthwise_conv"

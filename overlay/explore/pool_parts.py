@@ -58,9 +58,9 @@ def unit_bits(npu: Npu) -> tuple[int, int]:
     f, w = npu.feature_bits, npu.weight_bits
     pairs = -(-w // 2)
     product, registers = w + pairs * (f + 2) + (pairs - 1) * (f + w) * 3 // 4, pairs * (f + 2) + f + w
-    merged = npu.acc_bits * 5 // 2
+    merged = npu.acc_bits * 7 // 2
     late = npu.pool_index_bits + npu.pool_side_bits + COUNT_BITS + 4
-    return npu.pfp * (product + merged) + late, npu.pfp * registers + (1 + timing.DEPTHWISE_LATENCY) * late
+    return npu.pfp * (product + merged) + late, npu.pfp * registers + 3 * late // 2
 
 
 def kernel_row_bits(npu: Npu) -> tuple[int, int]:

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
 from tests.networks import depthwise_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
@@ -45,10 +52,15 @@ def check(design: str, folder: Path, data: st.DataObject) -> str:
     if not npu.half_even:
         layers = [replace(layer, rounding="once") if hasattr(layer, "rounding") else layer for layer in network.layers]
         network = replace(network, layers=tuple(layers))
-    seed = data.draw(st.integers(0, 2**32 - 1))
+    order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    return compare(network, (bit, manifest), data.draw(st.integers(0, 2**32 - 1)), order, stalls)
+
+
+def compare(network: Network, design: tuple[Path, Manifest], seed: int, order: str, stalls: dict[str, float]) -> str:
+    """How many depthwise convolutions joined, of a network that was compared with golden and with the flow model."""
+    (bit, manifest), choices = design, CompileChoices(map_order=order)
     model, images = random_integer_model(network, seed, 32, 31), random_images(network, 4, seed)
-    choices = CompileChoices(map_order="raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"])))
     program = compile_model(model, manifest, choices)
     golden, made = model.forward(images), plan(model, manifest.npus, choices)
     found, counters = outputs(bit, program, images)
@@ -64,8 +76,28 @@ def test_random_networks(folder: Path) -> None:
     assert set(found) - {"0"}
 
 
+@pytest.mark.parametrize("order", ["pull", "raster"])
+def test_several_in_a_network(order: str, folder: Path) -> None:
+    """Rectangular, with strides and padding on some sides, of channels that are no multiple of a word; each
+    has weights and scales of its own."""
+    shapes = [
+        {"out_channels": 6, "kernel": (3, 2), "padding": (2, 0, 1, 1)},
+        {"out_channels": 11, "kernel": (5, 3), "stride": (2, 1), "padding": (4, 1, 2, 0)},
+        {"out_channels": 9, "kernel": (1, 1)},  # a word a cycle, and two cycles a word behind it
+    ]
+    layers: list[Layer] = []
+    for n, shape in enumerate(shapes):
+        plain = Conv(name=f"conv_{2 * n}", out_channels=shape["out_channels"], kernel=(1, 1), weight=signed(8))
+        own = DepthwiseConv(name=f"conv_{2 * n + 1}", weight=signed(8), **shape)
+        for layer in (plain, own):
+            layers += [layer, Requantise(name=layer.name.replace("conv", "act"), encoding=signed(9))]
+    source = Map(height=7, width=6, channels=3, encoding=signed(8))
+    network = Network(name="several", input=source, layers=tuple(layers))
+    assert compare(network, overlay(DESIGNS["k4"], folder), 1, order, {"source": 0.4, "sink": 0.4}) == "3"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_networks(design: str, folder: Path) -> None:
     found = tally(lambda data: check(design, folder, data), 60)
-    assert {"0", "1", "2"} <= set(found)
+    assert {"0", "1"} <= set(found)

@@ -1,10 +1,13 @@
 """Random networks of integer layers with depthwise convolutions, behind layers that they can join, and elsewhere."""
 
+from collections.abc import Sequence
+
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 
 from .pick import Pick
@@ -14,7 +17,9 @@ MOST_SIDE, MOST_CHANNELS = 8, 20
 """Rows, columns and channels of a map at most: keeps simulation quick."""
 
 
-def depthwise_network(pick: Pick, feature_bits: int = 9, weight_bits: int = 8, fraction: int = 0) -> Network:
+def depthwise_network(
+    pick: Pick, feature_bits: int = 9, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ROUNDINGS
+) -> Network:
     """2 to 5 layers, each a plain or a depthwise convolution with its requantisation and perhaps a pool, and at the end
     perhaps a dense layer, which may be raw.
 
@@ -26,6 +31,8 @@ def depthwise_network(pick: Pick, feature_bits: int = 9, weight_bits: int = 8, f
         Of the integer engine, >= 3.
     fraction
         Bits of a bias behind the point at most.
+    roundings
+        How requantisations may round.
     """
     source = maps(pick, encodings(pick, feature_bits), MOST_SIDE, MOST_CHANNELS)
     at, layers = source, list[Layer]()
@@ -35,7 +42,7 @@ def depthwise_network(pick: Pick, feature_bits: int = 9, weight_bits: int = 8, f
             name=f"conv_{i}", out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, MOST_CHANNELS),
             kernel=window.kernel, stride=window.stride, padding=window.padding, weight=encodings(pick, weight_bits),
         )  # fmt: skip
-        layers += [layer, requantisation(pick, f"act_{i}", feature_bits, fraction, 1)]
+        layers += [layer, requantisation(pick, f"act_{i}", feature_bits, fraction, roundings)]
         at = layers[-1].output_of([layer.output(at)])
         if pick.integer(0, 3) == 0:
             layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool)))
@@ -43,5 +50,5 @@ def depthwise_network(pick: Pick, feature_bits: int = 9, weight_bits: int = 8, f
     if pick.flip():
         layers.append(Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=encodings(pick, weight_bits)))
         if pick.flip():
-            layers.append(requantisation(pick, "act_end", feature_bits, fraction, 1))
+            layers.append(requantisation(pick, "act_end", feature_bits, fraction, roundings))
     return Network(name="depthwise", input=source, layers=tuple(layers))

@@ -48,10 +48,8 @@ def check(design: str, folder: Path, data: st.DataObject) -> str:
     """How many depthwise convolutions of the network that is drawn joined another layer."""
     bit, manifest = overlay(DESIGNS[design], folder)
     npu = manifest.npus[0]
-    network = data.draw(depthwise_networks(9, 8, npu.bias_fraction_bits))
-    if not npu.half_even:
-        layers = [replace(layer, rounding="once") if hasattr(layer, "rounding") else layer for layer in network.layers]
-        network = replace(network, layers=tuple(layers))
+    roundings = ["once", "twice", *(["even"] if npu.half_even else [])]
+    network = data.draw(depthwise_networks(9, 8, npu.bias_fraction_bits, roundings))
     order = "raster" if npu.raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     return compare(network, (bit, manifest), data.draw(st.integers(0, 2**32 - 1)), order, stalls)

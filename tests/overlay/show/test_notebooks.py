@@ -36,6 +36,8 @@ METADATA = {
 }
 CNV_DIGITS_RIGHT = 13
 """Of twenty digits, where CNV is trained on them."""
+TFLITE_DIGITS_RIGHT = 336
+"""Of 360 test images, by the network of residual_digits.tflite."""
 SECONDS = 900
 """For one cell, the first build of a model among them, on a busy machine."""
 
@@ -341,4 +343,32 @@ def test_from_brevitas(notebook: Notebook):
 def test_the_exported_file_says_nothing_of_where_it_was_made():
     data = (FOLDER / "brevitas_digits.onnx").read_bytes()
     assert len(data) < 200_000
+    assert not re.search(rb"site-packages|/home/|/root/|/tmp/|\\Users", data)
+
+
+@pytest.mark.slow
+def test_tflite_on_the_board(notebook: Notebook):
+    pytest.importorskip("tflite")
+    found = notebook(
+        "8_tflite_on_the_board",
+        wrong="wrong",
+        right="right",
+        exact="[exact, frames]",
+        adds="[layer.name for layer in model.network.layers if layer.kind == 'add']",
+        arrows="drawn.data.count('marker-end')",
+        told="told.tolist() == probabilities.argmax(axis=1).tolist()",
+        cycles="cycles",
+    )
+    assert found["exact"] == [12, 12]
+    assert (found["wrong"], found["right"]) == (0, TFLITE_DIGITS_RIGHT)
+    assert found["adds"] == ["add_4", "add_8"]
+    assert found["arrows"] == 19  # 17 layers, of which two read a second map
+    assert found["told"]
+    assert 0 < found["cycles"] < 60_000
+    assert found["pictures"] == ["scores"]
+
+
+def test_the_tflite_file_says_nothing_of_where_it_was_made():
+    data = (FOLDER / "residual_digits.tflite").read_bytes()
+    assert len(data) < 20_000
     assert not re.search(rb"site-packages|/home/|/root/|/tmp/|\\Users", data)

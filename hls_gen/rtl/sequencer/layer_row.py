@@ -25,6 +25,8 @@ class LayerStart:
     ----------
     flags_base, old_base : Signal
         First row of the layer in the memories ``flags`` and ``olds``. A row of each is as wide as its address.
+    windows_minus_1 : Signal
+        Windows of the layer, less 1.
     hold_tuples : Signal or None
         Tuples that the ring holds of the layer: the claim of so many leaves the first of them in use, each claim after
         that gives one back. Address bits + 1. None with ``raster`` or ``aheads``, where LayerRow.hold_words says it in
@@ -45,6 +47,7 @@ class LayerStart:
 
     flags_base: Signal
     old_base: Signal
+    windows_minus_1: Signal
     hold_tuples: Signal | None = None
     jump_base: Signal | None = None
     ahead_base: Signal | None = None
@@ -183,8 +186,6 @@ class LayerRow:
         1: every tap's tuple is new and all windows have the same number of taps, so that no table is needed.
     window_taps_minus_1 : Signal
         Taps of a window of a direct layer, less 1.
-    windows_minus_1 : Signal
-        Windows of the layer, less 1.
     target : Signal or None
         Number of the outlet that the map goes to; ``target_bits``. None in the array's sequencer, and where the NPU has
         one outlet.
@@ -205,7 +206,6 @@ class LayerRow:
     hold_words: Signal
     direct: Signal
     window_taps_minus_1: Signal
-    windows_minus_1: Signal
     target: Signal | None = None
     forks: Signal | None = None
     for_addition: Signal | None = None

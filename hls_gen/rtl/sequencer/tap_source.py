@@ -11,12 +11,13 @@ the first pass and read again in the others.
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, eq, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .claims import given_by_tuples, given_by_words
 from .context import Context
+from .countdown import Countdown
 from .direct import DirectTaps
 from .kernel_rows import KernelRows
 from .layers import Layers
@@ -56,7 +57,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     tuple_words = b.wire("tuple_words", spec.address_bits, add(now.words_minus_1, 1, spec.address_bits))
     tables = TableTaps(context, layers)
     counters = CounterTaps(b, layers, tuple_words) if spec.npu.raster else None
-    sources: list[TapSource] = [tables, DirectTaps(b, now), *([] if counters is None else [counters])]
+    sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
     progress, first_pass = _progress(b, layers, taken, chosen.last)
@@ -114,12 +115,11 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     kernel = layers.now.kernel
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1
-        w = width(limit)
-        group = b.reg("group", w)
-        group_last = b.wire("group_last", 1, eq(group, limit))
-        b.on(taken & last, (group, choose(group_last, 0, add(group, 1, w), w)))
-        b.on(layers.begin, (group, 0))
-        first_pass, window_end, rewind = b.wire("group_first", 1, eq(group, 0)), last & group_last, last & ~group_last
+        groups, first_pass = Countdown(b, "groups", width(limit)), b.reg("first_pass", init=None)
+        groups.advance(taken & last, layers.begin, layers.upcoming.kernel.groups_minus_1, limit)
+        b.on(taken & last, (first_pass, groups.last))
+        b.on(layers.begin, (first_pass, 1))
+        window_end, rewind = last & groups.last, last & ~groups.last
     progress = Progress(
         begin=layers.begin,
         taken=taken,
@@ -128,11 +128,10 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         window_end=b.wire("window_end", 1, window_end),
         rewind=None if rewind is None else b.wire("rewind", 1, rewind),
     )
-    windows = layers.now.windows_minus_1
-    window = b.reg("window", width(windows))
-    layers.end.assign(progress.window_end & eq(window, windows))
-    b.on(taken & progress.window_end, (window, add(window, 1, width(window))))
-    b.on(progress.begin, (window, 0))
+    upcoming = layers.start.windows_minus_1
+    windows = Countdown(b, "windows", width(upcoming))
+    windows.advance(taken & progress.window_end, layers.begin, upcoming)
+    layers.end.assign(progress.window_end & windows.last)
     return progress, first_pass
 
 

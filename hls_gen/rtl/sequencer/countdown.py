@@ -1,0 +1,45 @@
+"""Counters of windows, of passes and of taps, which know ahead of time which one is the last.
+
+    begin --> left, last     step --> left - 1, and whether that is the last
+
+The comparison goes into a register as the count moves. Where the count was compared as it was needed, the longest path
+of a tap source began there: count, comparison, end of the window, end of the layer, row of the next tap.
+"""
+
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, eq, sub
+
+
+class Countdown:
+    """A count of things that come one after another.
+
+    Attributes
+    ----------
+    last : Signal
+        Register: the one at hand is the last one.
+    """
+
+    def __init__(self, b: Block, name: str, w: int):
+        self._b, self._w = b, w
+        self._left = b.reg(f"{name}_left", w, init=None)  # how many come after the one at hand
+        self.last = b.reg(f"{name}_last", init=None)
+
+    def advance(self, step: Signal, begin: Signal, first: Signal, again: Signal | None = None) -> None:
+        """Let the count follow.
+
+        Parameters
+        ----------
+        step : Signal
+            The one at hand is done.
+        begin : Signal
+            The count begins with ``first`` to come after the one at hand; this wins.
+        first : Signal
+            Of the width of the count.
+        again : Signal, optional
+            So many come after the first one when the last one is done; without it the count then means nothing.
+        """
+        b, left, last = self._b, self._left, self.last
+        onward, ends = sub(left, 1, self._w), eq(left, 1)
+        if again is not None:
+            onward, ends = choose(last, again, onward, self._w), choose(last, eq(again, 0), ends, 1)
+        b.on(step, (left, onward), (last, ends))
+        b.on(begin, (left, first), (last, eq(first, 0)))

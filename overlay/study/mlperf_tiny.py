@@ -24,9 +24,12 @@ from .design_figures import Figures, lanes, network_figures
 NAME = "mlperf-tiny"
 """Of the design."""
 INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
-NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, kernels_per_multiplier=2, acc_bits=32, depthwise=True, **INTEGER)
-"""The design's NPU: 256 lanes on 128 multipliers, and a pool unit with weights. Values less their zero point have 9
-bits."""
+BLOCKS = {"kernels_per_multiplier": 2, "depthwise": True, "window_former": True, "accumulators": 4}
+NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
+"""The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
+Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait."""
+STREAM_BITS = 64
+"""Width of the streams."""
 RECORDED = {
     "ic": ("cifar10_test_first761.npz", -128),
     "kws": ("mlperf_tiny/kws_reference.npz", 0),
@@ -106,7 +109,7 @@ def measure(
     """
     entries = [entry(name) for name in names]
     models = [one.model for one in entries]
-    build = builds.build(folder / NAME, size_memories(NAME, models, (NPU,)), models)
+    build = builds.build(folder / NAME, size_memories(NAME, models, (NPU,), stream_bits=STREAM_BITS), models)
     done: list[Figures] = []
     for one in entries:
         tell: Any = None if progress is None else lambda at, of, name=one.name: progress(name, at, of)

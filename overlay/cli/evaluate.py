@@ -186,8 +186,6 @@ def _modelled(subject: _Evaluated) -> FrameCycles | str:
     with working("following frames through the flow model"):
         if subject.build is not None:
             choices = build_choices(subject.build, subject.name)
-            if choices is None:
-                return "weights are streamed, which only --hardware can time"
             return cycles_by_flow(subject.model, subject.build.design, choices)
         try:
             found = chosen_design(subject.model)

@@ -9,8 +9,8 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
-from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.run import Progress, run
@@ -55,7 +55,7 @@ class FrameCycles:
 
 
 def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> FrameCycles:
-    """Cycles by the flow model, which is exact as long as no weights are streamed.
+    """Cycles by the flow model.
 
     Raises
     ------
@@ -64,18 +64,13 @@ def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> Fra
     Deadlock
         If the design can't finish a frame.
     """
-    made = system(
-        plan(model, design.npus, choices), design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words
-    )
-    found = simulate(made)
+    found = simulate(whole_system(plan(model, design.npus, choices), design))
     return FrameCycles(FLOW, found.cycles_per_frame, found.latency)
 
 
-def build_choices(made: Build, network: str) -> CompileChoices | None:
-    """How a build's network was compiled; None if it streams its weights, which the flow model doesn't know."""
+def build_choices(made: Build, network: str) -> CompileChoices:
+    """How a build's network was compiled."""
     program = made.program(network)
-    if len(program.weights):
-        return None
     order, dataflow = made.map_order, made.dataflow
     return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.mapping, chunk=made.chunk)
 

@@ -179,8 +179,8 @@ def test_errors(build: Path, tmp_path: Path) -> None:
     assert call("digits-cnn", "--hardware", "1").exit_code == 2
 
 
-def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Golden computes more networks than the compiler takes; weights that are streamed have no flow model."""
+def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Golden computes more networks than the compiler takes."""
     from bitloom.overlay.cli import evaluate
 
     def refuse(model):
@@ -191,11 +191,30 @@ def test_cycles_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert found["hardware"] == {"unknown": "no design by default: mine: the compiler takes chains"}
     printed = call("digits-cnn", "--limit", "3").stdout
     assert "not known: no design by default: mine: the compiler takes chains" in words(printed)
+
+
+@pytest.fixture
+def streamed(tmp_path: Path) -> Path:
+    """A build whose weights come down the stream."""
     folder = tmp_path / "streamed"
     built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--stream-weights", "--out", str(folder)])
     assert built.exit_code == 0, built.output
-    unknown = {"unknown": "weights are streamed, which only --hardware can time"}
-    assert facts(folder, "--limit", "3")["hardware"] == unknown
+    return folder
+
+
+def test_cycles_with_streamed_weights(streamed: Path) -> None:
+    """The flow model waits for weights: a frame takes longer than where they stay."""
+    found, resident = (facts(what, "--limit", "3")["hardware"] for what in (streamed, "digits-cnn"))
+    assert found["by"] == resident["by"] == "flow model"
+    assert found["cycles_per_frame"] > resident["cycles_per_frame"]
+
+
+@pytest.mark.slow
+def test_cycles_with_streamed_weights_are_those_of_hardware(streamed: Path) -> None:
+    modelled, simulated = (facts(streamed, "--limit", "4", *more)["hardware"] for more in ((), ("--hardware", "4")))
+    assert (simulated["by"], simulated["bit_exact_frames"]) == ("simulation", 4)
+    for key in ("cycles_per_frame", "latency_cycles"):
+        assert modelled[key] == simulated[key], key
 
 
 def test_mnist_is_9840_of_10000_by_the_boards_rule() -> None:

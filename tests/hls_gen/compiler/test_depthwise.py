@@ -109,7 +109,7 @@ def test_memories_of_its_own():
     assert "depthwise" not in before.to_dict()
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=12, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_random_networks(data):
     network, seed = data.draw(depthwise_networks(9, 8, 3)), data.draw(st.integers(0, 2**32 - 1))

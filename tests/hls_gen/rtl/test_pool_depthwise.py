@@ -75,9 +75,12 @@ def windows(count: int, seed: int, words: int | None = None, taps: int | None = 
     return beats, out
 
 
-@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
+@pytest.mark.parametrize(
+    ("stall_in", "stall_out"),
+    [(0, 0), (0.4, 0.4), *(pytest.param(*stalls, marks=pytest.mark.slow) for stalls in ((0, 0.8), (0.8, 0)))],
+)
 def test_equals_golden(bench, stall_in, stall_out):
-    beats, expected = windows(40, 1)
+    beats, expected = windows(16, 1)
     sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
     run(bench, PoolSequencer(bench, NPU, beats, PORTS, stall_in), sink)
     assert sink.values == expected

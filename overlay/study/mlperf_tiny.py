@@ -24,10 +24,12 @@ from .design_figures import Figures, lanes, network_figures
 NAME = "mlperf-tiny"
 """Of the design."""
 INTEGER = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "shift_bits": 0}
-BLOCKS = {"kernels_per_multiplier": 2, "depthwise": True, "window_former": True, "accumulators": 4}
+BLOCKS = {"kernels_per_multiplier": 2, "depthwise": True, "window_former": True, "accumulators": 4,
+          "raster": True, "lut_products": ("addition",)}  # fmt: skip
 NPU = Npu(kfp=16, kgp=16, pfp=16, ol=4, acc_bits=32, **BLOCKS, **INTEGER)
 """The design's NPU: 256 lanes on 128 multipliers, a window former for the first layers, and a pool unit with weights.
-Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait."""
+Values less their zero point have 9 bits. With 4 accumulators a PE short windows follow each other without a wait.
+Counters save the tables of taps, and additions multiply in LUTs, so that an xc7z020 has room."""
 STREAM_BITS = 64
 """Width of the streams."""
 RECORDED = {

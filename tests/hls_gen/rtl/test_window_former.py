@@ -2,7 +2,7 @@
 an engine; stalls on both sides; cycles as the flow model has them."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -97,21 +97,23 @@ class Always:
     """A source whose words are always there."""
 
     word = (Stamps("nothing"), 0)
+    cycles: list[int] = field(default_factory=list)
 
     def next(self) -> int:
         return 0
 
     def taken(self, cycle: int) -> None:
-        pass
+        self.cycles.append(cycle)
 
 
-def cycles(formed: FormedWindows, frames: int) -> list[int]:
-    """Cycles after the start in which words leave, by the flow model."""
-    former, found = Former(Always(), formed, frames), list[int]()
+def cycles(formed: FormedWindows, frames: int) -> tuple[list[int], list[int]]:
+    """Cycles after the start in which words come and leave, by the flow model."""
+    source, found = Always(), list[int]()
+    former = Former(source, formed, frames)
     while (cycle := former.next()) is not None:
         found.append(cycle)
         former.taken(cycle)
-    return found
+    return source.cycles, found
 
 
 def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float) -> None:
@@ -133,7 +135,8 @@ def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float
     assert found == [word(npu, values) for values in wanted], formed
     assert len(source.taken) == len(source.items)
     if not stall:
-        assert [cycle - start for cycle in sink.taken] == cycles(formed, len(images)), formed
+        seen = tuple([cycle - start for cycle in agent.taken] for agent in (source, sink))
+        assert seen == cycles(formed, len(images)), formed
 
 
 def form(name: str, count: int) -> None:

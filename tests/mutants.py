@@ -512,7 +512,7 @@ MUTANTS = [
         ("size ^ Repeat(above, wide - place)", "size")),
     *of("hls_gen/rtl/sequencer/tap_source.py", "overlay/build/test_residual.py",
         ("new = b.wire(\"new_address\", ring, new + resize(ahead, ring))", "pass")),
-    *of("hls_gen/rtl/sequencer/claims.py", "overlay/build/test_residual.py -m slow -k more_comes",
+    *of("hls_gen/rtl/sequencer/claims.py", "overlay/build/test_residual.py -k more_comes -m slow",
         ("choose(claim, own, 0, count) + resize(gap_words, count)", "choose(claim, own, 0, count)")),
     *of("hls_gen/compiler/tables.py", "overlay/build/test_residual.py",
         ("self.aheads.append(aheads * words)", "self.aheads.append(aheads)")),

@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from bitloom.golden.layers.requantise import MAX_SHIFT
+
 from .boundaries import Ends, Line, Staircase, joined
 from .requantise_fit import Factors, Fitted
-from .tflite_rules import TwiceRounded
+from .tflite_rules import ONE, TwiceRounded
 from .weights import Weights, weight_encoding
 
 
@@ -38,13 +40,17 @@ def twice_rounded(
         return None
     out = []
     for channel, (multiplier, stair) in enumerate(zip(rule.multipliers, stairs)):
+        if all(limit is None for limit in stair.limits):  # one value, of weights of 0: half of the bias
+            out.append(Factors(2 * (low + stair.lowest), ONE // 2, 31, exact=True))
+            continue
         slope, bias = links[0].multiply[channel] * rule.count, Fraction(links[0].add[channel]) * rule.count
-        if slope != 1 or bias.denominator != 1 or multiplier.shift > 0:
+        shift = 31 - multiplier.shift
+        if slope != 1 or bias.denominator != 1 or not 31 <= shift <= MAX_SHIFT:
             return None
         first = multiplier.first_sums(range(low + 1, low + 1 + len(stair.limits)), 2)
         if any(limit is not None and limit != begin - bias for limit, begin in zip(stair.limits, first)):
             return None
-        out.append(Factors(int(bias), multiplier.multiplier, 31 - multiplier.shift, exact=True))
+        out.append(Factors(int(bias), multiplier.multiplier, shift, exact=True))
     return Fitted(tuple(out), 0, half_even=False)
 
 

@@ -1,5 +1,7 @@
 """TFLite files become models that equal TFLite's integer kernels in every value."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -116,6 +118,14 @@ def test_two_roundings_without_activation():
     made, _, _ = check(chain, least=100)
     assert [layer.rounding for layer in made.model.network.layers[1::2]] == ["twice", "twice"]
     assert [held.zero for held in made.choice.held[1:]] == [-135, -125]
+
+
+def test_a_channel_of_the_smallest_scale():
+    """All its sums have one value, though a multiplier of 2^-31 is more than the layer's shift can do."""
+    rng = np.random.default_rng(3)
+    scales = SimpleNamespace(integers=rng.integers, uniform=lambda low, high, count: [0.004] * (count - 1) + [5e-10])
+    made, _, _ = check(Chain((5, 5, 3), 0.02, 9).conv(scales, 4, (3, 3), (0.03, 7)), least=100)
+    assert made.model.network.layers[1].rounding == "twice"
 
 
 @pytest.mark.parametrize("kind", ["MAX", "AVERAGE"])

@@ -6,6 +6,7 @@ them there are blocks that differ in one thing from a usual one, so that the fit
 
 import random
 from dataclasses import replace
+from typing import Any
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -22,7 +23,9 @@ USUAL = Npu(
     threshold_rows=64, map_words=64,
 )  # fmt: skip
 """An NPU from which those of `directed` differ in few things."""
-DIRECTED: dict[str, tuple[dict[str, int], ...]] = {
+PLANES: dict[str, Any] = {"engine": "binary", "planes": 8, "feature_bits": 1, "weight_bits": 1, "acc_bits": 13}
+"""Fields of a binary NPU that reads bit planes."""
+DIRECTED: dict[str, tuple[dict[str, Any], ...]] = {
     "pe_integer_dsp": ({}, {"kfp": 8}),
     "pe_integer_lut": (
         {"kfp": 8, "feature_bits": 2, "weight_bits": 2},
@@ -30,6 +33,7 @@ DIRECTED: dict[str, tuple[dict[str, int], ...]] = {
         {"kfp": 32, "feature_bits": 3, "weight_bits": 3},
         {"kfp": 8, "feature_bits": 4, "weight_bits": 4},
     ),
+    "pe_planes": tuple({**PLANES, "kfp": lanes} for lanes in (18, 36, 48, 90, 112)),
     "results_integer": (
         {},
         {"multiplier_bits": 0},
@@ -47,7 +51,7 @@ DIRECTED: dict[str, tuple[dict[str, int], ...]] = {
 def directed() -> list[tuple[str, Design]]:
     """Kinds of blocks, and for each a design that has one."""
     return [
-        (kind, Design(name=f"{kind}_{k}", npus=(replace(USUAL, **fields),)))  # type: ignore[arg-type]
+        (kind, Design(name=f"{kind}_{k}", npus=(replace(USUAL, **fields),)))
         for kind, differences in DIRECTED.items()
         for k, fields in enumerate(differences)
     ]

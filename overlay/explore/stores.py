@@ -69,9 +69,9 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         yield Store("tuples", npu.word_bits, npu.tuple_words, 1)
     if npu.accumulators > 1:
         w = 1 if npu.accumulate == "or" else npu.acc_bits
-        yield Store(SUMS, w, npu.accumulators, 0, 2 * npu.kgp)
+        yield Store(SUMS, w, npu.accumulators, 0, 2 * npu.kgp, registered=True)
         if npu.engine == "binary":
-            yield Store("offsets", npu.acc_bits, npu.accumulators, 0)
+            yield Store("offsets", npu.acc_bits, npu.accumulators, 0, registered=True)
     if npu.pool:
         yield Store("pool_tuples", npu.pool_word_bits, npu.pool_words, 1)
         integer = npu.engine == "integer"

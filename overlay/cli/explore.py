@@ -232,17 +232,12 @@ def _layers(own: list[str], names: list[str]) -> str:
     return ", ".join(own)
 
 
-def _order(row: Row) -> str:
-    """The map order, and what goes with it."""
-    return setting_of(row.candidate).words + ", streamed weights" * row.candidate.stream_weights
-
-
 def _row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
     """Cells of one design."""
     f, a = row.figures, row.figures.area
     rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
     cells = [name, row.candidate.topology, f"{f.lanes:,}", _number(f.cycles), rate, f"{f.latency:,}",
-             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), _order(row)]  # fmt: skip
+             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
     if on is None:
         return cells
     used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}

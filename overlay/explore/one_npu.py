@@ -5,7 +5,7 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,12 +93,15 @@ class NpuChoices:
         Rows of a kernel memory that is tried in LUT RAM, at most.
     counters
         Whether NPUs have counters for raster order, which ``layers`` then are made for.
+    streamed
+        Whether weights come down the stream, so that an NPU of several layers needs fewer rows of kernels.
     """
 
     layers: Sequence[LayerDemand]
     stream_bits: int = 64
     lut_rows: int = MOST_LUT_ROWS
     counters: bool = False
+    streamed: bool = False
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
@@ -161,6 +164,7 @@ class NpuChoices:
             ol=1,
             pool=any(layer.pool is not None for layer in mine),
             raster=self.counters,
+            stream_weights=self.streamed,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),
         )
@@ -239,6 +243,8 @@ class NpuChoices:
         looped = [self.layers[i].output_windows * self.layers[i + 1].words(npu) for i in own if i + 1 in own]
         if looped:
             found["map_words"] = max(2, *looped)
+        if self.streamed:
+            found |= _streamed(npu, found, [d["kernel_rows"] for d in each], each[0]["input_words"] if 0 in own else 0)
         return found | {"layers": max(2, len(own))} | shared_lanes(mine, npu, first=0 in own)
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
@@ -255,6 +261,16 @@ class NpuChoices:
         """Whether a frame comes in over the stream within the interval."""
         layer = self.layers[0]
         return geared(layer.reading[False].tuples * layer.words(npu), npu.host_word_bits, self.stream_bits) <= interval
+
+
+def _streamed(npu: Npu, found: Mapping[str, int], rows: Sequence[int], frame_words: int) -> dict[str, int]:
+    """What differs in ``found`` where weights are streamed, by the rules of ``hls_gen/compiler/sizing.py``: rows for
+    twice the largest layer, and tuples for a whole frame if these take fewer bits than the rows save."""
+    two = min(found["kernel_rows"], 2 * max(rows))
+    saved = (found["kernel_rows"] - two) * npu.kernel_store.width
+    tuples = max(found["tuple_words"], 1 << max(1, frame_words - 1).bit_length())
+    worth = (tuples - found["tuple_words"]) * npu.word_bits < saved
+    return {"kernel_rows": two, "tuple_words": tuples if worth else found["tuple_words"]}
 
 
 def changed(npu: Npu, **values: Any) -> Npu:

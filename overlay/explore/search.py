@@ -8,7 +8,7 @@ Nothing is returned that ``size_memories``, the compiler's plan and the flow mod
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
@@ -134,8 +134,7 @@ def explore(
     sweep = _sweep(tries, effort)
     count = _Counter(len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1, progress)
     rows = list(count.rows(effort.workers, tries.rows, sweep))
-    if not rows:
-        raise ValueError(f"{model.network.name}: no folding was found")
+    rows += count.rows(effort.workers, tries.rows, _streamed(tries, rows))
     for _ in range(ROUNDS):
         rows += count.rows(effort.workers, tries.varied, _to_vary(rows, budget))
     for _ in range(effort.halvings):
@@ -170,6 +169,25 @@ def _sweep(tries: Tries, effort: Effort) -> list[Task]:
         for price in PRICES[: 3 - k // 3 * free]
     ]
     return own + [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+
+
+def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
+    """Tasks with streamed weights, for the intervals of the sweep at which nothing fits and block RAM lacks.
+
+    Raises
+    ------
+    ValueError
+        If the sweep found nothing at all.
+    """
+    if not rows:
+        raise ValueError(f"{tries.model.network.name}: no folding was found")
+    if len(tries.layers) == 1:
+        return []
+    asked = dict.fromkeys(row.asked for row in rows)
+    fits = {row.asked for row in rows if row.fits}
+    lacks = {row.asked for row in rows if "bram36" in tries.budget.excess(row.figures)}
+    setting = replace(tries.settings[0], streamed=True)
+    return [Task(tries.ways()[0], setting, interval, FEW_NPUS) for interval in asked if interval in lacks - fits]
 
 
 def _prices(effort: Effort) -> Sequence[Price]:

@@ -106,7 +106,7 @@ class Tries:
     stream_bits
         Width of both streams, 32 or 64.
     settings
-        What is tried beside foldings, first that of the sweep.
+        What is tried beside foldings, first that of the sweep; each also with streamed weights.
 
     Raises
     ------
@@ -118,16 +118,14 @@ class Tries:
         self.model, self.budget, self.stream_bits, self.settings = model, budget, stream_bits, tuple(settings)
         self.engines = possible_engines(model)
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
-        self.choices = {
-            (engines, setting): NpuChoices(
-                layers(model, setting.map_order, engines, counters=setting.counters),
-                stream_bits,
-                lut_rows,
-                setting.counters,
-            )
-            for engines in self.engines
-            for setting in settings
-        }
+        self.choices = dict[tuple[Engines, MapSetting], NpuChoices]()
+        for engines in self.engines:
+            for setting in settings:
+                made = layers(model, setting.map_order, engines, counters=setting.counters)
+                for where in (setting, replace(setting, streamed=True)):
+                    self.choices[engines, where] = NpuChoices(
+                        made, stream_bits, lut_rows, where.counters, where.streamed
+                    )
         self.layers = self.choices[self.engines[0], self.settings[0]].layers
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
@@ -212,9 +210,9 @@ class Tries:
         Only what promises something is run in the flow model, which takes most of the time.
         """
         candidate = row.candidate
-        choices = {s: self.choices[candidate.engines, s] for s in self.settings}
+        choices = {setting: made for (engines, setting), made in self.choices.items() if engines == candidate.engines}
         made = [self._row(other, row.asked) for other in dataflows(candidate, choices)]
-        for other in (*in_settings(candidate, choices), *streamed(candidate)):
+        for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):
             if self._saves(other, row.figures):
                 made.append(self._row(other, row.asked))
         return [found for found in made if found is not None]

@@ -22,19 +22,22 @@ class MapSetting:
         "pull" or "raster".
     counters
         Whether NPUs have counters for raster order, which then needs no tables.
+    streamed
+        Whether weights come down the stream with every frame.
     """
 
     map_order: str = "pull"
     counters: bool = False
+    streamed: bool = False
 
     @property
     def words(self) -> str:
         """The setting in a few words."""
-        return self.map_order + ", counters" * self.counters
+        return self.map_order + ", counters" * self.counters + ", streamed weights" * self.streamed
 
 
 SETTINGS = (MapSetting(), MapSetting("raster"), MapSetting("raster", counters=True))
-"""All settings that there are."""
+"""All settings with weights that stay on the device; each is there with streamed weights, too."""
 IN = "input_stationary"
 LEAST_GAIN = 0.01
 """Share of a layer's cycles that dataflow input_stationary must gain to be worth a look."""
@@ -42,11 +45,11 @@ LEAST_GAIN = 0.01
 
 def setting_of(candidate: Candidate) -> MapSetting:
     """The setting of a candidate."""
-    return MapSetting(candidate.map_order, any(npu.raster for npu in candidate.npus))
+    return MapSetting(candidate.map_order, any(npu.raster for npu in candidate.npus), candidate.stream_weights)
 
 
 def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
-    """The candidate in the other settings.
+    """The candidate in the other settings, its weights streamed if they are.
 
     Parameters
     ----------
@@ -62,20 +65,33 @@ def in_settings(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) 
     """
     here = setting_of(candidate)
     for setting, made in choices.items():
-        if setting != here:
-            npus = []
-            for n, npu in enumerate(candidate.npus):
-                other = changed(npu, raster=setting.counters)
-                npus.append(changed(other, **made.depths(candidate.own(n), other)))
-            yield replace(candidate, npus=tuple(npus), map_order=setting.map_order)
+        if setting != here and setting.streamed == here.streamed:
+            yield _resized(candidate, setting, made)
 
 
-def streamed(candidate: Candidate) -> Iterator[Candidate]:
+def streamed(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:
     """The candidate with weights that come down the stream, where they stay on the device and an NPU has several
-    layers: fewer rows of kernels, for perhaps more cycles."""
+    layers: fewer rows of kernels, for perhaps more cycles.
+
+    Parameters
+    ----------
+    candidate
+        What is varied.
+    choices
+        What an NPU may be, by setting: that of the candidate is among them with streamed weights.
+    """
     if not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
-        npus = tuple(changed(npu, stream_weights=True) for npu in candidate.npus)
-        yield replace(candidate, npus=npus)
+        setting = replace(setting_of(candidate), streamed=True)
+        yield _resized(candidate, setting, choices[setting])
+
+
+def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> Candidate:
+    """The candidate in a setting, with the memories that it needs there."""
+    npus = []
+    for n, npu in enumerate(candidate.npus):
+        other = changed(npu, raster=setting.counters, stream_weights=setting.streamed)
+        npus.append(changed(other, **choices.depths(candidate.own(n), other)))
+    return replace(candidate, npus=tuple(npus), map_order=setting.map_order)
 
 
 def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> Iterator[Candidate]:

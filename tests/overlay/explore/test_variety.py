@@ -2,19 +2,25 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate, figures, flow
 from bitloom.overlay.explore.chain import Chain
@@ -23,7 +29,7 @@ from bitloom.overlay.explore.one_npu import NpuChoices, Price, Segment
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.tries import Tries, candidate_of
-from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of, streamed
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model, random_model
@@ -43,6 +49,16 @@ def ends() -> Model:
     ]
     network = Network(name="ends", input=case_map(8, 7, 2, signed(8)), layers=chain)
     return random_integer_model(network, 3, 32)
+
+
+def kernels() -> Model:
+    """A network whose kernels take most of its memory: five layers of as many weights on maps that are small."""
+    chain: list[Layer] = []
+    for n in range(5):
+        chain += [Conv(name=f"conv_{n}", out_channels=32, kernel=(2, 2), weight=signed(8)),
+                  Requantise(name=f"act_{n}", encoding=signed(8), relu=True)]  # fmt: skip
+    chain.append(Dense(name="dense", out_channels=5, weight=signed(8)))
+    return random_integer_model(Network(name="kernels", input=case_map(6, 7, 32, signed(8)), layers=chain), 3, 32)
 
 
 def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:
@@ -99,6 +115,41 @@ def test_depths_are_those_of_sizing(engines: tuple[str, ...] | None, setting: Ma
             "windows", "groups", "levels", "pool_taps", "pool_olds", "multiplier_bits")  # fmt: skip
     for given, fitted in zip(candidate.npus, candidate.design(model).npus):
         assert {k: getattr(given, k) for k in keys} == {k: getattr(fitted, k) for k in keys}
+
+
+@pytest.mark.parametrize(
+    ("mapping", "setting"), [((0,) * 6, SETTINGS[0]), ((0, 1, 0, 1, 0, 1), COUNTERS)], ids=["one-npu", "ring"]
+)
+def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...], setting: MapSetting) -> None:
+    """Kernel rows for two layers of each NPU, and tuples for a whole frame where these take fewer bits."""
+    model, setting = kernels(), replace(setting, streamed=True)
+    made = layers(model, setting.map_order, counters=setting.counters)
+    choices = NpuChoices(made, 64, counters=setting.counters, streamed=True)
+    if max(mapping):
+        npus = cheapest_ring(choices, mapping, 20_000, Price())
+    else:
+        npus = Chain(choices, most_npus=1).cheapest(20_000, Price())
+    assert npus is not None
+    candidate = candidate_of("kernels", npus, 64, setting.map_order)
+    assert setting_of(candidate) == setting
+    design, keys = candidate.design(model), ("stream_weights", "kernel_rows", "tuple_words", "raster")
+    for n, (given, fitted) in enumerate(zip(candidate.npus, design.npus)):
+        assert {k: getattr(given, k) for k in keys} == {k: getattr(fitted, k) for k in keys}
+        shapes = [(2, 5) if i == 5 else (4, 32) for i in candidate.own(n)]  # taps of a window, kernels
+        rows = [taps * -(-32 // given.kfp) * -(-count // given.kgp) for taps, count in shapes]
+        assert given.kernel_rows == 2 * max(rows) < sum(rows)
+    assert candidate.npus[0].tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].kfp), "a whole frame"
+
+
+def test_streamed_weights_are_a_variation_with_memories_of_their_own() -> None:
+    model = networks.load("digits-cnn")
+    candidate, tries = ring_of(model, (0, 1, 0, 1), 4_000), Tries(model, Budget(), 64, SETTINGS)
+    choices = {setting: made for (engines, setting), made in tries.choices.items() if engines == candidate.engines}
+    (other,) = streamed(candidate, choices)
+    assert setting_of(other) == MapSetting(streamed=True)
+    assert [npu.kernel_rows for npu in other.npus] == [npu.kernel_rows for npu in other.design(model).npus]
+    assert not list(streamed(other, choices))
+    assert {setting_of(c) for c in in_settings(other, choices)} == {replace(s, streamed=True) for s in SETTINGS[1:]}
 
 
 def test_engines_of_layers() -> None:
@@ -182,6 +233,35 @@ def test_a_ring_of_both_engines_simulates(tmp_path: Path) -> None:
 def test_rings_simulate(tmp_path: Path, setting: MapSetting) -> None:
     model = networks.load("digits-cnn")
     simulated(tmp_path, model, ring_of(model, (0, 1, 0, 1), 4_000, setting=setting))
+
+
+@pytest.mark.slow
+def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> None:
+    """Six blocks of RAM hold no kernels of six layers at this rate; saved, built and simulated bit for bit."""
+    model, network, foldings = kernels(), tmp_path / "kernels.npz", tmp_path / "foldings.json"
+    file.save(model, network)
+    words = ["explore", str(network), "--lut", "3000", "--bram", "6", "--cycles", "11000", "--map-order", "pull",
+             "--points", "1", "--halvings", "0", "--save", str(foldings)]  # fmt: skip
+    result = CliRunner(env={"COLUMNS": "250"}).invoke(bitloom, words)
+    assert result.exit_code == 0, result.output
+    (chosen,) = (line for line in result.stdout.splitlines() if "chosen │" in line)
+    assert "pull, streamed weights" in chosen
+    candidate = Candidate.load(foldings, model)
+    assert candidate.stream_weights
+    found = figures(model, candidate)
+    assert found is not None
+    assert f"│ {found.cycles:,.0f} │" in " ".join(chosen.split())
+    assert Budget(lut=3_000, bram36=6, cycles=11_000).holds(found)
+    resident = replace(candidate, npus=tuple(replace(npu, stream_weights=False) for npu in candidate.npus))
+    faster = figures(model, resident)
+    assert faster is not None
+    assert faster.area.bram36 > 6
+    assert faster.cycles < found.cycles, "weights take time to come"
+    folder = tmp_path / "built"
+    built = CliRunner().invoke(bitloom, ["build", str(network), "--foldings", str(foldings), "--out", str(folder)])
+    assert built.exit_code == 0, built.output
+    assert len(builds.load(folder).program("kernels").weights)
+    simulated(tmp_path / "simulated", model, candidate)
 
 
 @pytest.mark.slow

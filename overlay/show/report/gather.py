@@ -75,7 +75,7 @@ def gather(
         work=tuple(work),
         npus=tuple(_npus(made, run, work)),
         timeline=times,
-        memories=tuple(memories(made, times.stores if times else {})),
+        memories=tuple(memories(made, times.stores)),
         area=_area(design, synthesise),
         points=tuple(roofline(made, run, work)),
         commands=tuple(commands(made.build, run.frames, given)),

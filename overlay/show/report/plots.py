@@ -107,7 +107,6 @@ def _bars(axes: "Axes", label: str, count: int) -> None:
 def timeline(axes: "Axes", report: Report) -> None:
     """Bars: when each NPU is at work for each layer, frame after frame."""
     times = report.timeline
-    assert times is not None
     for span in times.spans:
         width, shown = span.end + 1 - span.begin, span.frame == FRAME
         axes.barh(
@@ -169,11 +168,10 @@ def pictures(report: Report) -> list[Picture]:
     def bars(name: str, title: str, draw: Draw, count: int) -> Picture:
         return Picture(name, title, draw, HALF, AROUND + BAR * count, count)
 
-    made = [
+    return [
         bars("utilisation", "Where the cycles of each NPU go", utilisation, len(report.npus)),
         bars("lanes", "Lanes at work, layer by layer", lanes, len(report.work)),
+        Picture("timeline", "Frames on their way", timeline, WHOLE, 0.7 + BAR * len(report.work)),
+        Picture("roofline", "Roofline", roofline, HALF, 4.2),
+        bars("memory", "Memories", memory, len({m.npu for m in report.memories})),
     ]
-    if report.timeline:
-        made.append(Picture("timeline", "Frames on their way", timeline, WHOLE, 0.7 + BAR * len(report.work)))
-    made.append(Picture("roofline", "Roofline", roofline, HALF, 4.2))
-    return [*made, bars("memory", "Memories", memory, len({m.npu for m in report.memories}))]

@@ -125,7 +125,7 @@ class Report:
     clock_mhz
         Clock that rates and times assume.
     layers, work, npus, timeline, memories, area, points, commands
-        What the page's sections show; ``timeline`` is None where weights are streamed.
+        What the page's sections show.
     clock
         Estimated clock and frames a second at it (`bitloom.overlay.timing.design_clock`), or nothing.
     accuracy
@@ -144,7 +144,7 @@ class Report:
     layers: tuple[LayerFacts, ...]
     work: tuple[LayerWork, ...]
     npus: tuple[NpuCycles, ...]
-    timeline: Timeline | None
+    timeline: Timeline
     memories: tuple[MemoryUse, ...]
     area: AreaFacts
     points: tuple[Point, ...]
@@ -197,7 +197,7 @@ class Report:
             "memories": [asdict(m) for m in self.memories],
             "area": asdict(self.area),
             "roofline": [{**asdict(p), "intensity": p.intensity, "rate": p.rate, "roof": p.roof} for p in self.points],
-            "timeline": self.timeline and asdict(self.timeline),
+            "timeline": asdict(self.timeline),
             "commands": list(self.commands),
             "run": self.run.to_dict(),
         }

@@ -6,7 +6,7 @@ from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
-from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.weight_streams import whole_system
 
 from .compiled import Compiled
 
@@ -55,17 +55,9 @@ class Timeline:
     stores: dict[str, int]
 
 
-def timeline(made: Compiled, frames: int) -> Timeline | None:
-    """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number.
-
-    None where weights are streamed, which is not modelled.
-    """
-    if len(made.program.weights):
-        return None
-    design = made.build.design
-    model = system(
-        made.plan, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words
-    )
+def timeline(made: Compiled, frames: int) -> Timeline:
+    """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number."""
+    model = whole_system(made.plan, made.build.design)
     result: Result = simulate(model, frames)
     network = ProcessNetwork(model, FRAMES)
     run(network.processes)

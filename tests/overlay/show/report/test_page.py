@@ -137,7 +137,6 @@ def test_the_bars_are_the_numbers(one: Report) -> None:
     owners = list(dict.fromkeys(m.npu for m in one.memories))
     kbit = [sum(m.bits for m in one.memories if m.npu == owner) / 1024 for owner in owners]
     assert ends(drawn(plots.memory, one), len(owners)) == pytest.approx(kbit)
-    assert one.timeline is not None
     spans = sorted((s.layer, s.begin, s.end + 1 - s.begin) for s in one.timeline.spans)
     assert sorted((round(row), begin, width) for row, begin, width in drawn(plots.timeline, one)) == spans
 
@@ -156,8 +155,7 @@ def test_the_parts_of_the_page(report: Report, text: str) -> None:
         "Network", "Layers on NPUs", "Where the cycles of each NPU go", "Lanes at work, layer by layer",
         "Frames on their way", "Roofline", "Operations and bytes", "Memories", "Area", "Again",
     ]  # fmt: skip
-    assert text.count("<svg") == (7 if report.timeline else 6)
-    assert ("The flow model doesn't know streamed weights" in text) == (report.timeline is None)
+    assert text.count("<svg") == 7
     assert ("waits for weights" in text) == ("wait_weights" in report.npus[0].spent)
     for layer in report.layers:
         assert f"<th>{layer.name}</th>" in text

@@ -51,6 +51,7 @@ def test_depths_of_a_small_network():
         "taps": 16,
         "olds": 16 - 9,
         "jumps": 0,
+        "aheads": 0,
         "pool_taps": 0,
         "pool_olds": 0,
         "kernel_rows": 4 * 2,

@@ -95,7 +95,7 @@ class NpuPlan:
             "taps": rows(self.conv.flags),
             "olds": rows(self.conv.olds),
             "jumps": rows(self.conv.jumps),
-            "aheads": self.folding.aheads and max(2, rows(self.conv.aheads)),
+            "aheads": max(2, rows(self.conv.aheads)) if self.folding.aheads > 0 else 0,
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
             **(self._scale_widths() if self.folding.engine == "integer" else {}),

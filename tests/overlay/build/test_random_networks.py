@@ -37,7 +37,7 @@ def check(design: str, folder: Path, data: st.DataObject) -> None:
     integer = npu.engine == "integer"
     if integer:
         widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits
-        network = data.draw(integer_networks(*widths, npu.half_even))
+        network = data.draw(integer_networks(*widths, npu.roundings))
     else:
         network = data.draw(networks(input_bits=most_planes(npu)))
     seed = data.draw(st.integers(0, 2**32 - 1))

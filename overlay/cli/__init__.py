@@ -1,6 +1,8 @@
 """Command line ``bitloom``."""
 
 import codecs
+import sys
+from typing import NoReturn
 
 
 def main() -> None:
@@ -11,28 +13,30 @@ def main() -> None:
     try:
         _run()
     except KeyboardInterrupt:
-        import sys
+        interrupted()
 
-        sys.stderr.write("bitloom: interrupted\n")
-        raise SystemExit(130) from None
+
+def interrupted() -> NoReturn:
+    """Say that the command was interrupted, and end with the exit status of one that was."""
+    sys.stderr.write("bitloom: interrupted\n")
+    raise SystemExit(130) from None
 
 
 def _run() -> None:
     """Import the commands, and run the one that was asked for."""
-    import sys
-
     codecs.register_error("bitloom", _unencodable)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="bitloom")
     try:
         from .group import bitloom
+
+        bitloom()
     except ImportError as e:
         missing = (e.name or str(e)).partition(".")[0]
         if missing == "bitloom":  # a mistake of ours, nothing to install
             raise
         raise SystemExit(f'bitloom: the command line needs {missing}: pip install "bitloom[hls,sim,cli]"') from None
-    bitloom()
 
 
 def _unencodable(error: UnicodeError) -> tuple[str | bytes, int]:

@@ -26,7 +26,7 @@ from bitloom.overlay.explore.estimate import estimate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.study import design_figures as benches
+from bitloom.overlay.study.lane_counts import lanes
 
 from .kept import tell_kept
 from .old_names import Command
@@ -223,7 +223,7 @@ def _facts(subject: _Subject, design: Design, made: builds.Build, target: Board 
     program = made.program(subject.model.network.name)
     return {
         "folder": str(made.folder), "digest": made.digest, "weights": zoo.source(subject.weights),
-        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **benches.lanes(design),
+        **(_parallelism(design.npus[0]) if len(design.npus) == 1 else {}), **lanes(design),
         "npu": [
             {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in npu.memories()}}
             for npu in design.npus

@@ -1,16 +1,27 @@
 """Groups of commands whose help lists each command with its whole first sentence, in terminals of any width."""
 
-import inspect
-
 import click
+from click.shell_completion import CompletionItem
+
+from .deferred import DeferredCommands, first_sentence
 
 
 class CommandList(click.Group):
     """A group that takes a command's first sentence for its line in the list, where click would cut it off."""
 
-    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Add a command, as ``click.Group`` does."""
-        if cmd.short_help is None and cmd.help:
-            paragraph = inspect.cleandoc(cmd.help).partition("\n\n")[0]
-            cmd.short_help = " ".join(paragraph.split()).partition(". ")[0].removesuffix(".")
-        super().add_command(cmd, name)
+    def sentence(self, name: str) -> str:
+        """What the command ``name`` does; a deferred one stays unimported."""
+        if isinstance(self.commands, DeferredCommands):
+            return self.commands.sentence(name)
+        return first_sentence(self.commands[name].help or "")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.sentence(name)) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands, and options of the group, that begin with ``incomplete``."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=self.sentence(name)) for name in names]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -19,6 +19,8 @@ from bitloom.hls_gen.check import DesignError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
+from . import interrupted
+
 EXPECTED = (
     ValueError,
     OSError,
@@ -47,8 +49,7 @@ def one_line_errors(command: Callable[..., Any]) -> Callable[..., Any]:
         except EXPECTED as e:
             raise SystemExit(_line(e)) from None
         except KeyboardInterrupt:
-            click.echo("bitloom: interrupted", err=True)
-            sys.exit(130)
+            interrupted()
 
     return wrapped
 

@@ -10,13 +10,8 @@ latency_cycles is that of a frame alone: the cycles of a batch of one, from the 
 accepted by then, to its last result word. That batch comes first, since the first frame after a network was loaded
 waits for the tables' first rows, which later batches find read.
 
-A lane is one multiply-accumulate of one input channel and one kernel a cycle, whatever the width of its operands:
-kfp * kgp of every NPU. In a layer that reads bit planes side by side, a channel takes several lanes of a binary NPU;
-where that NPU computes no other layer, they count as one. xnor_lanes are the lanes that are XNOR gates: kfp * kgp of
-the binary NPUs.
-
 Of several NPUs, ideal_cycles_per_frame are the beats of the busiest one, whose waits are those that stand beside it,
-and utilisation is the part of all lanes that is at work.
+and utilisation is the part of all lanes (lane_counts) that is at work.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +24,14 @@ from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.virtual.board import activate
+
+from .lane_counts import lanes, npu_lanes
 
 FOLDER = Path("build/bench")
 FRAMES = 8
@@ -178,20 +174,6 @@ def _run(
         wrong[:length] |= (outputs != golden[:length]).any(axis=(1, 2, 3))
         count(length)
     return wrong, counters
-
-
-def lanes(design: Design) -> Figures:
-    """NPUs and lanes of a design, as the module's text counts them."""
-    return {
-        "npus": len(design.npus),
-        "lanes": sum(npu_lanes(n) for n in design.npus),
-        "xnor_lanes": sum(n.kfp * n.kgp for n in design.npus if n.engine == "binary"),
-    }
-
-
-def npu_lanes(npu: Npu) -> int:
-    """Lanes of an NPU. One that reads nothing but frames, in bit planes, has one lane for all planes of a channel."""
-    return (npu.plane_lanes if npu.inlets == ("host",) else npu.kfp) * npu.kgp
 
 
 def area_figures(design: Design) -> Figures:

@@ -19,7 +19,8 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 
-from .design_figures import Figures, lanes, network_figures
+from .design_figures import Figures, network_figures
+from .lane_counts import lanes
 
 NAME = "mlperf-tiny"
 """Of the design."""

@@ -11,7 +11,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
-from bitloom.overlay.study.design_figures import npu_lanes
+from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .commands import commands
 from .compiled import Compiled

@@ -7,7 +7,7 @@ from typing import Any
 from bitloom.golden.network import Network
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.study.design_figures import lanes
+from bitloom.overlay.study.lane_counts import lanes
 
 from .accuracy import Accuracy
 from .layer_work import LayerWork

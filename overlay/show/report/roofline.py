@@ -8,7 +8,7 @@ of its tuple memory, of which one a cycle comes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.overlay.study.design_figures import npu_lanes
+from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .compiled import Compiled
 from .layer_work import LayerWork

@@ -29,7 +29,8 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.study.design_figures import Figures, lanes, measure
+from bitloom.overlay.study.design_figures import Figures, measure
+from bitloom.overlay.study.lane_counts import lanes
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
 

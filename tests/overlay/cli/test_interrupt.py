@@ -22,6 +22,6 @@ def script(name: str) -> str:
         "            raise KeyboardInterrupt\n"
         "from bitloom.overlay.cli import main\n"
         "sys.meta_path.insert(0, Interrupts())\n"
-        "sys.argv = ['bitloom', '--version']\n"
+        "sys.argv = ['bitloom', 'train', '--help']\n"
         "main()\n"
     )

@@ -1,0 +1,62 @@
+"""Commands are imported when they are called: lists and completion wait for none of them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.overlay.cli.group import COMMANDS, bitloom
+
+HEAVY = {"pynq", "veriloggen", "pyverilog", "onnx", "bitloom.hls_gen.rtl", "bitloom.overlay.cli.build"}
+
+
+def fresh(*words: str, **environment: str) -> tuple[str, set[str]]:
+    """What ``bitloom WORDS`` prints in a Python of its own, and which of HEAVY it imports."""
+    script = (
+        "import sys\n"
+        "from bitloom.overlay.cli import main\n"
+        f"sys.argv = ['bitloom', *{words!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "finally:\n"
+        f"    print(*[name for name in {sorted(HEAVY)!r} if name in sys.modules], file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, set(done.stderr.split())
+
+
+def test_the_list_imports_no_command():
+    listed, imported = fresh("--help")
+    assert [f"  {name} " in listed for name in COMMANDS] == [True] * len(COMMANDS)
+    assert not imported
+
+
+def test_completion_imports_no_command():
+    completed, imported = fresh(_BITLOOM_COMPLETE="zsh_complete", COMP_WORDS="bitloom map", COMP_CWORD="1")
+    assert completed.split("\n")[:2] == ["plain", "map-orders"]
+    assert not imported
+
+
+def test_a_command_imports_its_own():
+    _, imported = fresh("build", "--help")
+    assert imported == {"veriloggen", "pyverilog", "bitloom.hls_gen.rtl", "bitloom.overlay.cli.build"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_name(name):
+    command = COMMANDS[name]
+    assert command.name == name
+    assert COMMANDS[name] is command
+    assert [parameter.name for parameter in command.params].count("verbose") <= 1
+
+
+def test_a_command_that_is_none_is_told_what_is_alike():
+    result = CliRunner().invoke(bitloom, ["buildd"])
+    assert result.exit_code == 2
+    assert "No such command 'buildd'." in result.stderr
+    assert "buildd" not in COMMANDS

@@ -201,15 +201,16 @@ def thermometer(source: Quantised) -> Held:
 def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -> Held:
     """A map as integers: worth 0 at 0 where the reader pads, or where it costs no bit; else signed and full.
 
-    One whose values are rounded twice, to both sides of a zero point, is held less that.
+    One that a kernel makes by its own rule is held less its zero point: so the rule is a requantisation's.
     """
     low = natural_zero(reader, source, bits) if reader is not None else 0
-    twice = source.rule is not None and source.rule.low < 0
-    if source.averaged:
-        low = int(source.base / source.step)
-    elif source.rule is not None and twice and not (reader is not None and padded(reader)):
+    pads = reader is not None and padded(reader)
+    ruled = source.rule is not None and not source.halves
+    if source.rule is not None and ruled and not pads:
         low = source.rule.low
-    needed, fixed = source.levels.bit_length(), source.averaged or twice or (reader is not None and padded(reader))
+    elif source.averaged:
+        low = int(source.base / source.step)
+    needed, fixed = source.levels.bit_length(), source.averaged or ruled or pads
     if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
         low = -(1 << needed - 1) if needed > 1 else 0
     high = low + source.levels

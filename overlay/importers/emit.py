@@ -22,9 +22,9 @@ from .boundaries import Ends, Line, Staircase, joined, staircases, threshold_arr
 from .built import Built, Emitted
 from .choose import EngineChoice, Held, worth
 from .errors import ImportRefused, Unsupported, node_line
+from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
 from .sections import Cut, Quantised, Section
-from .twice import twice_rounded, undivided
 from .weights import Weights, weight_encoding
 
 
@@ -193,10 +193,9 @@ class _Maker:
         assert made.reached is not None
         if section.inner and not _rises(chain[1 + section.inner_at :]):
             raise Unsupported("between a max pool and a quantiser nothing may fall, got a negative scale")
-        # Where values have both signs, halves are rounded up below and down above: no one line has all these steps.
-        twice = made.rule is not None and made.rule.low < 0 and held.zero == made.rule.low
-        if twice:
-            weights, chain = undivided(weights, chain)
+        rule = made.rule if made.rule is not None and held.zero == made.rule.low else None
+        if rule is not None:
+            weights, chain = undivided(weights, chain, rule)
             layer = replace(layer, weight=weights.encoding)
         stairs = staircases(chain, made.boundaries, made.reached, len(weights.values))
         reach = _reaches(weights.values, self._map.encoding)
@@ -208,14 +207,14 @@ class _Maker:
             layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights.values)
         slopes = _slopes(chain, made, len(weights.values))
-        exact = twice_rounded(made.rule, chain, inside, held.zero) if twice and made.rule is not None else None
+        exact = None if rule is None else kernel_factors(rule, chain, inside, self._map.encoding)
         found = exact or fit(inside, slopes, held.zero, self._map.encoding)
         act = Requantise(
             name=f"requantise_{number}",
             encoding=held.encoding,
             clip=self._clip(stairs, held),
             fraction=found.fraction,
-            rounding="twice" if exact else "even" if found.half_even else "once",
+            rounding="twice" if exact and rule and rule.roundings == 2 else "even" if found.half_even else "once",
         )
         self._append(act, arrays(found.factors))
         pools = (*section.inner, *section.pools)

@@ -29,7 +29,7 @@ from bitloom.golden.window import Window
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, Shape, check_shape
-from .tflite_rules import TwiceRounded
+from .tflite_rules import KernelRule
 from .windows import check_weights, output_size, taps_of
 
 
@@ -125,7 +125,7 @@ class Levels(Operation):
         Whether a value that is equal to the boundary has reached it.
     axis : int
         The tensor's axis of the channels.
-    rule : TwiceRounded or None
+    rule : KernelRule or None
         The rule of TFLite that the boundaries were made of, for a sum and its bias.
     """
 
@@ -134,7 +134,7 @@ class Levels(Operation):
     boundaries: Array
     reached: Array
     axis: int = 1
-    rule: TwiceRounded | None = None
+    rule: KernelRule | None = None
 
     @property
     def levels(self) -> int:

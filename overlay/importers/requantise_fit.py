@@ -149,7 +149,7 @@ def _chosen(tried: Sequence[_Search], fraction: int, sums: Encoding) -> Factors 
     taken = None
     for search in tried:
         factors = search.factors(fraction)
-        if _fits(factors, fraction, sums):
+        if fits(factors, fraction, sums):
             taken = factors
             if factors.exact:
                 break
@@ -192,7 +192,7 @@ def _distances(places: tuple[int, ...]) -> tuple[Array, Array]:
     return np.where(after, 1 / np.where(after, apart, 1), 0.0), np.where(after, 0.0, np.inf)
 
 
-def _fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
+def fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
     """Whether a `Requantise` layer takes the factors."""
     largest = max(abs((end << fraction) + factors.bias) for end in (sums.low, sums.high))
     narrow = largest < 1 << SUM_BITS - 1 + fraction and largest * factors.multiplier < 1 << PRODUCT_BITS - 1

@@ -10,7 +10,7 @@ from bitloom.golden.window import Window
 
 from .boundaries import Ends, Line
 from .operations import Operation
-from .tflite_rules import TwiceRounded
+from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
 """Rows, columns, channels."""
@@ -32,7 +32,9 @@ class Quantised:
         The highest level.
     averaged : bool
         Whether means of the map are taken, rounded to its own values, halves away from 0.
-    rule : TwiceRounded or None
+    halves : bool
+        Whether such a mean may lie halfway between two values: its rounding depends on where the values' 0 is.
+    rule : KernelRule or None
         See `operations.Levels`.
     """
 
@@ -43,7 +45,8 @@ class Quantised:
     reached: Array | None
     levels: int
     averaged: bool = False
-    rule: TwiceRounded | None = None
+    halves: bool = False
+    rule: KernelRule | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

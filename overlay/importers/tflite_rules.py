@@ -101,8 +101,8 @@ class Multiplier:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwiceRounded:
-    """How the kernel of a convolution makes values of sums: what `Requantise` does with rounding "twice".
+class KernelRule:
+    """How a kernel makes values of sums, less their zero point.
 
     Attributes
     ----------
@@ -110,12 +110,15 @@ class TwiceRounded:
         One a channel.
     low : int
         The smallest value, before the zero point is added.
+    roundings : int
+        2 for the rule of convolutions, 1 for that of fully connected layers.
     count : int
         How many values each sum has, if what is rounded are means of these.
     """
 
     multipliers: tuple[Multiplier, ...]
     low: int
+    roundings: int
     count: int = 1
 
 

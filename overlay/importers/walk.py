@@ -144,11 +144,13 @@ def _quantise(walk: Walk, operation: Levels) -> None:
             multipliers = tuple(operation.rule.multipliers[place] for place in order)
             operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
     if walk.average is not None and is_rounded_mean(walk, operation):
-        walk.source, section = replace(walk.input, averaged=True), walk.done[-1]
+        window, section = walk.average.window, walk.done[-1]
+        halves = any(window.padding) or window.taps % 2 == 0
+        walk.source = replace(walk.input, averaged=True, halves=halves)
         walk.done[-1] = replace(
             section,
             made=walk.source,
-            pools=(*section.pools, walk.average.window),
+            pools=(*section.pools, window),
             nodes=(*section.nodes, *walk.nodes),
         )
         walk.average, walk.nodes = None, []

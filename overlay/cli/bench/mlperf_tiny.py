@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from bitloom.golden.zoo.mlperf_tiny import NETWORKS
+from bitloom.overlay.cli.area import COLUMNS
 from bitloom.overlay.cli.options import out_option
 from bitloom.overlay.cli.progress import bar, working
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
@@ -20,6 +21,8 @@ ROWS = {
     "utilisation": "utilisation",
 }
 """What the table shows of the figures, and what it calls them."""
+AREA = {**COLUMNS, "levels": "levels"}
+"""The same of the design's area."""
 
 
 @click.command("mlperf-tiny")
@@ -33,22 +36,25 @@ def mlperf_tiny_command(names: tuple[str, ...], frames: int, area: bool, out: Pa
     """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
 
     Trained weights are read where the data folder (BITLOOM_DATA) has the benchmark's files; else weights are seeded.
+    The design's area is that of the area model; --area adds Yosys'.
     """
     with bar("building and running") as update:
         found, build = mlperf_tiny.measure(
             tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total)
         )
-    report = {"design": mlperf_tiny.NAME, "networks": found}
+    modelled = design_figures.model_figures(build.design)
+    report, areas = {"design": mlperf_tiny.NAME, "networks": found, "model": modelled}, {"by the area model": modelled}
     if area:
         with working("synthesis"):
-            report |= design_figures.area_figures(build.design)
+            areas["by Yosys"] = design_figures.area_figures(build.design)
+        report |= areas["by Yosys"]
     if as_json:
         dump(report)
     else:
         rows = [[heading, *(_text(key, one[key]) for one in found)] for key, heading in ROWS.items()]
         grid("MLPerf Tiny on one design, simulated", ["", *(one["name"] for one in found)], rows)
-        if area:
-            click.echo(", ".join(f"{report[key]:,} {key}" for key in design_figures.AREA))
+        rows = [[how, *(_text(key, one.get(key, "")) for key in AREA)] for how, one in areas.items()]
+        grid("area of the design", ["", *AREA.values()], rows)
     wrong = [f"{one['name']} ({one['mismatches']})" for one in found if one["mismatches"]]
     if wrong:
         raise ValueError(f"bench: every frame must equal golden, got others in {', '.join(wrong)}")

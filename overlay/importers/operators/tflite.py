@@ -23,9 +23,9 @@ from bitloom.overlay.importers.source import MOST_MAP
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
+    KernelRule,
     Multiplier,
     TensorScale,
-    TwiceRounded,
     activation_ends,
     mean_multiplier,
     multiplier_of,
@@ -115,7 +115,7 @@ def _made_of_sums(node: NodeView, multipliers: Sequence[Multiplier], roundings: 
         sums = multiplier.first_sums(values, roundings)
         boundaries[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
     reached = np.ones(len(values), bool)
-    rule = TwiceRounded(multipliers=tuple(multipliers), low=low - zero, count=count) if roundings == 2 else None
+    rule = KernelRule(multipliers=tuple(multipliers), low=low - zero, roundings=roundings, count=count)
     node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached, rule=rule)
 
 

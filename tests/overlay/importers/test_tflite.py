@@ -120,6 +120,46 @@ def test_two_roundings_without_activation():
     assert [held.zero for held in made.choice.held[1:]] == [-135, -125]
 
 
+def test_requantisations_are_the_files_own():
+    """A map less its zero point needs the file's integers alone: no bias with bits behind the point."""
+    rng = np.random.default_rng(3)
+    chain = Chain((4, 5, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, -128), activation="RELU")
+    chain.conv(rng, 0, (3, 3), (0.02, -100), activation="RELU6", depth=1)
+    chain.conv(rng, 3, (1, 1), (0.03, 20)).dense(rng, 6, (0.05, -7))
+    made, _, _ = check(chain, least=30)
+    acts = [layer for layer in made.model.network.layers if layer.kind == "requantise"]
+    assert [(act.fraction, act.rounding) for act in acts] == [(0, "twice")] * 3 + [(0, "once")]
+    for act, (_, (before, weight, bias), (after,), *_) in zip(acts, chain.operators):
+        stored, tensors = made.model.arrays[act.name], chain.tensors
+        assert np.array_equal(stored["bias"], np.frombuffer(tensors[bias].data, np.int32))
+        scales = [np.float32(tensors[place].scale).astype(np.float64) for place in (before, weight, after)]
+        own = [multiplier_of(scale) for scale in (scales[0] * scales[1] / scales[2]).tolist()]
+        count = len(stored["multiplier"]) // len(own)  # dense weights share a scale
+        assert stored["multiplier"].tolist() == [one.multiplier for one in own] * count
+        assert stored["shift"].tolist() == [31 - one.shift for one in own] * count
+
+
+def test_weights_with_a_common_divisor_stay_narrow():
+    """Binary ones are no 8-bit integers for the sake of the file's own sums, if a line has all steps."""
+    chain = Chain((5, 5, 3), 0.02, 9).conv(np.random.default_rng(3), 4, (3, 3), (0.03, -128), activation="RELU")
+    weight = chain.tensors[chain.operators[0][1][1]]
+    weight.data = np.where(np.frombuffer(weight.data, np.int8) < 0, -127, 127).astype(np.int8).tobytes()
+    made, _, _ = check(chain, least=100)
+    layer, act = made.model.network.layers
+    assert (layer.weight.kind, act.rounding, act.fraction > 0) == ("bipolar", "once", True)
+
+
+def test_a_dense_layer_whose_sums_lie_halfway():
+    """Its kernel rounds halves upwards, a layer away from zero: a bias with a bit behind the point has both steps."""
+    chain = Chain((1, 1, 8), 0.5, 3).dense(np.random.default_rng(5), 7, (0.5, 4))
+    weight = chain.tensors[chain.operators[0][1][1]]
+    weight.scale, weight.data = (2.0**-5,), (np.frombuffer(weight.data, np.int8) // 8).tobytes()
+    bias = chain.tensors[chain.operators[0][1][2]]
+    bias.data = (np.frombuffer(bias.data, np.int32) // 40).tobytes()
+    made, _, _ = check(chain, least=40)
+    assert made.model.network.layers[1].fraction > 0
+
+
 def test_a_channel_of_the_smallest_scale():
     """All its sums have one value, though a multiplier of 2^-31 is more than the layer's shift can do."""
     rng = np.random.default_rng(3)
@@ -135,6 +175,16 @@ def test_pools(kind, zero):
     chain = Chain((7, 9, 2), 0.02, -20).conv(rng, 4, (2, 2), (0.02, zero), same=False, activation="RELU")
     chain.pool(kind, (2, 3), (2, 2)).conv(rng, 4, (2, 2), (0.02, -128), activation="RELU")
     check(chain.dense(rng, 6, (0.05, 3)), least=20)
+
+
+@pytest.mark.parametrize(("rows", "halves"), [(2, True), (3, False)])
+def test_means_of_a_map(rows, halves):
+    """One of an even number of values may lie halfway: its rounding needs the values as the file has them."""
+    rng = np.random.default_rng(4)
+    chain = Chain((7, 9, 2), 0.02, -20).conv(rng, 4, (2, 2), (0.02, -20), same=False, activation="RELU")
+    made, _, _ = check(chain.pool("AVERAGE", (rows, 3), (2, 2)).dense(rng, 6, (0.05, 3)), least=20)
+    act, pool = made.model.network.layers[1:3]
+    assert (act.fraction > 0, made.choice.held[1].zero, pool.kind) == (halves, -20 if halves else 0, "avg_pool")
 
 
 def test_pad():
@@ -273,10 +323,10 @@ def test_two_roundings_on_hardware(tmp_path):
     """Layers that round twice beside one that doesn't, on the simulated board: TFLite's values, each of them."""
     rng = np.random.default_rng(3)
     chain = Chain((5, 6, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, 7))
-    chain.conv(rng, 4, (2, 3), (0.05, -128), activation="RELU")
-    made = imported(chain.conv(rng, 5, (3, 3), (0.04, -3)))
+    chain.conv(rng, 5, (3, 3), (0.04, -3))
+    made = imported(chain.dense(rng, 7, (0.05, 2)))
     rounds = [layer.rounding for layer in made.model.network.layers[1::2]]
-    assert rounds == ["twice", "once", "twice"]
+    assert rounds == ["twice", "twice", "once"]
     npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=4, pfp=4, ol=2)
     bit, manifest = simulated.overlay(size_memories("twice", [made.model], (npu,)), tmp_path)
     assert manifest.npus[0].round_twice == 1

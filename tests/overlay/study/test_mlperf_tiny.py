@@ -1,12 +1,21 @@
-"""MLPerf Tiny on one design: every frame as golden has it, and the cycles that the page states."""
+"""MLPerf Tiny on one design: every frame as golden has it, and the cycles and the area that the page states."""
 
+import json
 import re
+from types import SimpleNamespace
 
 import pytest
+from click.testing import CliRunner
 
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.study import mlperf_tiny
+from bitloom.overlay.study.design_figures import model_figures
 from bitloom.overlay.study.mlperf_tiny import measure
 from tests.errors import value_error
 from tests.paths import ROOT
+from tests.printed import row
 
 PAGE = (ROOT / "docs" / "explanation" / "mlperf-tiny.md").read_text(encoding="utf-8")
 
@@ -14,6 +23,25 @@ PAGE = (ROOT / "docs" / "explanation" / "mlperf-tiny.md").read_text(encoding="ut
 def test_an_unknown_network():
     with value_error("mlperf-tiny: a network must be one of ic, kws, vww, ad, got 'kw'"):
         measure(["kw"], 2, ROOT)
+
+
+@pytest.mark.parametrize("options", [[], ["--area"]])
+def test_the_command_prints_the_area(monkeypatch, options):
+    """By the model; by Yosys where that is asked for."""
+    design = Design(name="small", npus=(Npu(kfp=8, kgp=4, ol=2),))
+    figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, "latency_cycles": 1529,
+               "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}  # fmt: skip
+    by_yosys = {"lut": 23_456, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
+    monkeypatch.setattr(mlperf_tiny, "measure", lambda *_: ([figures], SimpleNamespace(design=design)))
+    monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
+    modelled = model_figures(design)
+    command = ["bench", "mlperf-tiny", "ad", *options]
+    shown = CliRunner().invoke(bitloom, command, catch_exceptions=False).output
+    assert row(shown, "by the area model", 5)[0] == f"{modelled['lut']:,}"
+    assert row(shown, "by Yosys") == (["23,456", "7", "8", "2.5", "3", "6"] if options else [])
+    told = json.loads(CliRunner().invoke(bitloom, [*command, "--json"], catch_exceptions=False).output)
+    assert told["model"] == modelled
+    assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))
 
 
 @pytest.mark.slow  # four networks of up to 268,000 cycles a frame
@@ -27,3 +55,11 @@ def test_four_networks_on_one_design(tmp_path):
     keys = ("latency_cycles", "cycles_per_frame", "ideal_cycles_per_frame")
     assert {one["name"]: [round(one[key]) for key in keys] for one in found} == stated
     assert [one["mismatches"] for one in found] == [0, 0, 0, 0]
+    area = model_figures(build.design)
+    assert area["lut"] <= 30_000
+    assert area["dsp"] <= 150
+    assert area["bram36"] <= 135
+    weights = "seeded" if found[0]["weights"] == "seeded" else "trained"
+    cells = re.search(rf"^\| {weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
+    assert cells is not None
+    assert cells.group(1).split(" | ") == [f"{area[key]:,}" for key in ("lut", "lutram", "ff", "bram36", "dsp")]

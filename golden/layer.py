@@ -67,6 +67,8 @@ class Layer(ABC):
         Of the class: its name in files.
     input_count : int
         Of the class: how many maps a layer of this kind reads, >= 1.
+    takes_more : bool
+        Of the class: whether it may read more than these.
     name : str
         Unique in the network: a lower-case letter, then lower-case letters, digits and underscores, 64 at most.
     inputs : tuple of str
@@ -76,6 +78,7 @@ class Layer(ABC):
 
     kind: ClassVar[str]
     input_count: ClassVar[int] = 1
+    takes_more: ClassVar[bool] = False
     name: str
     inputs: tuple[str, ...] = field(default=(), metadata={"written_if_set": True})  # came after the first files
 
@@ -84,8 +87,9 @@ class Layer(ABC):
         make_fields_plain(self)
         named = isinstance(self.inputs, tuple) and all(isinstance(name, str) for name in self.inputs)
         count, default = self.input_count, self.input_count == 1 and self.inputs == ()
-        if not named or not (default or len(self.inputs) == count):
-            maps = "1 map" if count == 1 else f"{count} maps"
+        given = len(self.inputs) if named else 0
+        if not (default or given == count or (self.takes_more and given > count)):
+            maps = "1 map" if count == 1 else f"{count} maps" + " or more" * self.takes_more
             raise ValueError(f"{self.name}: inputs must be a tuple with the names of {maps}, got {self.inputs!r}")
 
     @abstractmethod

@@ -8,6 +8,7 @@ import numpy as np
 
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.affine import Affine
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
@@ -23,7 +24,8 @@ from .names import check_classes, check_name
 MOST_LAYERS = 1024
 """Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
 LAYER_KINDS: dict[str, type[Layer]] = {
-    c.kind: c for c in (Conv, DepthwiseConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Affine)
+    c.kind: c
+    for c in (Conv, DepthwiseConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Concat, Affine)
 }
 
 

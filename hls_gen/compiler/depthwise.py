@@ -118,6 +118,7 @@ def joined(cut: Sequence[Part], model: Model) -> list[Part]:
         made.append(replace(
             part,
             reads=maker.get(part.reads, part.reads),
+            joins=None if part.joins is None else maker[part.joins],
             readers=tuple(maker[name] for name in (its or part).readers),
             adds=None if part.adds is None else maker[part.adds],
             depthwise=its,
@@ -128,7 +129,7 @@ def joined(cut: Sequence[Part], model: Model) -> list[Part]:
 def _follows(before: Part, part: Part, model: Model) -> bool:
     """Whether a pool unit can compute ``part`` as it takes the results of ``before``."""
     plain = before.tail_kinds in BEFORE and part.tail_kinds == ("requantise",) and part.adds is None
-    if not plain or before.readers != (part.name,) or not isinstance(part.layer, Conv):
+    if not plain or part.joins is not None or before.readers != (part.name,) or not isinstance(part.layer, Conv):
         return False
     return isinstance(part.layer, DepthwiseConv) or is_depthwise(model.arrays[part.name]["weight"])
 

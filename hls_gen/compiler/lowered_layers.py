@@ -45,6 +45,8 @@ class BinaryLayer:
         The weighted layer's.
     reads : str
         Name of the lowered layer whose result this one reads, or `bitloom.golden.graph.INPUT`.
+    joins : str or None
+        Name of the lowered layer whose result it reads as well, whose channels follow at each position; None: none's.
     height, width : int
         Size of the map that the lowered layer reads.
     window : Window
@@ -86,6 +88,7 @@ class BinaryLayer:
     value_range: tuple[int, int]
     any_match: bool = False
     word_channels: int = 0
+    joins: str | None = None
 
     @property
     def out_channels(self) -> int:
@@ -146,7 +149,7 @@ class IntegerLayer:
 
     Attributes
     ----------
-    name, reads, height, width, window
+    name, reads, joins, height, width, window
         As of `BinaryLayer`.
     weight : (out_channels, taps, channels) int64
     bias, multiplier, shift : (out_channels, levels) int64 or None
@@ -190,6 +193,7 @@ class IntegerLayer:
     fraction: int = 0
     rounding: str = "once"
     depthwise: Depthwise | None = None
+    joins: str | None = None
 
     visits = 1
 

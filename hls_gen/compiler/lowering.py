@@ -8,6 +8,7 @@ Between lowered layers of different engines lie bits, some of which are compleme
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
+from .concatenations import placed, placed_network
 from .depthwise import joined
 from .host_tail import on_device, split
 from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
@@ -116,6 +118,7 @@ class Lowered:
         bits = {p.name for p in self.layers if isinstance(p, BinaryLayer) or p.signs}
         for p in self.layers:
             features = self.input_features(images) if p.reads == INPUT else results[p.reads]
+            features = features if p.joins is None else np.concatenate([features, results[p.joins]], axis=3)
             if isinstance(p, IntegerLayer):
                 values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
                 results[p.name] = run_integer_layer(p, values, results[p.adds] if p.adds else None)
@@ -159,12 +162,12 @@ def lower(
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
     given, _ = split(model)
-    model = flat(given, lanes)
+    model = flat(placed(given), lanes)
     network = model.network
     entry = network.next_layer(INPUT) if binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
     cut = _cut(model, entry, engines or ())
-    engine = {part.name: e for part, e in zip(cut, engines or [Engine()] * len(cut))}
+    engine = dict(zip((part.name for part in cut), engines or [Engine()] * len(cut)))
     bits = _input_planes(network, planes, needed=entry is None and engine[cut[0].name].name == "binary")
     complement = {INPUT: np.zeros(network.input.channels * network.input.encoding.bits, bool)}
     limits = None
@@ -172,18 +175,23 @@ def lower(
         limits, complement[INPUT] = lowering_binary.binariser(model, entry, binariser_bits)
     layers: list[BinaryLayer | IntegerLayer] = []
     for part in cut:
-        made, complement[part.name] = _lowered(model, part, engine, complement[part.reads], bits)
+        inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
+        made, complement[part.name] = _lowered(model, part, engine, inverted, bits)
         layers.append(made)
     if complement[layers[-1].name].any():
-        last = network.layers[-1].name
-        if any(isinstance(t, MinPool) for t in cut[-1].tail):
-            raise ValueError(
-                f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in "
-                "the last layer"
-            )
-        after = "a max pool" if any(isinstance(t, MaxPool) for t in cut[-1].tail) else "accumulate or_words"
-        raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
+        _refuse_complements(network.layers[-1].name, cut[-1])
     return Lowered(model=given, source=network.input, layers=tuple(layers), input_bits=bits, binariser=limits)
+
+
+def _refuse_complements(last: str, part: Part) -> NoReturn:
+    """Raise ValueError: the last part makes complements, which no weights of a next layer take back."""
+    if any(isinstance(t, MinPool) for t in part.tail):
+        raise ValueError(
+            f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in the "
+            "last layer"
+        )
+    after = "a max pool" if any(isinstance(t, MaxPool) for t in part.tail) else "accumulate or_words"
+    raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 
 def _cut(model: Model, entry: Threshold | None, engines: Sequence[Engine]) -> list[Part]:
@@ -237,7 +245,7 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
         If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
         the layer, the rule and the value.
     """
-    network = on_device(network)
+    network = placed_network(on_device(network))
     cut = [canonical(part) for part in parts(network)]
     for part, engine, default in zip(cut, engines, engines_of(network), strict=True):
         if engine != default:
@@ -263,7 +271,7 @@ def engines_of(network: Network) -> list[str]:
     ValueError
         If no engine can compute the network.
     """
-    network = on_device(network)
+    network = placed_network(on_device(network))
     entry = network.next_layer(INPUT)
     engines: list[str] = []
     for part in parts(network, entry if isinstance(entry, Threshold) else None):

@@ -152,6 +152,7 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
     made = BinaryLayer(
         name=part.name,
         reads=part.reads,
+        joins=part.joins,
         height=source.height,
         width=source.width,
         window=window,

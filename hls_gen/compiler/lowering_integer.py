@@ -134,6 +134,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
     made = IntegerLayer(
         name=part.name,
         reads=part.reads,
+        joins=part.joins,
         height=source.height,
         width=source.width,
         window=layer.window(source),

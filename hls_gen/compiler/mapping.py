@@ -14,6 +14,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.work import check_parallel
 
+from .concatenations import placed
 from .depthwise import joined
 from .lowered_layers import BinaryLayer
 from .lowering import Engine, Lowered, engines_of, lower
@@ -49,6 +50,7 @@ def mapped(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
+    given, model = model, placed(model)
     entry = model.network.next_layer(INPUT)
     cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
     wanted = [npus[0].engine] * len(cut)
@@ -60,16 +62,16 @@ def mapped(
     names = [part.name for part in cut]
     if mapping is not None:
         check(npus, names, mapping)
-        return _lowered(model, [_engine([npus[n]], npus) for n in mapping], npus[0]), mapping
+        return _lowered(given, [_engine([npus[n]], npus) for n in mapping], npus[0]), mapping
     wanted = [engine_of[name] for name in names]
     engines = [_engine([npu for npu in npus if npu.engine == name], npus) for name in wanted]
-    lowered = _lowered(model, engines, npus[0])
+    lowered = _lowered(given, engines, npus[0])
     mapping = assign(npus, names, _beats(lowered, npus), _inside(cut))
     for name, engine, n in zip(names, wanted, mapping):
         if engine != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
     own = [_engine([npus[n]], npus) for n in mapping]
-    return lowered if own == engines else _lowered(model, own, npus[0]), mapping
+    return lowered if own == engines else _lowered(given, own, npus[0]), mapping
 
 
 def takes_depthwise(npus: Sequence[Folding]) -> bool:
@@ -168,7 +170,7 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int])
 def _inside(cut: Sequence[Part]) -> set[int]:
     """Where a run of layers must not end, for another NPU couldn't go on: the layer behind an end must need the map of
     the one before it, alone, and no other map."""
-    needs = [{part.reads, part.adds} - {None} for part in cut]
+    needs = [{part.reads, part.joins, part.adds} - {None} for part in cut]
     return {
         end
         for end in range(1, len(cut))

@@ -125,9 +125,16 @@ class NpuPlan:
         factors = [factor for one in found for factor in (one.factor_kept, one.factor_added)]
         return {
             "skip_words": self.folding.skip_words and 2,
+            "joined_words": self._joined_words(),
             "add_factor_bits": max([2, *map(signed_bits, factors)]),
             "add_bias_bits": max([2, *(signed_bits(one.bias) for one in found)]),
         }
+
+    def _joined_words(self) -> int:
+        """Words that a layer takes of either of two maps, before it takes those of the other one; 0: none does."""
+        rows = [row for row in self.conv.inputs if row.get("joins")]
+        parts = [row[name] + 1 for row in rows for name in ("first_words_minus_1", "second_words_minus_1")]
+        return max(2, *parts) if parts else 0
 
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""

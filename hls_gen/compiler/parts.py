@@ -6,6 +6,10 @@ layer (hls_gen/compiler/lowered_layers.py).
 An addition belongs to the part whose result it takes first, and names the other map that it adds:
 
     conv_1  requantise_1 | conv_2  requantise_2  add_3 (+ conv_1) | dense_4
+
+A concatenation of two maps belongs to the part that reads it, which names both:
+
+    conv_1  requantise_1 | conv_2  requantise_2 | (conv_1, conv_2) dense_4
 """
 
 from collections.abc import Mapping
@@ -14,6 +18,7 @@ from dataclasses import dataclass
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Network
 
@@ -49,13 +54,16 @@ class Part:
     layer : Weighted
         Its name is the part's, the lowered layer's and that of the map which this makes.
     source : Map
-        The map that the weighted layer reads.
+        The map that the weighted layer reads, a concatenation as one map.
     tail : tuple of Layer
         The layers that follow, up to the next weighted one.
     reads : str
         The part whose result the layer reads, or `bitloom.golden.graph.INPUT`.
     readers : tuple of str
         The parts that read or add the result, in the order in which they are computed.
+    joins : str or None
+        The part whose result the layer reads behind that of ``reads``, channel by channel one map; None where it reads
+        one result.
     adds : str or None
         The part whose result the addition among the layers of ``tail`` adds; None where there is no addition.
     depthwise : Part or None
@@ -68,6 +76,7 @@ class Part:
     reads: str
     readers: tuple[str, ...]
     adds: str | None = None
+    joins: str | None = None
     depthwise: "Part | None" = None
 
     @property
@@ -108,7 +117,7 @@ def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
     if not cutter.sources:
         raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
     order = cutter.order()
-    needs = {name: (cutter.reads[name], cutter.adds.get(name)) for name in order}
+    needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
     readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
     layers = {layer.name: layer for layer in network.layers}
     found = []
@@ -122,6 +131,7 @@ def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
             reads=cutter.reads[name],
             readers=readers[name],
             adds=cutter.adds.get(name),
+            joins=cutter.joins.get(name),
         )
         found.append(made)
     return found
@@ -135,22 +145,26 @@ class _Cutter:
         self._kept: Mapping[str, Kept] = kept_maps(network)
         self._maker = {INPUT: INPUT}
         """Map -> the part that makes it."""
+        self._pairs: dict[str, tuple[str, str]] = {}
+        """Concatenation -> the parts that make its maps."""
+        self._depth = {INPUT: 0}
+        """Part -> parts on the longest way to its result."""
         self.sources: dict[str, Map] = {}
         self.reads: dict[str, str] = {}
         self.tails: dict[str, list[Layer]] = {}
         self.adds: dict[str, str] = {}
+        self.joins: dict[str, str] = {}
         """By part, as the attributes of `Part`."""
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a part, or follow the layers of one."""
         network, names = self._network, self._network.reads[layer.name]
         if isinstance(layer, Weighted):
-            self._maker[layer.name] = layer.name
-            self.sources[layer.name], self.reads[layer.name] = network.maps[names[0]], self._maker[names[0]]
-            self.tails[layer.name] = []
+            self._begin(layer, names[0])
             return
-        if layer.input_count > 1 and not isinstance(layer, Add):
-            raise ValueError(f"{layer.name}: a layer that reads several maps must be an add, got {layer.kind}")
+        if isinstance(layer, Concat):
+            self._join(layer)
+            return
         followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
         part = self._maker[layer.name] = self._maker[followed]
         its = network.readers[followed]
@@ -169,6 +183,25 @@ class _Cutter:
         if isinstance(layer, Add):
             self._add(layer, part)
 
+    def _begin(self, layer: Weighted, read: str) -> None:
+        """Begin a part, which reads one map or two."""
+        name = layer.name
+        self._maker[name], self.sources[name], self.tails[name] = name, self._network.maps[read], []
+        first, *others = self._pairs.get(read) or (self._maker[read],)
+        self.reads[name] = first
+        self.joins.update((name, other) for other in others)
+        self._depth[name] = 1 + max(self._depth[one] for one in (first, *others))
+
+    def _join(self, layer: Concat) -> None:
+        """Note which parts make the maps of a concatenation, which hls_gen/compiler/concatenations.py has rewritten."""
+        first, second = (self._maker[name] for name in self._network.reads[layer.name])
+        if INPUT in (first, second) or first == second:
+            got = "the input" if first != second else f"{first} twice"
+            raise ValueError(
+                f"{layer.name}: what is concatenated must be made by two conv or dense layers, got {got}"
+            )
+        self._pairs[layer.name] = first, second
+
     def _add(self, layer: Add, part: str) -> None:
         """Note what the addition of a part adds."""
         other = self._kept[layer.name].added
@@ -177,13 +210,15 @@ class _Cutter:
         if self._maker[other] == INPUT:
             raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
         self.adds[part] = self._maker[other]
+        self._depth[part] = max(self._depth[part], 1 + self._depth[self._maker[other]])
 
     def order(self) -> list[str]:
         """The parts as they are computed: for each one, first all that makes what it adds, then all that makes what it
-        reads."""
+        reads; of two maps that it reads the one on the shorter way first."""
         made, ahead = dict[str, None](), [self._maker[self._network.layers[-1].name]]
         while ahead:
-            needs = (self.adds.get(ahead[-1]), self.reads[ahead[-1]])
+            read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
+            needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))
             missing = next((name for name in needs if name not in (None, INPUT) and name not in made), None)
             if missing is None:
                 made[ahead.pop()] = None

@@ -32,7 +32,7 @@ from .mapping import mapped
 from .npu_plan import NpuPlan
 from .result_rows import append_results, check_added
 from .schedule import AUTOMATIC, ORDERS, Schedule, Stage, StageTables, schedule
-from .sum_rows import MapWords, append_sums, check_accumulation
+from .sum_rows import MapWords, append_sums, check_accumulation, words_read
 from .tables import Tables
 from .ways import MapWay, ways
 
@@ -129,7 +129,9 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
     found = ways(model.network.name, npus, lowered.layers, mapping)
     waiting = {on[name] for name, one in found.items() if one.skips}
-    npus = [_with_skip_store(model.network.name, npu) if n in waiting else npu for n, npu in enumerate(npus)]
+    joining = {on[p.name] for p in lowered.layers if p.joins}
+    npus = [_with_skip_store(model.network.name, npu, n in joining) if n in waiting else npu
+            for n, npu in enumerate(npus)]  # fmt: skip
     lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed)
     made = _begin(lowered, orders, npus, frame)
@@ -139,12 +141,10 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
     tables = {t.stage.name: t for t in orders.tables}
     for p in lowered.layers:
-        npu, read = made.npus[on[p.name]], maps[p.reads]
+        npu, read = made.npus[on[p.name]], words_read(p, maps, found)
         inner = inner_groups(p, npu.folding, dataflow_of(p, choices.dataflow))
         made.dataflow.append("input_stationary" if inner > 1 else "output_stationary")
         check_accumulation(p, npu.folding, read.layout)
-        if p.reads in found and found[p.reads].skip_reader == p.name:
-            read = replace(read, inlet="skip")
         if read.inlet == "ring":
             _append_chunk(npu, len(read.layout), tables[p.name], chunk)
         npu.layers.append(p)
@@ -177,13 +177,16 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
 
 
-def _with_skip_store(network: str, npu: Npu) -> Npu:
+def _with_skip_store(network: str, npu: Npu, joins: bool) -> Npu:
     """The NPU with a skip store, and a table of tuples that taps claim ahead: of a map with two readers each lets those
-    come by that the other one needs. Their sizes count for nothing. ValueError if the NPU can't have a skip store."""
+    come by that the other one needs; and with layers that read two maps, if it ``joins`` any. Sizes count for nothing.
+    ValueError if the NPU can't have a skip store."""
     try:
-        return npu if npu.skip_words else replace(npu, skip_words=2, aheads=2)
+        npu = npu if npu.skip_words else replace(npu, skip_words=2, aheads=2)
+        return npu if npu.joined_words or not joins else replace(npu, joined_words=2)
     except ValueError as e:
-        raise ValueError(f"{network}: maps that are added or have two readers need a skip store: {e}") from None
+        what = "concatenated" if joins else "added or have two readers"
+        raise ValueError(f"{network}: maps that are {what} need a skip store: {e}") from None
 
 
 def _map_words(made: Plan, n: int) -> int:
@@ -221,7 +224,7 @@ def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
         conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        out.append(replace(conv, adds=last[p.adds]) if p.adds else conv)
+        out.append(replace(conv, adds=last[p.adds] if p.adds else "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
             weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
             kind = "conv" if weighted else "pool"

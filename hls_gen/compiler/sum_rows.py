@@ -1,6 +1,7 @@
 """Rows of a lowered layer up to its sums: of the array's sequencer, and of the kernel memory."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
 from .schedule import StageTables
 from .tables import rows
+from .ways import MapWay
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +29,44 @@ class MapWords:
         (words of a tuple,): code of each word's kernel rows; 0 but for an integer input.
     inlet
         The inlet by which it comes, or "skip" for the skip store.
+    parts
+        Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
+        one map.
     """
 
     layout: Layout
     codes: Ints
     inlet: str
+    parts: tuple[int, int] | None = None
+
+
+def words_read(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
+    """The words that a lowered layer reads.
+
+    Parameters
+    ----------
+    p
+        The lowered layer.
+    maps
+        Words of each map that is made before, by the name of the lowered layer that makes it.
+    ways
+        The way of each of these maps but the input.
+
+    Returns
+    -------
+    MapWords
+        Of two maps that it reads side by side those of the map store come first.
+    """
+    first = maps[p.reads]
+    skipped = p.reads in ways and ways[p.reads].skip_reader == p.name
+    if p.joins is None:
+        return replace(first, inlet="skip") if skipped else first
+    second, lanes = maps[p.joins], int(first.layout.max()) + 1
+    second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
+    if skipped:
+        first, second = second, first
+    layout, codes = (np.concatenate([getattr(one, what) for one in (first, second)]) for what in ("layout", "codes"))
+    return MapWords(layout, codes, first.inlet, (len(first.layout), len(second.layout)))
 
 
 def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTables, read: MapWords, inner: int) -> int:
@@ -61,6 +96,10 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
     if len(folding.sources) > 1:
         made.conv.inputs[-1]["source"] = folding.sources.index(read.inlet)
+    if folding.joined_words:
+        first, second = read.parts or (1, 1)
+        made.conv.inputs[-1] |= {"joins": int(read.parts is not None), "first_words_minus_1": first - 1,
+                                 "second_words_minus_1": second - 1}  # fmt: skip
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
         "group_rows": places * words if outer > 1 else 0,

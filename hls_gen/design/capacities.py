@@ -13,7 +13,8 @@ POWERS_OF_TWO = ("tuple_words", "pool_words")
 
 FORMER = ("former_channels", "former_column", "former_columns", "former_line")
 """Capacities of the window former."""
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "aheads", *FORMER)
+MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "aheads",
+            *FORMER)  # fmt: skip
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -71,6 +72,9 @@ class Capacities:
     skip_words
         Words of kfp features in the skip store, where a map waits for an addition or for its second reader, >= 2; 0:
         no skip store and no addition. Of engine "integer" with inlet "loop" alone. 0 is not written.
+    joined_words
+        Words of a tuple that a layer takes of either of two maps which it reads side by side, at most, >= 2; 0: layers
+        read one map. Of an NPU with a skip store alone. 0 is not written.
     pool_jumps, pool_kernel_rows, pool_scale_rows
         Rows of a pool unit with weights, each >= 2: of its sequencer's table of jumps, of pfp weights, and of ol times
         bias, multiplier and shift. Without ``depthwise`` they mean nothing, and are not written.
@@ -113,6 +117,7 @@ class Capacities:
     pool_kernel_rows: int = field(default=256, metadata={"written_if_set": True})
     pool_scale_rows: int = field(default=256, metadata={"written_if_set": True})
     skip_words: int = field(default=0, metadata={"written_if_set": True})
+    joined_words: int = field(default=0, metadata={"written_if_set": True})
     add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
     add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})
     former_channels: int = field(default=0, metadata={"written_if_set": True})
@@ -137,6 +142,8 @@ class Capacities:
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
         for name, most in (("add_factor_bits", ADD_FACTOR_BITS), ("add_bias_bits", ADD_BIAS_BITS)):
             require(getattr(self, name) <= most, f"{name} must be 2..{most}", getattr(self, name))
-        for name in ("skip_words", "aheads"):
+        for name in ("skip_words", "joined_words", "aheads"):
             require(getattr(self, name) != 1, f"{name} must be 0 or >= 2", getattr(self, name))
+        rule = "joined_words must be 0 without a skip store"
+        require(self.skip_words > 0 or not self.joined_words, rule, self.joined_words)
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

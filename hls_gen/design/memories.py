@@ -177,8 +177,14 @@ def _network_row(npu: "Npu") -> Parts:
 
 
 def _input_row(npu: "Npu") -> Parts:
-    """A layer to the side that writes the tuple memory: words of its map, and the inlet by which they come."""
-    return [("words", bits_for(npu.input_words)), *([("source", npu.source_bits)] if npu.source_bits else [])]
+    """A layer to the side that writes the tuple memory: words of its map, and the inlet by which they come; of two maps
+    side by side words of both, the inlet of the first, and how many words of a tuple are of each."""
+    part = bits_for(npu.joined_words - 1) if npu.joined_words else 0
+    return [
+        ("words", bits_for(npu.input_words)),
+        *([("source", npu.source_bits)] if npu.source_bits else []),
+        *([("joins", 1), ("first_words_minus_1", part), ("second_words_minus_1", part)] if part else []),
+    ]
 
 
 def _reading_row(npu: "Npu", index: int, ring: int, taps: int, olds: int, one_by_one: bool) -> Parts:

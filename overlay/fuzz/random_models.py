@@ -10,6 +10,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
@@ -47,7 +48,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
         read, source = [values_of[name] for name in network.reads[layer.name]], network.sources(layer)[0]
         if isinstance(layer, Add):
             arrays[layer.name] = _addition(layer, network.sources(layer), rng)
-            values_of[layer.name] = layer.forward_of(read, arrays[layer.name], network.sources(layer))
+        if isinstance(layer, Add | Concat):
+            values_of[layer.name] = layer.forward_of(read, arrays.get(layer.name, {}), network.sources(layer))
             continue
         assert isinstance(layer, OneInput)
         (x,) = read

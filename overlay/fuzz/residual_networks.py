@@ -23,7 +23,7 @@ MOST_SIDE, MOST_CHANNELS = 7, 20
 """Rows, columns and channels of a map at most: keeps simulation quick."""
 
 
-class _BlockMaker:
+class BlockMaker:
     """A network in the making."""
 
     def __init__(self, pick: Pick, feature_bits: int, weight_bits: int, roundings: Sequence[str]):
@@ -96,7 +96,7 @@ def residual_network(
     roundings
         How requantisations round, of golden.layers.requantise.ROUNDINGS.
     """
-    maker = _BlockMaker(pick, feature_bits, weight_bits, roundings)
+    maker = BlockMaker(pick, feature_bits, weight_bits, roundings)
     height, width, channels = pick.integer(1, MOST_SIDE), pick.integer(1, MOST_SIDE), pick.integer(1, MOST_CHANNELS)
     source = Map(height=height, width=width, channels=channels, encoding=encodings(pick, feature_bits))
     at, here = maker.conv(source, "@input")

@@ -87,6 +87,11 @@ class FlowLayer:
         Name of the layer whose map it reads; None: of the one before, or the frame.
     from_skip
         Whether it reads that map from the skip store.
+    joins
+        Name of the layer whose map it reads as well, from the skip store: words of that map's tuple follow those of the
+        other one's. None: of no layer.
+    joined_words
+        Words of a tuple that are of either map, where it reads two.
     adds
         Name of the layer whose map it adds to its results, from the skip store; None: of no layer.
     streamed
@@ -104,6 +109,8 @@ class FlowLayer:
     chunk_words: int | None = None
     reads: str | None = None
     from_skip: bool = False
+    joins: str | None = None
+    joined_words: tuple[int, int] = (0, 0)
     adds: str | None = None
     streamed: bool = False
 

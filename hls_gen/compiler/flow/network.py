@@ -10,7 +10,7 @@ from .issuer import Issuer, writer
 from .kahn import FlowProcess, Stamps, Steps
 from .pool import Finish, PoolIssuer, outlet
 from .results import Activation, ResultsUnit
-from .skip import Fork, SkipFifo, SkipSource
+from .skip import Fork, JoinedSource, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
 from .weights import WeightLoader
@@ -111,8 +111,11 @@ class ProcessNetwork:
             before = self._sinks.get(i)
             self._sinks[i] = store if before is None else Fork(before, store)
         for i in system.of(n):
-            if system.layers[i].from_skip:
-                self._sources[i] = SkipSource(store, store.inlet)
+            layer, source = system.layers[i], SkipSource(store, store.inlet)
+            if layer.from_skip:
+                self._sources[i] = source
+            elif layer.joins is not None:
+                self._sources[i] = JoinedSource((self._sources[i], source), layer.joined_words)
 
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""

@@ -106,14 +106,17 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
     tables, out = iter(plan.schedule.tables), list[FlowLayer]()
     chunks = [iter(npu.chunks) for npu in plan.npus]
     rows = [iter(zip(npu.conv.layers, npu.results)) for npu in plan.npus]
+    input_rows = [iter(npu.conv.inputs) for npu in plan.npus]
     pool_rows = [iter(npu.pool.layers) for npu in plan.npus]
     lowered: Sequence[BinaryLayer | IntegerLayer] = plan.lowered.layers
     on = {p.name: n for p, n in zip(lowered, plan.mapping)}  # lowered layer -> its NPU
-    from_skip = {way.skip_reader for way in plan.ways.values()}
+    from_skip = {way.skip_reader: name for name, way in plan.ways.items() if way.skip_reader}
     for p, n in zip(lowered, plan.mapping):
         row, after = next(rows[n])
         levels = after["levels_minus_1"] + 1
         inner = row.get("inner_groups_minus_1", 0) + 1
+        source = next(input_rows[n])
+        skipped = from_skip.get(p.name)
         pool_row = next(pool_rows[n]) if npus[n].pool and not p.raw else None
         out.append(
             FlowLayer(
@@ -126,8 +129,12 @@ def layers(plan: Plan, npus: Sequence[Npu]) -> list[FlowLayer]:
                 pool=reading(next(tables), pool_row, 1) if p.pool and pool_row else None,
                 raw=p.raw,
                 chunk_words=next(chunks[n]) if on.get(p.reads, n) != n else None,
-                reads=None if p.reads == INPUT else p.reads,
-                from_skip=p.name in from_skip,
+                reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
+                from_skip=skipped is not None and p.joins is None,
+                joins=skipped if p.joins else None,
+                joined_words=(source["first_words_minus_1"] + 1, source["second_words_minus_1"] + 1)
+                if p.joins
+                else (0, 0),
                 adds=p.adds,
             )
         )

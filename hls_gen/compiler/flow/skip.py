@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import cycle as again
 
 from .kahn import Stamps, Wait
-from .streams import Sink, level, room_from
+from .streams import Sink, Source, level, room_from
 
 
 @dataclass(eq=False)
@@ -127,6 +127,36 @@ class SkipSource:
         """See Source."""
         self._side.takes.append(cycle)
         self._side.seen.append(cycle)
+
+
+class JoinedSource:
+    """Words of two maps side by side, tuple by tuple; a source.
+
+    Parameters
+    ----------
+    sources
+        Where the words of each come from.
+    words
+        Words of a tuple that are of each.
+    """
+
+    def __init__(self, sources: Sequence[Source], words: Sequence[int]):
+        self._order = again([source for source, count in zip(sources, words) for _ in range(count)])
+        self._now = next(self._order)
+
+    @property
+    def word(self) -> Wait:
+        """See Source."""
+        return self._now.word
+
+    def next(self) -> int | None:
+        """See Source."""
+        return self._now.next()
+
+    def taken(self, cycle: int) -> None:
+        """See Source."""
+        self._now.taken(cycle)
+        self._now = next(self._order)
 
 
 class Fork:

@@ -157,19 +157,25 @@ class System:
             return layer - 1 if layer else None
         return self._numbers[reads]
 
+    def joined(self, layer: int) -> int | None:
+        """Number of the layer that makes the map which ``layer`` reads beside the other one; None if it reads one."""
+        joins = self.layers[layer].joins
+        return None if joins is None else self._numbers[joins]
+
     def readers(self, layer: int) -> list[int]:
         """Numbers of the layers that read the map which ``layer`` makes."""
-        return [i for i in range(len(self.layers)) if self.maker(i) == layer]
+        return [i for i in range(len(self.layers)) if layer in (self.maker(i), self.joined(i))]
 
     def reader(self, layer: int) -> int | None:
         """Number of the layer that reads the map which ``layer`` makes, but not from the skip store; None if none
         does."""
-        return next((i for i in self.readers(layer) if not self.layers[i].from_skip), None)
+        return next((i for i in self.readers(layer) if self.maker(i) == layer and not self.layers[i].from_skip), None)
 
     def skips(self, layer: int) -> tuple[bool, bool]:
         """Whether the map that ``layer`` makes goes to the skip store, and whether an addition takes it from there."""
         adds = any(other.adds == self.layers[layer].name for other in self.layers)
-        return adds or any(self.layers[i].from_skip for i in self.readers(layer)), adds
+        read = any(self.layers[i].from_skip or self.joined(i) == layer for i in self.readers(layer))
+        return adds or read, adds
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
@@ -179,8 +185,10 @@ class System:
         if layer.pool is not None and not self.units[npu].pfp:
             raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
         maker = self.maker(i)
-        if maker is not None and self.output_words(maker) != layer.input_words:
-            before, made = self.layers[maker].name, self.output_words(maker)
+        joined = self.joined(i)
+        beside = 0 if joined is None else self.output_words(joined)
+        if maker is not None and self.output_words(maker) + beside != layer.input_words:
+            before, made = self.layers[maker].name, self.output_words(maker) + beside
             raise ValueError(f"flow: {layer.name} reads {layer.input_words} words, {before} makes {made}")
         if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
             buffer = self.units[npu].buffer_words

@@ -49,8 +49,8 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     is what only such positions need: the orders shrink all the way to the input. Where one stage reads each map, the
     positions kept are the same in all orders: some rows x some columns.
 
-    A map with several readers has one order, and so have two maps that are added: readers skip what others need. Maps
-    that are added have the same positions, too.
+    A map with several readers has one order, and so have two maps that are added or read side by side: readers skip
+    what others need. Such two maps have the same positions, too.
 
     Parameters
     ----------
@@ -108,13 +108,16 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
 
 
 def _joined(chain: Sequence[Stage]) -> dict[str, str]:
-    """For each map the last one of those that are added to each other, directly or one after another; it is the one
-    whose order all of them take."""
+    """For each map the last one of those that are added to each other or read side by side, directly or one after
+    another; it is the one whose order all of them take."""
     joined = {name: name for name in (INPUT, *(stage.name for stage in chain))}
+    place = {name: number for number, name in enumerate(joined)}
     for stage in chain:
-        if stage.adds:
-            before = joined[stage.adds]
-            joined |= {name: stage.name for name, last in joined.items() if last == before}
+        pairs = [(stage.adds, stage.name)] * bool(stage.adds) + [(stage.reads, stage.joins)] * bool(stage.joins)
+        for pair in pairs:
+            both = {joined[name] for name in pair}
+            last = max(both, key=place.__getitem__)
+            joined |= {name: last for name, its in joined.items() if its in both}
     return joined
 
 
@@ -131,8 +134,8 @@ def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:
 def linked(chain: Sequence[Stage]) -> list[Stage]:
     """The stages, each with the name of the stage whose map it reads.
 
-    ValueError unless each reads the map of one before it, of the size that this one makes, and adds one of its own
-    size, and only the last one's map is neither read nor added.
+    ValueError unless each reads the map of one before it, of the size that this one makes, beside it one of the same
+    size if any, and adds one of its own size, and only the last one's map is neither read nor added.
     """
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
@@ -150,12 +153,16 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
                 f"{stage.name}: must read the {rows} x {columns} map of {maker.name}, "
                 f"got {stage.height} x {stage.width}"
             )
+        beside = by_name.get(stage.joins) if stage.joins in known[1:] else None
+        if stage.joins and (beside is None or beside.output_size != (stage.height, stage.width)):
+            size = f"{stage.height} x {stage.width}"
+            raise ValueError(f"{stage.name}: must read a map of {size} of a stage before it beside, got {stage.joins}")
         if stage.adds and stage.adds not in known[1:]:
             raise ValueError(f"{stage.name}: must add the map of a stage before it, got {stage.adds}")
         if stage.adds and by_name[stage.adds].output_size != stage.output_size:
             sizes = [" x ".join(map(str, one.output_size)) for one in (stage, by_name[stage.adds])]
             raise ValueError(f"{stage.name}: must add a map of its own size, {sizes[0]}, got {sizes[1]}")
-    used = {name for stage in out for name in (stage.reads, stage.adds)}
+    used = {name for stage in out for name in (stage.reads, stage.adds, stage.joins)}
     for stage in out[:-1]:
         if stage.name not in used:
             raise ValueError(f"{stage.name}: a stage must read its map or add it, got none")

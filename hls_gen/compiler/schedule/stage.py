@@ -31,6 +31,8 @@ class Stage:
     adds : str
         Name of the stage whose map is added to the one that this stage makes, position by position; empty where none
         is.
+    joins : str
+        Name of the stage whose map is read beside the other one, position by position; empty where none is.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Stage:
     window: Window
     reads: str = ""
     adds: str = ""
+    joins: str = ""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -25,6 +25,12 @@ from .bundle import Bundle, Meaning
 from .context import Context
 from .spec import SequencerSpec
 
+JOINED = """
+A layer may read two maps side by side: then each tuple is the words of one map, from the layer's inlet, and behind them
+those of the other map, from the skip store.
+"""
+"""What the header of a writer says besides that takes words of two maps in turn."""
+
 
 def inlet_means(npu: Npu) -> str:
     """What the port ``inlet`` says, for the header."""
@@ -41,10 +47,17 @@ class InputRow:
         Words of the map.
     source : Signal or None
         Number of its inlet in ``Npu.sources``; ``source_bits``. None where there is one.
+    joins : Signal or None
+        Whether words of a second map follow in each tuple, from the skip store, 1 bit. None where no layer reads two.
+    first_words_minus_1, second_words_minus_1 : Signal or None
+        Words of a tuple, less 1, that are of either map, where the layer ``joins`` two.
     """
 
     words: Signal
     source: Signal | None = None
+    joins: Signal | None = None
+    first_words_minus_1: Signal | None = None
+    second_words_minus_1: Signal | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +73,9 @@ class Written(Bundle):
 def writer(library: Library, spec: SequencerSpec) -> Block:
     """The module: a stream of words for each inlet, ports of Written, and ``inlet`` (which one is read)."""
     memory = spec.memory("inputs")
-    header = Header(__doc__ or "", rate="one word a cycle", latency="0 cycles from an inlet to the write port")
+    joins = not spec.pool and spec.npu.joined_words > 0
+    text, latency = (__doc__ or "") + JOINED * joins, "0 cycles from an inlet to the write port"
+    header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", [memory], header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
@@ -91,12 +106,38 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
         place: Signal = None if spec.pool else const(SOURCES.index(spec.inlets[0]), INLET_BITS)
     else:
         source = b.reg("source", width(row.source))
-        b.on(advance, (source, row.source))
+        if joins:
+            _alternate(b, spec.npu, row, source, (advance, out.write))
+        else:
+            b.on(advance, (source, row.source))
         _select(b, inlets, source, can, out)
         place = _place(b, spec.npu, source)
     if shown is not None:
         shown.assign(place)
     return b
+
+
+def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Signal, Signal]) -> None:
+    """Drives ``source``, the inlet that words are taken from, where a layer may take those of two maps in turn.
+    ``when``: the next layer begins; a word is written."""
+    advance, write = when
+    b.comment("Of two maps side by side a tuple has words of the layer's inlet, and then of the skip store.")
+    names = ("joins", "first_words_minus_1", "second_words_minus_1")
+    joins, first, second = (b.reg(f"own_{name}", width(getattr(row, name)), init=None) for name in names)
+    own = b.reg("own_source", width(source), init=None)
+    beside = b.reg("beside", init=None)  # the second map's words come
+    part = b.reg("part_words_minus_1", width(first), init=None)  # of its words of this tuple, or of the first map's
+    turn = b.wire("turn", 1, write & joins & eq(part, 0))
+    skip = _source(b, "skip", npu.sources.index("skip"), width(source))
+    b.on(write, (part, sub(part, 1, width(part))))
+    b.on(
+        turn,
+        (beside, ~beside),
+        (part, choose(beside, first, second, width(part))),
+        (source, choose(beside, own, skip, width(source))),
+    )
+    b.on(advance, *((reg, getattr(row, name)) for reg, name in zip((joins, first, second), names)))
+    b.on(advance, (own, row.source), (source, row.source), (beside, 0), (part, row.first_words_minus_1))
 
 
 def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, out: Written) -> None:

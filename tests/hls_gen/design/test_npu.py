@@ -34,6 +34,7 @@ BAD = {
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
     "aheads": (1, "npu: aheads must be 0 or >= 2, got 1"),
+    "joined_words": (1, "npu: joined_words must be 0 or >= 2, got 1"),
     "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
     "add_bias_bits": (41, "npu: add_bias_bits must be 2..40, got 41"),
     "pool_tuple_words": (0, "npu: pool_tuple_words must be an integer >= 1, got 0"),
@@ -291,6 +292,7 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
+    ({**INTEGER, "joined_words": 2}, "npu: joined_words must be 0 without a skip store, got 2"),
     ({"skip_words": 9}, "npu: skip_words must be 0 for engine binary with inlets host, loop, got 9"),
     ({**INTEGER, "inlets": ("host",), "outlets": ("host",), "skip_words": 9},
      "npu: skip_words must be 0 for engine integer with inlets host, got 9"),

@@ -1,5 +1,5 @@
-"""Residual networks on the simulated board: every result is golden's, under random stalls, and without them every cycle
-is the flow model's."""
+"""Residual networks and concatenations on the simulated board: every result is golden's, under random stalls, and
+without them every cycle is the flow model's."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +24,13 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import random_images, random_integer_model, residual_networks
+from tests.networks import joined_networks, random_images, random_integer_model, residual_networks
 from tests.simulated import outputs, overlay
 
 NPU = Npu(
     engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
     layers=24, tuple_words=512, pool_words=512, pool_tuple_words=64, taps=8192, olds=8192, jumps=4096, pool_taps=4096,
-    pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024,
+    pool_olds=4096, kernel_rows=1 << 14, threshold_rows=2048, map_words=1024, skip_words=1024, joined_words=16,
 )  # fmt: skip
 DESIGNS = {
     "k4": Design(name="k4", npus=(replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True),)),
@@ -42,7 +42,10 @@ DESIGNS = {
 ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool units with weights and without."""
 
 
-RULES = ("which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit")
+RULES = (
+    "which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit",
+    "must hand maps on in the order in which they come",
+)  # fmt: skip
 """Why a network may be refused."""
 
 
@@ -51,10 +54,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("residual")
 
 
-def check(design: str, folder: Path, data: st.DataObject) -> bool:
+def check(design: str, folder: Path, data: st.DataObject, networks: st.SearchStrategy[Network]) -> bool:
     """Whether the network that is drawn fits the design and was compared."""
     bit, manifest = overlay(DESIGNS[design], folder)
-    networks = residual_networks(9, 8, roundings=NPU.roundings)
     network, seed = data.draw(networks), data.draw(st.integers(0, 2**32 - 1))
     raster = manifest.npus[0].raster
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
@@ -77,7 +79,10 @@ def check(design: str, folder: Path, data: st.DataObject) -> bool:
     return True
 
 
-def check_many(design: str, folder: Path, count: int) -> int:
+RESIDUAL, JOINED = (networks(9, 8, roundings=NPU.roundings) for networks in (residual_networks, joined_networks))
+
+
+def check_many(design: str, folder: Path, count: int, networks: st.SearchStrategy[Network]) -> int:
     """How many of ``count`` networks were compared."""
     compared = []
 
@@ -87,14 +92,18 @@ def check_many(design: str, folder: Path, count: int) -> int:
     )  # fmt: skip
     @given(st.data())
     def run(data: st.DataObject) -> None:
-        compared.append(check(design, folder, data))
+        compared.append(check(design, folder, data, networks))
 
     run()
     return sum(compared)
 
 
 def test_random_residual_networks(folder: Path) -> None:
-    assert check_many("k4", folder, 20) == 20
+    assert check_many("k4", folder, 20, RESIDUAL) == 20
+
+
+def test_random_concatenations(folder: Path) -> None:
+    assert check_many("k4", folder, 8, JOINED) >= 4
 
 
 def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
@@ -127,4 +136,10 @@ def test_more_comes_by_than_the_tuple_memory_holds(aheads: int, folder: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_residual_networks(design: str, folder: Path) -> None:
-    assert check_many(design, folder, 50) >= 15
+    assert check_many(design, folder, 50, RESIDUAL) >= 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_many_random_concatenations(design: str, folder: Path) -> None:
+    assert check_many(design, folder, 100, JOINED) >= 30

@@ -1,0 +1,54 @@
+"""Concatenation of maps: their channels one behind the other, as DenseNet, Inception and SqueezeNet join their ways.
+
+    result[..., : C_1] = x_1,  result[..., C_1 : C_1 + C_2] = x_2,  ...
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, Encoding, signed, signed_bits, unsigned
+from bitloom.golden.layer import Layer, Map
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concat(Layer):
+    """The channels of two or more maps of one height and width, in the order of ``inputs``.
+
+    Values stay what they are; who wants maps of several scales beside each other requantises them before. The result's
+    encoding is the smallest one that has all maps' values: bipolar maps must have one encoding, others are signed if
+    any of them has values below 0.
+    """
+
+    kind: ClassVar[str] = "concat"
+    input_count: ClassVar[int] = 2
+    takes_more: ClassVar[bool] = True
+
+    def output_of(self, sources: Sequence[Map]) -> Map:
+        first = sources[0]
+        for source in sources[1:]:
+            if (source.height, source.width) != (first.height, first.width):
+                got = " and ".join(f"{one.height} x {one.width}" for one in (first, source))
+                raise ValueError(f"{self.name}: maps must have one height and width, got {got}")
+        channels = sum(source.channels for source in sources)
+        encoding = self._encoding([source.encoding for source in sources])
+        return Map(height=first.height, width=first.width, channels=channels, encoding=encoding)
+
+    def _encoding(self, encodings: Sequence[Encoding]) -> Encoding:
+        if len(set(encodings)) == 1:
+            return encodings[0]
+        bipolar = [one for one in encodings if one.kind == "bipolar"]
+        if bipolar:
+            got = " and ".join(str(one) for one in dict.fromkeys(encodings))
+            raise ValueError(f"{self.name}: bipolar maps must have one encoding, got {got}")
+        low, high = min(one.low for one in encodings), max(one.high for one in encodings)
+        bits = signed_bits(low, high)
+        if bits > 62:
+            raise ValueError(f"{self.name}: values must fit 62 bits, got {bits}")
+        return signed(bits) if low < 0 else unsigned(bits - 1)
+
+    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+        made: Array = np.concatenate(inputs, axis=3)
+        return made

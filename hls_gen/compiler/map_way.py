@@ -1,0 +1,38 @@
+"""The way of a map from the NPU that makes it to whoever needs it (hls_gen/compiler/ways.py)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .lowered_layers import BinaryLayer, IntegerLayer
+
+Lowered = Sequence[BinaryLayer | IntegerLayer]
+
+
+@dataclass(frozen=True)
+class MapWay:
+    """The way of a map.
+
+    Attributes
+    ----------
+    target : str
+        The outlet by which it leaves: "loop", "ring", "host", or "skip" where it is needed from the skip store alone.
+    reader : str or None
+        The layer that reads it behind that outlet.
+    forks : bool
+        Whether it goes to the skip store as well.
+    skip_reader : str or None
+        The layer that reads it from the skip store.
+    adder : str or None
+        The layer that adds it from the skip store.
+    """
+
+    target: str
+    reader: str | None = None
+    forks: bool = False
+    skip_reader: str | None = None
+    adder: str | None = None
+
+    @property
+    def skips(self) -> bool:
+        """Whether it goes to the skip store."""
+        return self.forks or self.target == "skip"

@@ -1,0 +1,205 @@
+"""Concatenations (docs/decisions/0023): what they are rewritten to, lowered layers against golden, which store each map
+comes from, words and kernels in the order in which they are read, every refusal."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, bipolar, signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.concat import Concat
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.concatenations import placed, placed_network
+from bitloom.hls_gen.compiler.lowering import engines_of, lower
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.topology import cascade
+from tests.errors import value_error
+from tests.networks import joined_networks, random_images, random_integer_model
+
+from .test_residual import NPU, SEEDS, add, conv, flows, lowered_equals_golden, planned, residual, some
+
+
+@some(10)
+@given(joined_networks(9, 8), SEEDS)
+def test_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+@pytest.mark.slow
+@some(300)
+@given(joined_networks(9, 8, most=4), SEEDS)
+def test_many_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+@pytest.mark.slow
+@some(100)
+@given(joined_networks(9, 8, most=1), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_many_flows(network, seed, order):
+    flows(network, seed, order)
+
+
+def concat(name, *reads):
+    return (Concat(name=name, inputs=reads),)
+
+
+def pool(name, reads, side=2):
+    return (MaxPool(name=name, kernel=(side, side), stride=(side, side), inputs=(reads,)),)
+
+
+def sums(name, reads, channels=4):
+    return (Conv(name=name, out_channels=channels, kernel=(1, 1), weight=signed(8), inputs=(reads,)),)
+
+
+def act(name, reads):
+    return (Requantise(name=name, encoding=signed(8), inputs=(reads,)),)
+
+
+FIRE = (conv("conv_1", INPUT), conv("conv_2", "act_1", 3), conv("conv_3", "act_1", 6, 3))
+DENSE = (conv("conv_1", INPUT), conv("conv_2", "act_1", 5, 3))
+LAST = "act_9"
+CASES = {
+    "as it is": ((*FIRE, concat("concat_4", "act_2", "act_3"), conv("conv_9", "concat_4")),
+                 {"concat_4": ("act_2", "act_3"), "conv_9": ("concat_4",)}),
+    "nested": ((*FIRE, conv("conv_4", "act_3"), concat("concat_5", "act_2", "act_3"),
+                concat("concat_6", "act_4", "concat_5"), conv("conv_9", "concat_6")),
+               {"concat_6": ("concat_6_maps", "act_3"), "concat_6_maps_maps": ("act_4", "act_2"),
+                "concat_6_maps_copy": ("concat_6_maps_maps",), "concat_6_maps": ("concat_6_maps_copy",)}),
+    "a pool": ((*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
+               {"pool_5_of": ("act_2",), "pool_5_of_2": ("act_3",), "pool_5": ("pool_5_of", "pool_5_of_2")}),
+    "a pool of a map with two readers": (
+        (*DENSE, concat("concat_4", "act_1", "act_2"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
+        {"concat_4_maps": ("act_1", "act_2"), "concat_4_copy": ("concat_4_maps",), "concat_4": ("concat_4_copy",),
+         "pool_5": ("concat_4",)}),
+    "sums": ((conv("conv_1", INPUT), sums("conv_2", "act_1", 3), sums("conv_3", "act_1"),
+              concat("concat_4", "conv_2", "conv_3"), act("act_5", "concat_4"), pool("pool_6", "act_5"),
+              conv("conv_9", "pool_6")),
+             {"act_5_of": ("conv_2",), "act_5_of_2": ("conv_3",), "pool_6_of": ("act_5_of",),
+              "pool_6": ("pool_6_of", "pool_6_of_2")}),
+    "pooled sums": ((conv("conv_1", INPUT), sums("conv_2", "act_1", 3), sums("conv_3", "act_1"),
+                     pool("pool_4", "conv_2"), pool("pool_5", "conv_3"), concat("concat_6", "pool_4", "pool_5"),
+                     act("act_7", "concat_6"), conv("conv_9", "act_7")),
+                    {"act_7": ("act_7_of", "act_7_of_2"), "act_7_of_2": ("pool_5",)}),
+    "a second requantisation": (
+        (*FIRE, concat("concat_4", "act_2", "act_3"), act("act_5", "concat_4"), conv("conv_9", "act_5")),
+        {"concat_4_maps": ("act_2", "act_3"), "concat_4": ("concat_4_maps",), "act_5": ("concat_4",)}),
+    "two readers": ((*FIRE, concat("concat_4", "act_2", "act_3"), conv("conv_5", "concat_4", 9),
+                     add("add_6", "concat_4", "act_5"), conv("conv_9", "add_6")),
+                    {"concat_4_maps": ("act_2", "act_3"), "concat_4": ("concat_4_copy",)}),
+    "the output": ((*FIRE, concat(LAST, "act_2", "act_3")), {LAST: ("act_9_copy",), "act_9_copy": ("act_9_maps",)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rewriting(name):
+    """Layers that come in, by what they read; the output stays what it is, and a second rewriting changes nothing."""
+    parts, expected = CASES[name]
+    network = residual(*parts)
+    model, images = random_integer_model(network, 5, 32), random_images(network, 3, 5)
+    made = placed(model)
+    assert {layer: made.network.reads[layer] for layer in expected} == expected
+    np.testing.assert_array_equal(made.forward(images), model.forward(images))
+    assert placed(made) is made
+    assert placed_network(network) == made.network
+    assert (made is model) == (name == "as it is")
+    assert made.network.layers[-1].name == LAST
+    lowered_equals_golden(network, 5)
+
+
+def test_names_that_are_taken_or_long():
+    long = "c" * 64
+    joined = (concat(long, "act_2", "act_3"), conv("conv_5", long, 9), add(f"{'c' * 59}_maps", long, "act_5"))
+    net = residual(*FIRE, *joined)
+    assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in placed_network(net).layers}
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_copies_of_bits(levels):
+    """In the binary engine: kernels of ternary weights, and thresholds that give each value back."""
+
+    def binary(name, reads, channels):
+        threshold = Threshold(name=name.replace("conv", "act"), levels=levels, inputs=(name,))
+        return Conv(name=name, out_channels=channels, kernel=(1, 2), inputs=(reads,)), threshold
+
+    layers = [*binary("conv_1", INPUT, 5), *binary("conv_2", "act_1", 3), *binary("conv_3", "act_1", 4)]
+    layers += concat("concat_4", "act_3", "act_2")
+    layers += [*binary("conv_5", "concat_4", 2), *binary("conv_6", "concat_4", 3)]
+    layers += [*concat("concat_7", "act_5", "act_6"), Dense(name="dense_8", out_channels=4)]
+    network = Network(name="bits", input=Map(height=6, width=6, channels=3, encoding=BIPOLAR), layers=tuple(layers))
+    rng, arrays = np.random.default_rng(levels), {}
+    for layer in network.layers:
+        shapes = layer.array_shapes_of(network.sources(layer))
+        arrays[layer.name] = {what: rng.choice([-1, 1], shape) for what, shape in shapes.items()}
+        if "threshold" in shapes:
+            arrays[layer.name]["threshold"] = rng.integers(-4, 5, shapes["threshold"])
+    model, images = Model(network, arrays), random_images(network, 4, 1)
+    assert network.maps["concat_4"].encoding == bipolar(levels)
+    found = lower(model)
+    joins = {p.name: (p.reads, p.joins) for p in found.layers if p.joins}
+    assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
+    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+
+
+def test_words_of_both_maps_in_turn():
+    """5 and 4 channels in words of 4: the map store hands on the word of the second map, the skip store the others."""
+    net = residual(*DENSE, concat("concat_3", "act_2", "act_1"), conv("conv_4", "concat_3", 2))
+    model = random_integer_model(net, 1, 32)
+    made = plan(model, [NPU])
+    assert [(p.name, p.reads, p.joins) for p in made.lowered.layers] == [
+        ("conv_1", INPUT, None), ("conv_2", "conv_1", None), ("conv_4", "conv_2", "conv_1"),
+    ]  # fmt: skip
+    ways = {name: (one.target, one.reader, one.forks, one.skip_reader) for name, one in made.ways.items()}
+    assert ways == {
+        "conv_1": ("loop", "conv_4", True, "conv_2"),
+        "conv_2": ("skip", None, False, "conv_4"),
+        "conv_4": ("host", None, False, None),
+    }
+    own = made.npus[0]
+    row = {"words": 90, "source": 1, "joins": 1, "first_words_minus_1": 0, "second_words_minus_1": 1}
+    assert own.conv.inputs[2] == row
+    assert own.conv.inputs[1] == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
+                                  "second_words_minus_1": 0}  # fmt: skip
+    assert own.words[2].tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
+    assert own.depths()["joined_words"] == 2
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (residual(conv("conv_1", INPUT), concat("concat_2", "act_1", INPUT), conv("conv_3", "concat_2")),
+         "concat_2: what is concatenated must be made by two conv or dense layers, got the input"),
+        (residual(conv("conv_1", INPUT), concat("concat_2", "act_1", "act_1"), conv("conv_3", "concat_2")),
+         "concat_2: what is concatenated must be made by two conv or dense layers, got conv_1 twice"),
+        (residual(*DENSE, conv("conv_3", "act_1"), concat("concat_4", "act_2", "act_3"), conv("conv_5", "concat_4"),
+                  conv("conv_6", "act_1"), concat("concat_7", "act_5", "act_6"), conv("conv_8", "concat_7")),
+         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_6 and conv_2 and conv_3"),
+        (residual(*DENSE, conv("conv_3", "act_2"), conv("conv_4", "act_3"), concat("concat_5", "act_2", "act_4"),
+                  conv("conv_6", "concat_5"), concat("concat_7", "act_1", "act_6"), conv("conv_8", "concat_7")),
+         "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of "
+         "conv_1"),
+    ],
+)  # fmt: skip
+def test_what_finds_no_way(network, message):
+    with value_error(message):
+        planned(network)
+
+
+def test_a_chain_of_npus_is_cut_behind_a_concatenation():
+    readers = (conv("conv_5", "concat_4"), conv("conv_6", "act_5", 8, 3))
+    net = residual(*FIRE, concat("concat_4", "act_2", "act_3"), *readers)
+    assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 0, 1]
+    with value_error("conv_2: a map that is concatenated must stay on its NPU, 0, got conv_5 on NPU 1"):
+        planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1])
+
+
+def test_engines():
+    net = residual(*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), act("act_6", "pool_5"),
+                   conv("conv_7", "act_6"))  # fmt: skip
+    assert engines_of(net) == ["integer"] * 5

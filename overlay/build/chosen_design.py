@@ -18,6 +18,13 @@ from .small_npu import INTEGER
 
 TOPOLOGIES = {"pipeline": pipeline, "cascade": cascade, "ring": ring}
 """How several NPUs are joined, by name."""
+OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
+"""Fields of a folding that are about the host's frames: for NPUs that read these."""
+OF_ENGINE = {
+    "binary": ("accumulate", "word_lanes", "collect", "planes", "shift_bits", "binariser_bits", "kernel_binariser"),
+    "integer": ("feature_bits", "weight_bits", "kernels_per_multiplier", "lut_products", "depthwise"),
+}
+"""Fields of a folding that only one engine has: in a design of both they are for its NPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +34,13 @@ class Wanted:
     Attributes
     ----------
     design
-        Name of a reference design; None takes the one that has the network's name.
+        Name of a reference design; None takes the one that has the network's name, if nothing is asked of its NPUs.
     folding
-        Values of fields of `bitloom.hls_gen.design.folding.Folding`. With any of them, with a topology, or where there
-        is no reference design, the design's NPUs have these values and otherwise those of ``default_npu``.
+        Values of fields of `bitloom.hls_gen.design.folding.Folding`, for every NPU that can have them. Without
+        ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design
+        has the network's name.
     topology
-        One of TOPOLOGIES; None: one NPU.
+        One of TOPOLOGIES; None: one NPU, or those of ``design``, which has a topology of its own.
     npus
         NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said.
     stream_bits, map_order, dataflow, mapping, chunk
@@ -66,33 +74,67 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     Raises
     ------
     ValueError
-        If there is no such design, a folding breaks a rule, or the topology can't have so many NPUs.
+        If there is no such design, it is to have another topology, a folding breaks a rule, no NPU can have a value, or
+        the topology can't have so many NPUs.
     """
     wanted, name = wanted or Wanted(), model.network.name
     if wanted.npus is not None and not wanted.topology:
         raise ValueError(f"{name}: several NPUs need a topology, {', '.join(TOPOLOGIES)}, got {wanted.npus} without")
-    own = bool(wanted.folding or wanted.topology)
+    if wanted.design and wanted.topology:
+        raise ValueError(f"{wanted.design}: its NPUs are joined already, got topology {wanted.topology}")
     found = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
-    if found is None or own:
-        npu = replace(default_npu(model), **wanted.folding)
-        npus = _joined(model.network, npu, wanted.topology, wanted.npus) if wanted.topology else (npu,)
-        found = ReferenceDesign(network=name, npus=npus)
+    if wanted.design or found is None or wanted.folding or wanted.topology:
+        start = found if found and wanted.design else _own(model, wanted)
+        found = replace(start, npus=_folded(wanted.design or name, start.npus, wanted.folding))
     changes = {key: getattr(wanted, key) for key in ("stream_bits", "map_order", "dataflow", "mapping", "chunk")}
     return replace(found, **{key: value for key, value in changes.items() if value is not None})
 
 
-def _joined(network: Network, npu: Npu, topology: str, count: int | None) -> tuple[Npu, ...]:
+def _own(model: Model, wanted: Wanted) -> ReferenceDesign:
+    """One NPU as ``default_npu`` has it, or several such as the topology joins them."""
+    npu, network = default_npu(model), model.network
+    npus = _joined(network, npu, wanted) if wanted.topology else (npu,)
+    return ReferenceDesign(network=network.name, npus=npus)
+
+
+def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tuple[Npu, ...]:
+    """The NPUs with the values of a folding, each with those that it can have; ValueError if none can have one."""
+    both = len({npu.engine for npu in npus}) > 1
+    for key, value in folding.items():
+        if not any(_takes(npu, key, both) for npu in npus):
+            which = "an NPU behind another one" if key == "buffer_words" else "a binary NPU that reads frames"
+            raise ValueError(f"{name}: {key} needs {which}, got {value} without")
+    return tuple(
+        replace(npu, **{key: value for key, value in folding.items() if _takes(npu, key, both)}) for npu in npus
+    )
+
+
+def _takes(npu: Npu, key: str, both: bool) -> bool:
+    """Whether a value of the field is for this NPU; ``both``: the design has NPUs of both engines.
+
+    Where all have one engine, a value that only the other one has is for all of them: they say what is wrong with it.
+    """
+    if key == "buffer_words":
+        return "ring" in npu.inlets
+    if key in OF_FRAMES and "host" not in npu.inlets:
+        return False
+    return not both or all(npu.engine == engine or key not in keys for engine, keys in OF_ENGINE.items())
+
+
+def _joined(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
     """NPUs like ``npu``, joined by the topology; ValueError if it can't have so many.
 
     Only NPU 0 reads the host's frames, so no other has bit planes or a binariser. In a pipeline no NPU has a pool unit
-    that its layer doesn't need, and each has the engine that its layer needs.
+    that its layer doesn't need, unless they are asked for, and each has the engine that its layer needs.
     """
     layers = [layer.name for layer in network.layers if isinstance(layer, Weighted)]
+    topology, count = str(wanted.topology), wanted.npus
     if topology == "pipeline":
         if count not in (None, len(layers)):
             raise ValueError(f"{network.name}: a pipeline has an NPU for each of {len(layers)} layers, got {count}")
         npus = [_with_engine(npu, engine) for engine in _engines(network, npu)]
-        npus = [one if name in _pooled(network) else replace(one, pool=False) for one, name in zip(npus, layers)]
+        if "pool" not in wanted.folding:
+            npus = [one if name in _pooled(network) else replace(one, pool=False) for one, name in zip(npus, layers)]
     else:
         if count is None or not 1 <= count <= MOST_NPUS:
             raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")

@@ -69,9 +69,9 @@ def build_command(
     bench), for all networks that it is for. Further NETWORKs run on the same hardware.
 
     The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU, with --topology
-    several of them. Memories are made as large as the networks need. The folder then holds the Verilog, the manifest,
-    the compiled networks, and an overlay for simulation; with --board also the sources for that board's bitstream, for
-    a machine with Vivado.
+    several of them, and of a DESIGN each NPU gets what they say. Memories are made as large as the networks need. The
+    folder then holds the Verilog, the manifest, the compiled networks, and an overlay for simulation; with --board also
+    the sources for that board's bitstream, for a machine with Vivado.
     """
     subject = _subject(networks, design_name, foldings)
     target = find_board(board_name) if board_name else None
@@ -135,7 +135,8 @@ def _subject(names: tuple[str, ...], design: str | None, foldings: Path | None) 
     first, rest = names[0], [zoo.find(name) for name in names[1:]]
     if first in REFERENCE_DESIGNS and not (design or foldings):
         reference = REFERENCE_DESIGNS[first]
-        found = _Subject(first, [*reference.models(), *rest], first, reference.network)
+        own = first if first != reference.network else None  # a network's design is where it begins, not what is asked
+        found = _Subject(first, [*reference.models(), *rest], own, reference.network)
     else:
         model = zoo.find(first)
         found = _Subject(model.network.name, [model, *rest], design, first)

@@ -23,6 +23,7 @@ def design_of(source: str, options: Mapping[str, Any]) -> Design:
         return loaded(Path(source)).design
     name = reference_design(source).network if source in REFERENCE_DESIGNS else source
     model = networks.find(name)
-    found = chosen_design(model, replace(wanted, design=source if source in REFERENCE_DESIGNS else None))
+    named = source if source in REFERENCE_DESIGNS and source != name else None
+    found = chosen_design(model, replace(wanted, design=named))
     models = found.models() if source in REFERENCE_DESIGNS else [model]
     return found.design(model.network.name, models)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from codeop import compile_command
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,33 @@ def test_languages(page):
         assert block.language in RUN + DATA, f"{block.name}: a block must be {' or '.join(RUN + DATA)}"
         assert block.mark == "prints" or bool(block.mark) == bool(block.reason), f"{block.name}: {block.mark} why?"
         assert block.mark == "" or (block.mark == "prints") == (block.language == "text"), block.name
+
+
+def pasted(text: str) -> str:
+    """What is wrong where the lines are pasted into an interpreter, whose blocks end at a blank line; "" if nothing."""
+    lines: list[str] = []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        lines.append(line)
+        try:
+            whole = compile_command("\n".join(lines), symbol="single")
+        except SyntaxError as error:
+            return f"line {number}: {error.msg}"
+        lines = [] if whole else lines
+    return "it has no end" if any(lines) else ""
+
+
+def test_python_can_be_pasted_into_an_interpreter():
+    found = {block.name: pasted(block.text) for page in pages() for block in blocks(page) if block.language == "python"}
+    assert {name: fault for name, fault in found.items() if fault} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [("with a:\n    b\n\nc\n", ""), ("with a:\n    b\nc\n", "line 3: invalid syntax"),
+     ("def a():\n    b\n\n    c\n", "line 4: unexpected indent"), ("a = (\n", "it has no end")],
+)  # fmt: skip
+def test_what_can_not_be_pasted_is_found(text, fault):
+    assert pasted(text) == fault
 
 
 def page_of(folder: Path, text: str) -> Path:

@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.build.chosen_design import OF_ENGINE, Wanted, chosen_design
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, default_npu
 from bitloom.overlay.build.run import run
@@ -42,7 +43,7 @@ OPTIONS = {
     "--accumulate both": {"accumulate": "both"}, "--word-lanes 4": {"word_lanes": 4},
     "--accumulators 4": {"accumulators": 4},
     "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, "planes": 0, "shift_bits": 0},
-    "--kernel-ram block": {"kernel_ram": "block"}, "--buffer-words 32": {"buffer_words": 32},
+    "--kernel-ram block": {"kernel_ram": "block"},
     "--raster": {"raster": True}, "--no-raster": {"raster": False}, "--no-pool": {"pool": False},
 }  # fmt: skip
 
@@ -62,6 +63,29 @@ def test_there_is_an_option_for_every_field() -> None:
     """But for those that follow from the network, the topology, or an option of the whole design."""
     names = {parameter.name for parameter in design_options(click.command()(lambda **_: None)).params}
     assert {one.name for one in fields(Folding)} - names == {"engine", "inlets", "outlets", "stream_weights"}
+
+
+@pytest.mark.parametrize(("engine", "key"), [(engine, key) for engine, keys in OF_ENGINE.items() for key in keys])
+def test_fields_of_one_engine_are_refused_by_the_other(engine: str, key: str) -> None:
+    given = {"accumulate": "or", "lut_products": ("addition",), "kernel_binariser": True, "depthwise": True}.get(key, 8)
+    with pytest.raises(ValueError, match=r"^npu: .*engine|^npu: lut_products must be empty|^npu: word_lanes must be 0"):
+        replace(INTEGER if engine == "binary" else Npu(), **{key: given})
+
+
+@pytest.mark.parametrize("words", ["--kgp 4", "--raster", "--accumulators 2", "--kernel-ram block", "--one-memory"])
+def test_a_named_design_keeps_its_npus(words: str) -> None:
+    """And each of them has what was asked for; so have the rest of the design's choices."""
+    model, given = networks.load("digits-cnn"), asked(*words.split())
+    design = REFERENCE_DESIGNS["digits-cnn-pipeline"]
+    found = chosen_design(model, replace(given, design="digits-cnn-pipeline"))
+    assert found == replace(design, npus=tuple(replace(npu, **given.folding) for npu in design.npus))
+
+
+def test_what_is_about_frames_is_for_the_npu_that_reads_them() -> None:
+    given = replace(asked("--planes", "5", "--shift-bits", "0", "--buffer-words", "64"), design="digits-cnn-pipeline")
+    npus = chosen_design(networks.load("digits-cnn"), given).npus
+    assert [npu.planes for npu in npus] == [5, 0, 0, 0]
+    assert [npu.buffer_words for npu in npus] == [16, 64, 64, 64]
 
 
 def test_nothing_asked_is_the_reference_design() -> None:
@@ -97,6 +121,20 @@ def test_a_pipeline_has_what_its_layers_need() -> None:
     assert [npu.outlets for npu in npus] == [("ring",)] * 3 + [("host",)]
 
 
+def test_pool_units_that_were_asked_for_are_there() -> None:
+    npus = chosen_design(networks.load("digits-cnn"), asked("--topology", "pipeline", "--pool")).npus
+    assert [npu.pool for npu in npus] == [True] * 4
+
+
+def test_both_engines_have_what_was_asked_for() -> None:
+    """What only one has is for its NPUs alone."""
+    words = "--topology pipeline --raster --one-memory --accumulators 2 --accumulate both --kernels-per-multiplier 2"
+    npus = chosen_design(networks.load("bnn-int8-ends"), asked(*words.split())).npus
+    assert {(npu.raster, npu.one_memory, npu.accumulators) for npu in npus} == {(True, True, 2)}
+    assert [npu.accumulate for npu in npus] == ["popcount", *["both"] * 4, "popcount"]
+    assert [npu.kernels_per_multiplier for npu in npus] == [2, 1, 1, 1, 1, 2]
+
+
 def test_a_pipeline_of_both_engines() -> None:
     npus = chosen_design(networks.load("bnn-int8-ends"), asked("--topology", "pipeline", "--kgp", "4")).npus
     assert [npu.engine for npu in npus] == ["integer", *["binary"] * 4, "integer"]
@@ -119,8 +157,14 @@ def test_equal_npus(topology: str) -> None:
         (Wanted(topology="ring"), "digits-cnn: a ring must have 1..32 NPUs, got None"),
         (Wanted(topology="cascade", npus=33), "digits-cnn: a cascade must have 1..32 NPUs, got 33"),
         (Wanted(folding={"kfp": 0}), "npu: kfp must be an integer >= 1, got 0"),
+        (Wanted(design="digits-cnn-pipeline", topology="ring", npus=2),
+         "digits-cnn-pipeline: its NPUs are joined already, got topology ring"),
+        (Wanted(folding={"buffer_words": 32}),
+         "digits-cnn: buffer_words needs an NPU behind another one, got 32 without"),
+        (Wanted(design="bnn-int8-ends", folding={"planes": 6}),
+         "bnn-int8-ends: planes needs a binary NPU that reads frames, got 6 without"),
     ],
-)
+)  # fmt: skip
 def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
     with value_error(message):
         chosen_design(networks.load("digits-cnn"), wanted)
@@ -180,6 +224,7 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
      "digits-cnn --topology ring --npus 2 --chunk columns:2",
      "digits-cnn --topology pipeline --kfp 16 --kgp 8 --buffer-words 64 --chunk rows",
      "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
+     "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4 --raster --map-order raster --one-memory",
      "digits-cnn --accumulators 4 --dataflow auto", "lfc-w1a1 --collect 64 --kfp 32 --kgp 8 --shift-bits 0"],
 )  # fmt: skip
 def test_bit_exact(words: str, tmp_path: Path) -> None:

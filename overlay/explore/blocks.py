@@ -1,12 +1,14 @@
 """Area of a design's blocks of some kinds alone: seconds, where the whole design takes minutes.
 
     Verilog of the design --> the modules of those kinds, side by side --> yosys, with hierarchy --> resources of each
+
+Yosys sees nothing else of the design, so that figures are found again in the cache after other modules have changed.
 """
 
 import json
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -52,13 +54,14 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
         If Yosys is missing or fails.
     """
     text = bare(generate(design, target="synthesis", checked=False).text)
-    names = re.findall(r"^module (\w+)", text, flags=re.M)
+    bodies = {body[1]: body[0] for body in re.finditer(r"^module (\w+)\b.*?^endmodule", text, flags=re.M | re.S)}
+    names = list(bodies)
     alone = {name: Area(Resources(), (BlockArea(name, 1, Resources(), Resources()),), ()) for name in names}
     wanted = [name for name, one in alone.items() if any(part.kind in kinds for part, _ in matched(design, one))]
     if not wanted:
         return Area(Resources(), (), ())
     instances = "\n".join(f"(* keep *) {name} one_{k} ();" for k, name in enumerate(wanted))
-    verilog = f"{text}\nmodule {TOP};\n{instances}\nendmodule\n"
+    verilog = "\n".join([*_with_those_inside(bodies, wanted), f"module {TOP};", instances, "endmodule\n"])
     source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
 
     def make(folder: Path) -> None:
@@ -79,3 +82,14 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
         return sum((each(child) * n for child, n in counts[name].items() if child in own), own[name])
 
     return Area(Resources(), tuple(BlockArea(name, 1, own[name], each(name)) for name in own), ())
+
+
+def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[str]) -> list[str]:
+    """The texts of some modules and of those that stand in them, in the design's order."""
+    found, waiting = set(), list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [child for child in re.findall(r"^ +(\w+)$", bodies[name], flags=re.M) if child in bodies]
+    return [body for name, body in bodies.items() if name in found]

@@ -25,13 +25,23 @@ USUAL = Npu(
 """An NPU from which those of `directed` differ in few things."""
 PLANES: dict[str, Any] = {"engine": "binary", "planes": 8, "feature_bits": 1, "weight_bits": 1, "acc_bits": 13}
 """Fields of a binary NPU that reads bit planes."""
+NARROW = (
+    (2, 2, (4, 8, 32)), (2, 3, (8,)), (2, 4, (8, 32)), (4, 2, (16,)), (3, 3, (4, 8, 16, 32)), (3, 4, (8, 32)),
+    (4, 4, (4, 8, 32)), (3, 5, (8,)), (2, 6, (8,)), (6, 2, (24,)), (5, 3, (16,)),
+)  # fmt: skip
+"""Bits of a feature and of a weight whose product LUTs make, and lanes of PEs that multiply them."""
 DIRECTED: dict[str, tuple[dict[str, Any], ...]] = {
     "pe_integer_dsp": ({}, {"kfp": 8}),
     "pe_integer_lut": (
-        {"kfp": 8, "feature_bits": 2, "weight_bits": 2},
-        {"kfp": 8, "feature_bits": 3, "weight_bits": 3},
-        {"kfp": 32, "feature_bits": 3, "weight_bits": 3},
-        {"kfp": 8, "feature_bits": 4, "weight_bits": 4},
+        *(
+            {"kfp": lanes, "feature_bits": feature, "weight_bits": weight}
+            for feature, weight, widths in NARROW
+            for lanes in widths
+        ),
+        {"kfp": 8, "feature_bits": 3, "weight_bits": 3, "acc_bits": 18},
+        {"kfp": 16, "feature_bits": 4, "weight_bits": 4, "acc_bits": 30},
+        {"kfp": 16, "feature_bits": 2, "weight_bits": 2, "accumulators": 16},
+        {"kfp": 8, "feature_bits": 4, "weight_bits": 4, "accumulators": 16},
     ),
     "pe_planes": tuple({**PLANES, "kfp": lanes} for lanes in (18, 36, 48, 90, 112)),
     "results_integer": (

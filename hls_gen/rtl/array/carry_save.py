@@ -10,7 +10,7 @@ Yosys prices two LUT5 below one and a half LUT6, since a pair with the same inpu
 LUT2 and two LUT5, which are 3 LUTs in a count of unpaired ones and fewer in silicon than two LUT6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from veriloggen import Cat
 
@@ -53,12 +53,28 @@ def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False
         What names of the adders' wires begin with.
     sparing
         Whether no more bits are taken than must go, which is shallower where all columns are full, as with bit planes.
+        Where it is shallower still, bits that come later than a column's first ones wait, so that no carry runs through
+        all columns.
 
     Returns
     -------
     list
         The columns that are left.
     """
+    patient = sparing and _depth(columns, patient=True) < _depth(columns, patient=False)
+    return _compressed(columns, lambda ones, name: _compress(b, ones, tag + name), sparing, patient)
+
+
+def _depth(columns: Columns, *, patient: bool) -> int:
+    """The level at which the last bit arrives after sparing compression."""
+    made = _compressed(columns, lambda ones, _: ones[: len(ones).bit_length()], True, patient)
+    return max((level for column in made for level, _ in column), default=0)
+
+
+def _compressed(
+    columns: Columns, count: Callable[[list[Signal], str], list[Signal]], sparing: bool, patient: bool
+) -> Columns:
+    """What `compress` gives; ``count`` gives the number of ones among some wires, by a name for it."""
     columns, carry_in = [list(column) for column in columns], False
     for weight, column in enumerate(columns):
         number, most = 0, 2 if carry_in else 3
@@ -67,8 +83,11 @@ def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False
             take = next(n for n in (6, 5, 3) if len(column) >= n)
             if sparing:
                 take = next((n for n in (3, 5) if len(column) - n < most), 6)
+            if patient:
+                early = sum(arrives == column[0][0] for arrives, _ in column)
+                take = next((n for n in (6, 5, 3) if n <= min(take, early)), take)
             level = max(arrives for arrives, _ in column[:take]) + 1
-            ones = _compress(b, [wire for _, wire in column[:take]], f"{tag}{weight}_{number}")
+            ones = count([wire for _, wire in column[:take]], f"{weight}_{number}")
             del column[:take]
             for k, one in enumerate(ones):
                 if weight + k < len(columns):

@@ -31,6 +31,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -51,7 +52,8 @@ class _Layer:
     begin : Signal
         The next layer is taken up at this clock edge.
     now, next : dict
-        Fields of its row of memory ``results``, as registers, and of the next layer's.
+        Fields of its row of memory ``results``, as registers, and of the next layer's; ``windows_minus_1``, which is
+        looked at as the layer begins, has no register.
     number : Signal or None
         Register: its number, for the addition; None in an NPU without one.
     """
@@ -125,7 +127,7 @@ def results(library: Library, npu: Npu) -> Block:
     load.assign(all_of(layer.loaded, any_of(nonzero(full), arrived), any_of(~busy, finish)))
     b.on(finish, (busy, 0))
     b.on(load, (busy, 1))
-    walk = _walk(b, npu, layer.now, finish)
+    walk = _walk(b, npu, layer, finish)
     layer_end.assign(walk.go & walk.map_last)
     queue = _queue(b, npu, walk, load, sums)
     step = Step(
@@ -182,7 +184,7 @@ def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signa
     begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
     upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
     following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-    now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items()}
+    now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in rows.widths.items() if name != "windows_minus_1"}
     b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
     number = None
     if npu.skip_words:
@@ -207,27 +209,23 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     return full
 
 
-def _walk(b: Block, npu: Npu, now: dict[str, Signal], finish: Signal) -> _Walk:
+def _walk(b: Block, npu: Npu, layer: _Layer, finish: Signal) -> _Walk:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
-    units = bits_for(npu.units - 1)
+    units, now, following = bits_for(npu.units - 1), layer.now, layer.next
     unit, level = b.reg("unit", units), b.reg("level", width(now["levels_minus_1"]))
-    group, window = b.reg("group", width(now["groups_minus_1"])), b.reg("window", width(now["windows_minus_1"]))
+    groups, windows = (Countdown(b, name, width(following[f"{name}_minus_1"])) for name in ("groups", "windows"))
     go = b.wire("go")
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
-    group_last = b.wire("group_last", 1, eq(group, now["groups_minus_1"]))
     units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
-    last_unit = choose(group_last, now["last_units_minus_1"], units_minus_1, units)  # the last group may be smaller
+    last_unit = choose(groups.last, now["last_units_minus_1"], units_minus_1, units)  # the last group may be smaller
     unit_last = b.wire("unit_last", 1, eq(unit, b.wire("last_unit", units, last_unit)))
     finish.assign(all_of(go, level_last, unit_last))
-    tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, group_last))
-    map_last = b.wire("map_last", 1, tuple_last & eq(window, now["windows_minus_1"]))
-    for condition, value, last in (
-        (go, level, level_last),
-        (go & level_last, unit, unit_last),
-        (finish, group, group_last),
-        (finish & group_last, window, map_last),
-    ):
+    tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, groups.last))
+    map_last = b.wire("map_last", 1, tuple_last & windows.last)
+    for condition, value, last in ((go, level, level_last), (go & level_last, unit, unit_last)):
         b.on(condition, (value, choose(last, 0, add(value, 1, width(value)), width(value))))
+    groups.advance(finish, layer.begin, following["groups_minus_1"], now["groups_minus_1"])
+    windows.advance(finish & groups.last, layer.begin, following["windows_minus_1"])
     return _Walk(go, level_last, finish, tuple_last, map_last)
 
 

@@ -1,9 +1,12 @@
 """Which words of the ring a tap gives back (spec B6).
 
-    claim of a tuple --> hold counts down to 0; from then on each claim gives back as many words
+    claim of a tuple --> register --> hold counts down to 0; from then on each claim gives back as many words
 
 A layer's windows keep a fixed number of tuples in the ring: the oldest of them is given back when the next one is
 claimed. So no tuple needs a mark of its own, and the writer may overwrite words as soon as no tap reads them any more.
+
+What a tap gives back is told in the cycle after it was taken, from registers, because whether a tap is taken is known
+last of all in a cycle.
 """
 
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -25,8 +28,8 @@ from .progress import Progress
 
 
 def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, gap_words: Signal) -> Signal:
-    """Words that the tap at hand gives back where several tuples may be claimed at once: with counters, or with a table
-    of tuples that taps claim ahead.
+    """Words that are given back where several tuples may be claimed at once: with counters, or with a table of tuples
+    that taps claim ahead.
 
     Parameters
     ----------
@@ -44,9 +47,9 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     Returns
     -------
     Signal
-        Words, 0 or more.
+        Words that the tap taken at the last clock edge gives back, 0 or more.
     """
-    start = layers.upcoming.hold_words
+    start = layers.now.hold_words
     w = width(start)
     count = max(w, width(gap_words)) + 1
     hold = b.reg("hold", w)  # words still to be claimed before the first is given back
@@ -57,13 +60,13 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
         own = b.reg("own_words", count)  # a register, since what is given back is on a long path
         b.on(progress.begin, (own, add(layers.upcoming.words_minus_1, 1, count)))
         claims = choose(claim, own, 0, count) + resize(gap_words, count)
-    claimed = b.wire("claimed_words", count, claims)
+    claimed, begun = b.reg("claimed_words", count), b.reg("layer_begun")  # both of the cycle before
+    b.on(None, (claimed, choose(progress.taken, claims, 0, count)), (begun, progress.begin))
     left = b.wire("hold_left", count, sub(resize(hold, count), claimed, count))
     negative = bits(left, count - 1, 1)
     if count > w + 1:  # else all of them are looked at
         b.wire("hold_left_unused", count - 1 - w, bits(left, w, count - 1 - w))
-    b.on(progress.taken, (hold, choose(negative, 0, bits(left, 0, w), w)))
-    b.on(progress.begin, (hold, start))
+    b.on(None, (hold, choose(begun, start, choose(negative, 0, bits(left, 0, w), w), w)))
     return choose(negative, sub(claimed, hold, count), 0, count)
 
 
@@ -76,4 +79,7 @@ def given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal)
     holding = b.reg("holding")  # hold is not 0: a register, since what is given back is on a long path
     b.on(all_of(progress.taken, claim, holding), (hold, sub(hold, 1, w)), (holding, ~eq(hold, 1)))
     b.on(progress.begin, (hold, start), (holding, nonzero(start)))
-    return choose(claim & ~holding, add(layers.now.words_minus_1, 1, count), 0, count)
+    given = b.reg("given_words", count)
+    gives = b.wire("gives_back", 1, all_of(progress.taken, claim, ~holding))
+    b.on(None, (given, choose(gives, add(layers.now.words_minus_1, 1, count), 0, count)))
+    return given

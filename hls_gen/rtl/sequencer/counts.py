@@ -48,12 +48,11 @@ class Counts:
         return all_of(~_sign(self.free), nonzero(self.free))
 
     def advance(self, b: Block, write: Signal, claimed: Signal, given: Signal) -> None:
-        """Keep the counts: ``write`` of a word, ``claimed`` and ``given`` back so many in this cycle."""
+        """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago."""
         w = width(self.free)
         for count in (self.arrived, self.arrived_minus_1):
             b.on(None, (count, add(count, write, w) - claimed))
-        returned = b.reg("returned", w)  # a cycle late, so that no path leads from the beat's conditions to the sum
-        b.on(None, (returned, given), (self.free, self.free - resize(write, w) + returned))
+        b.on(None, (self.free, self.free - resize(write, w) + given))
 
 
 def _sign(count: Signal) -> Signal:

@@ -6,8 +6,8 @@ Dense layers (one window of all tuples) and pools of one tap are direct, so that
 """
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 
-from .countdown import Countdown
 from .layers import Layers
 from .progress import Progress
 from .source import ALWAYS, NEVER

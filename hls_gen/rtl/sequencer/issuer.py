@@ -207,7 +207,8 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     """Words that are claimed and given back in this cycle.
 
     A word is claimed with its beat. A skip claims its whole tuple in its one cycle: ``left`` is then one less than its
-    words. A tap gives words back as it is taken, and the layer's last one what is left of the layer as it is done.
+    words. A tap gives words back as it is taken, and the layer's last one what is left of the layer as it is done;
+    both count a cycle later, so that no path leads from the beat's conditions to the sum.
     """
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free)
@@ -216,9 +217,9 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     claimed = resize(events.used & work.claim, w) + skipped
     if tap.gap_words is not None:
         claimed = claimed + b.wire("claimed_ahead", w, choose(events.taken, tap.gap_words, 0, w))
-    given = b.wire("given", w, choose(events.taken, tap.given_words, 0, w))
-    ended = b.wire("ended", w, choose(events.done & work.layer_end, work.hold_words, 0, w))
-    counts.advance(b, write, claimed, given + ended)
+    ended = b.reg("ended_words", w)
+    b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
+    counts.advance(b, write, claimed, tap.given_words + ended)
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:

@@ -4,71 +4,21 @@ hls_gen/compiler/schedule/raster.py.
     layer row --> place in the kernel, room to the map's edge, lead before it: for x and y
               --> last, new, gap, relative word, kernel row of the tap at hand
 
-One tap a cycle, and nothing is read from a memory. Addresses and kernel rows are added up, never multiplied: each step
-is a field of the layer's row. Some tuples are claimed by a row of windows before its own first tap, because only later
-windows read them. Tables spend a cycle on each such tuple (a skip); counters claim them all at once with the next tap
-(``gap``), so that no cycle is lost. The issuer's count of words that have arrived then goes below 0 until they are
-there.
+One tap a cycle, and nothing is read from a memory. What is asked of the place at hand (is it the last one of its line,
+is the window the last one of its row) is found a step ahead and stands in registers, since the longest paths of the tap
+source begin with the answer. Addresses and kernel rows are added up, never multiplied: each step is a field of the
+layer's row. Some tuples are claimed by a row of windows before its own first tap, because only later windows read them.
+Tables spend a cycle on each such tuple (a skip); counters claim them all at once with the next tap (``gap``), so that
+no cycle is lost. The issuer's count of words that have arrived then goes below 0 until they are there.
 """
 
-from dataclasses import dataclass
-
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, nonzero, sub, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, width
 
-from .layer_row import AxisRow
+from .axis import axis_of, ends
 from .layers import Layers
 from .progress import Progress
 from .source import ALWAYS, NEVER
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One direction of the map: where the window at hand lies, and where the next one will.
-
-    Attributes
-    ----------
-    place : Signal
-        Place of the tap at hand in the kernel, 0 at the left or the top; PLACE_BITS.
-    lead : Signal
-        Places of the kernel before the map: the first place with a tap; PLACE_BITS.
-    room : Signal
-        Place of the kernel that lies on the map's last column or row; SIDE_BITS.
-    at : Signal
-        Words from the map's beginning to the window's first position on the map; address bits.
-    final : Signal
-        ``place`` is the last one with a tap: at the kernel's or at the map's end.
-    beyond : Signal
-        The next window begins before the map too.
-    next_lead, next_room, next_at : Signal
-        lead, room and at of the next window in this direction.
-    """
-
-    place: Signal
-    lead: Signal
-    room: Signal
-    at: Signal
-    final: Signal
-    beyond: Signal
-    next_lead: Signal
-    next_room: Signal
-    next_at: Signal
-
-
-def _axis(b: Block, name: str, row: AxisRow, address_bits: int) -> Axis:
-    """Registers and next values of direction ``name`` ("x" or "y"), of a layer with the fields ``row``."""
-    place, lead = b.reg(f"{name}_place", PLACE_BITS), b.reg(f"{name}_first", PLACE_BITS)
-    room, at = b.reg(f"{name}_room_now", SIDE_BITS), b.reg(f"{name}_at", address_bits)
-    final = b.wire(f"{name}_final", 1, any_of(eq(place, row.kernel_minus_1), eq(place, room)))
-    beyond = b.wire(f"{name}_beyond", 1, lead > row.stride)
-    # the window after one with a lead moves by less than a stride on the map: its first position was cut off
-    moved = b.wire(f"{name}_moved", address_bits, choose(nonzero(lead), row.cross, row.step, address_bits))
-    next_lead = b.wire(
-        f"{name}_first_next", PLACE_BITS, choose(beyond, sub(lead, row.stride, PLACE_BITS), 0, PLACE_BITS)
-    )
-    next_room = b.wire(f"{name}_room_next", SIDE_BITS, sub(room, row.stride, SIDE_BITS))
-    next_at = b.wire(f"{name}_at_next", address_bits, choose(beyond, 0, at + moved, address_bits))
-    return Axis(place, lead, room, at, final, beyond, next_lead, next_room, next_at)
 
 
 class CounterTaps:
@@ -91,10 +41,10 @@ class CounterTaps:
     def __init__(self, b: Block, layers: Layers, tuple_words: Signal):
         row = self._row = layers.now.raster
         b.comment("Taps by counters: where the window lies in x and y, and which of its tuples are new.")
-        self._b, self._start, self._upcoming = b, layers.start, layers.upcoming.raster
+        self._b, self._layers, self._start, self._upcoming = b, layers, layers.start, layers.upcoming.raster
         self._tuple_words, self._bits = tuple_words, width(tuple_words)
         self.serves, self.skip, self.placed = row.by_counters, NEVER, ALWAYS
-        self.x, self.y = _axis(b, "x", row.x, self._bits), _axis(b, "y", row.y, self._bits)
+        self.x, self.y = axis_of(b, "x", row.x, self._bits), axis_of(b, "y", row.y, self._bits)
         self.word = b.reg("counted_word", self._bits)
         self._top, self._left = b.reg("top_windows"), b.reg("left_window")  # first row of windows, first of its row
         self._line_start = b.reg("line_start")  # first tap of its line of the kernel
@@ -114,36 +64,85 @@ class CounterTaps:
         line_end = self.x.final if visited is None else all_of(self.x.final, visited)
         self._visited, self.line_end = visited, b.wire("line_end", 1, line_end)
         self.last = b.wire("counted_last", 1, self.line_end & self.y.final)
-        self.row_end = b.wire("row_end", 1, eq(self.x.room, row.x_room_end))
+        self.row_end = b.reg("row_end")
+        # row_end, x_final and x_beyond of a row's first window
+        self._left_flags = tuple(b.reg(f"left_{name}") for name in ("row_end", "final", "beyond"))
+        self._after = self._after_window()
 
     def advance(self, progress: Progress) -> None:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
-        b, taken, row, ring, x, y = self._b, progress.taken, self._row, self._bits, self.x, self.y
+        b, taken, row, ring, x = self._b, progress.taken, self._row, self._bits, self.x
         starts = [self.word, b.reg("line_word", ring)]  # of the tap, of its line: both begin at the window's first tap
         line = starts[1]
         line_next = b.wire("line_word_next", ring, line + row.line_words)
-        place_next = add(x.place, 1, PLACE_BITS)
         tap_done = taken if self._visited is None else b.wire("visits_done", 1, taken & self._visited)
         if self._second is not None:
             b.on(taken, (self._second, ~self._visited))
         b.on(
             tap_done,
-            (x.place, choose(x.final, x.lead, place_next, PLACE_BITS)),
             (self.word, choose(x.final, line_next, self.word + self._tuple_words, ring)),
             (self._line_start, x.final),
         )
         b.on(
             taken & self.line_end,
-            (y.place, add(y.place, 1, PLACE_BITS)),
             (line, line_next),
             (self._line_before, self._line_new),
         )
+        self._begins = self._begin_flags()
+        self._next_place(progress, tap_done, self._begins)
         if progress.rewind is not None:
             first = b.reg("first_word", ring)
-            b.on(taken & progress.rewind, (y.place, y.lead), *[(start, first) for start in starts])
+            b.on(taken & progress.rewind, *[(start, first) for start in starts])
             starts.append(first)
         self._next_window(progress, starts)
         self._begin(progress, starts)
+
+    def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
+        """For x and y: lead and first_final of the next window."""
+        b, x, y, end, left_final = self._b, self.x, self.y, self.row_end, self._left_flags[1]
+        return (
+            (
+                b.wire("x_first_after", PLACE_BITS, choose(end, self._row.x_lead, x.next_lead, PLACE_BITS)),
+                b.wire("x_final_after", 1, choose(end, left_final, x.lead_final, 1)),
+            ),
+            (
+                b.wire("y_first_after", PLACE_BITS, choose(end, y.next_lead, y.lead, PLACE_BITS)),
+                b.wire("y_final_after", 1, choose(end, y.lead_final, y.first_final, 1)),
+            ),
+        )
+
+    def _begin_flags(self) -> tuple[tuple[Signal, Signal], ...]:
+        """For x and y: final and beyond in the first window of the layer that begins next."""
+        b, row, start = self._b, self._upcoming, self._start
+        return tuple(
+            (
+                b.wire(f"{name}_final_begin", 1, ends(lead, axis, room)),
+                b.wire(f"{name}_beyond_begin", 1, lead > axis.stride),
+            )
+            for name, axis, lead, room in (
+                ("x", row.x, row.x_lead, row.x_room),
+                ("y", row.y, start.y_lead, start.y_room),
+            )
+        )
+
+    def _next_place(self, progress: Progress, tap_done: Signal, begins: tuple[tuple[Signal, Signal], ...]) -> None:
+        """The place of the next tap and whether it is the last one of its line, of its column.
+
+        Which value is the next doesn't hang on whether the tap is taken, which is known last: that only moves the
+        registers. ``begins`` is that of `_begin_flags`.
+        """
+        b, layers, start = self._b, self._layers, self._start
+        change = b.wire("layer_change", 1, any_of(~layers.have, layers.end))
+        line_done = progress.taken & self.line_end
+        for axis, step, lead, (final_begin, _), (first, final) in (
+            (self.x, tap_done, self._upcoming.x_lead, begins[0], self._after[0]),
+            (self.y, line_done, start.y_lead, begins[1], self._after[1]),
+        ):
+            place = choose(axis.final, axis.lead, axis.next_place, PLACE_BITS)
+            last = choose(axis.final, axis.first_final, axis.place_final, 1)
+            place = choose(change, lead, choose(progress.window_end, first, place, PLACE_BITS), PLACE_BITS)
+            last = choose(change, final_begin, choose(progress.window_end, final, last, 1), 1)
+            b.on(any_of(progress.begin, step), (axis.place, place), (axis.final, last))
 
     def _next_window(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows.
@@ -152,42 +151,70 @@ class CounterTaps:
         """
         b, taken, ring, x, y = self._b, progress.taken, self._bits, self.x, self.y
         row, end = self._row, self.row_end
-        x_first = b.wire("x_first_after", PLACE_BITS, choose(end, row.x_lead, x.next_lead, PLACE_BITS))
+        (x_first, _), (y_first, _) = self._after
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         x_at = b.wire("x_at_after", ring, choose(end, 0, x.next_at, ring))
-        y_first = b.wire("y_first_after", PLACE_BITS, choose(end, y.next_lead, y.lead, PLACE_BITS))
         y_at = b.wire("y_at_after", ring, choose(end, y.next_at, y.at, ring))
         word = b.wire("window_word", ring, y_at + x_at)
         b.on(
             taken & progress.window_end,
-            (x.place, x_first), (x.lead, x_first), (x.room, x_room), (x.at, x_at),
-            (y.place, y_first), (y.lead, y_first), (y.at, y_at),
+            (x.lead, x_first), (x.room, x_room), (x.at, x_at), (y.lead, y_first), (y.at, y_at),
             *[(start, word) for start in starts],
             (self._left, end), (self._line_before, 0),
         )  # fmt: skip
         b.on(all_of(taken, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
+        self._next_flags(taken & progress.window_end)
+
+    def _next_flags(self, next_window: Signal) -> None:
+        """What is known of the next window, and of its first place."""
+        b, x, y, end = self._b, self.x, self.y, self.row_end
+        left_end, _, left_beyond = self._left_flags
+        b.on(
+            next_window,
+            (end, choose(end, left_end, eq(x.next_room, self._row.x_room_end), 1)),
+            (x.first_final, self._after[0][1]),
+            (x.beyond, choose(end, left_beyond, x.next_beyond, 1)),
+        )
+        b.on(next_window & end, (y.first_final, y.lead_final), (y.beyond, y.next_beyond))
 
     def _begin(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become when a layer begins."""
         row, start, x, y = self._upcoming, self._start, self.x, self.y
+        left_end, left_final, left_beyond = self._left_flags
+        (x_final, x_beyond), (y_final, y_beyond) = self._begins
+        row_end = eq(row.x_room, row.x_room_end)
         self._b.on(
             progress.begin,
-            (x.place, row.x_lead), (x.lead, row.x_lead), (x.room, row.x_room), (x.at, 0),
-            (y.place, start.y_lead), (y.lead, start.y_lead), (y.room, start.y_room), (y.at, 0),
+            (x.lead, row.x_lead), (x.room, row.x_room), (x.at, 0),
+            (y.lead, start.y_lead), (y.room, start.y_room), (y.at, 0),
+            (self.row_end, row_end), (x.first_final, x_final), (x.beyond, x_beyond),
+            (left_end, row_end), (left_final, x_final), (left_beyond, x_beyond),
+            (y.first_final, y_final), (y.beyond, y_beyond),
             *[(start, 0) for start in starts],
             (self._left, 1), (self._top, 1), (self._line_start, 1), (self._line_before, 0),
             *([(self._second, 0)] if self._second is not None else []),
         )  # fmt: skip
 
     def landing(self, progress: Progress) -> Signal:
-        """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits."""
-        b, row, upcoming = self._b, self._row.kernel, self._upcoming.kernel
-        w = width(row.line_rows)
-        x_rows, y_rows = b.reg("x_first_rows", w), b.reg("y_first_rows", w)
-        x_less = b.wire("x_rows_less", w, choose(self.x.beyond, x_rows - row.x_stride_rows, 0, w))
-        y_less = b.wire("y_rows_less", w, choose(self.y.beyond, y_rows - row.y_stride_rows, 0, w))
-        x_after = b.wire("x_rows_after", w, choose(self.row_end, row.x_lead_rows, x_less, w))
-        y_after = b.wire("y_rows_after", w, choose(self.row_end, y_less, y_rows, w))
-        b.on(progress.taken & progress.window_end, (x_rows, x_after), (y_rows, y_after))
-        b.on(progress.begin, (x_rows, upcoming.x_lead_rows), (y_rows, self._start.y_lead_rows))
+        """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits.
+
+        To be called after `advance`. Registers have the rows of the next window's lead, and of the next row of
+        windows, since two sums come behind them.
+        """
+        b, row, upcoming, end = self._b, self._row.kernel, self._upcoming.kernel, self.row_end
+        w, next_window = width(row.line_rows), progress.taken & progress.window_end
+        x_next, y_rows, y_next, left = (
+            b.reg(f"{name}_rows", w) for name in ("x_first_next", "y_first", "y_first_next", "left_next")
+        )
+        x_less = b.wire("x_rows_less", w, choose(self.x.next_beyond, x_next - row.x_stride_rows, 0, w))
+        y_less = b.wire("y_rows_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, 0, w))
+        b.on(next_window, (x_next, choose(end, left, x_less, w)))
+        b.on(next_window & end, (y_rows, y_next), (y_next, y_less))
+        (_, x_beyond), (_, y_beyond) = self._begins
+        y_lead = self._start.y_lead_rows
+        x_begin = b.wire("x_rows_begin", w, choose(x_beyond, upcoming.x_lead_rows - upcoming.x_stride_rows, 0, w))
+        y_begin = b.wire("y_rows_begin", w, choose(y_beyond, y_lead - upcoming.y_stride_rows, 0, w))
+        b.on(progress.begin, (x_next, x_begin), (left, x_begin), (y_rows, y_lead), (y_next, y_begin))
+        x_after = b.wire("x_rows_after", w, choose(end, row.x_lead_rows, x_next, w))
+        y_after = b.wire("y_rows_after", w, choose(end, y_next, y_rows, w))
         return b.wire("counted_landing", w, x_after + y_after)

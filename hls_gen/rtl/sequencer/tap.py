@@ -12,9 +12,9 @@ from .bundle import Bundle, Meaning
 class Tap(Bundle):
     """The tap at hand: a tuple that a pass over a window reads, word by word. A pass is one kernel group's.
 
-    Everything but ``valid`` and ``ready`` belongs to the tap, and stays as it is until the issuer takes it. Words are
-    counted in words of the tuple memory. Which of the optional signals a sequencer has follows from the fields of its
-    layer rows (layer_row.py), from which they also take their widths.
+    Everything but ``valid``, ``ready`` and ``given_words`` belongs to the tap, and stays as it is until the issuer
+    takes it. Words are counted in words of the tuple memory. Which of the optional signals a sequencer has follows from
+    the fields of its layer rows (layer_row.py), from which they also take their widths.
     """
 
     prefix: ClassVar[str] = "tap_"
@@ -39,7 +39,8 @@ class Tap(Bundle):
         ),
     ]
     given_words: Annotated[
-        Signal, Meaning("words that no tap reads any more once this one is taken", lambda s: s.count_bits)
+        Signal,
+        Meaning("words that no tap reads any more since one was taken a cycle ago, else 0", lambda s: s.count_bits),
     ]
     gap_words: Annotated[
         Signal | None,

@@ -9,15 +9,17 @@ For each window, for each kernel group: the valid taps of the window, one pass o
 the first pass and read again in the others.
 """
 
+from dataclasses import replace
+
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, resize, width
+from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .claims import given_by_tuples, given_by_words
 from .context import Context
-from .countdown import Countdown
 from .direct import DirectTaps
 from .kernel_rows import KernelRows
 from .layers import Layers
@@ -70,7 +72,10 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         given = given_by_tuples(b, layers, progress, claim)
     else:
         given = resize(given_by_words(b, layers, progress, claim, gap_words), spec.count_bits)
-    address = _address(b, layers, progress, chosen, tuple_words, tables.ahead_words)
+    placed = chosen
+    if counters is not None:  # their addresses don't hang on what is new, and are on a long path
+        placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
+    address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)

@@ -15,9 +15,13 @@ from .test_sequencer import BIG
 PULSES = {"fetch": "wait_memory", "beat": "beat", "room": "wait_room"}
 
 
+@pytest.mark.parametrize("layer_end", [False, True], ids=["by_claim", "by_layer"])
 @pytest.mark.parametrize("pool", [False, True], ids=["array", "pool"])
-def test_words_given_back_are_free_as_the_flow_model_has_it(pool):
-    """In a full ring of two words: from the tap that gives one back to the cycle in which it may be written."""
+def test_words_given_back_are_free_as_the_flow_model_has_it(pool, layer_end):
+    """In a full ring of two words: from the tap that gives one back to the cycle in which it may be written.
+
+    A tap's own words are given back in the cycle after it was taken, those of its layer as it is done.
+    """
     npu = replace(BIG, tuple_words=2, pool_words=2)
     with Bench(issuer(Library(32), SequencerSpec(npu, pool=pool))) as bench:
         bench["rst"] = 0
@@ -26,11 +30,16 @@ def test_words_given_back_are_free_as_the_flow_model_has_it(pool):
         bench["write"] = 0
         bench.tick(timing.GIVE_BACK + 4)
         assert not bench["has_free"]
-        bench.set(tap_valid=1, tap_claim=1, tap_given_words=1)
+        bench.set(room=1, tap_valid=1, tap_claim=1, tap_layer_end=layer_end, tap_hold_words=layer_end)
         assert bench["tap_ready"]
-        given = bench.cycle
+        given = bench.cycle + layer_end
         bench.tick()
-        bench["tap_valid"] = 0
+        bench.set(tap_valid=0, tap_given_words=not layer_end)
+        while not bench["tap_ready"]:
+            bench.tick()
+        assert bench.cycle == given + 1 - layer_end
+        bench.tick()
+        bench["tap_given_words"] = 0
         while not bench["has_free"] and bench.cycle < given + 20:
             bench.tick()
         assert bench.cycle - given == timing.GIVE_BACK

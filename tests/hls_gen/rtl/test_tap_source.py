@@ -14,24 +14,32 @@ from bitloom.hls_gen.rtl.sequencer.tap_source import tap_source
 from .bench import Agent, Bench, run
 from .test_sequencer import BIG, FRAMES, load_tables, made_plan, stages
 
-PAYLOAD = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "hold_words", "given_words")
+PAYLOAD = ("skip", "claim", "last", "layer_end", "address", "words_minus_1", "hold_words")
 CASES = [(name, order) for name in ("chain", "conv_strides", "levels") for order in ("pull", "raster")]
 
 
 class Taps(Agent):
-    """Takes taps with chance ``chance`` in each cycle, and sees that a tap that waits stays as it is."""
+    """Takes taps with chance ``chance`` in each cycle, and sees that a tap that waits stays as it is.
+
+    ``given`` has the words that each gives back, which are told in the cycle after it was taken and in no other.
+    """
 
     def __init__(self, bench: Bench, count: int, chance: float, names: tuple[str, ...]):
         self.bench, self.count, self.chance, self.names = bench, count, chance, names
         self.random, self.found, self.cycles = random.Random(count), [], []
+        self.given: list[int] = []
         self.start = bench.cycle
         self._waiting: dict[str, int] | None = None
 
     def drive(self) -> None:
-        self.bench["tap_ready"] = int(self.random.random() < self.chance)
+        self.bench["tap_ready"] = int(len(self.found) < self.count and self.random.random() < self.chance)
 
     def look(self) -> None:
-        bench = self.bench
+        bench, given = self.bench, self.bench["tap_given_words"]
+        if self.cycles and self.cycles[-1] == bench.cycle - 1:
+            self.given.append(given)
+        else:
+            assert not given, "words are given back and no tap was taken"
         if not bench["tap_valid"]:
             assert self._waiting is None, "valid fell before the tap was taken"
             return
@@ -44,7 +52,7 @@ class Taps(Agent):
 
     @property
     def done(self) -> bool:
-        return len(self.found) >= self.count
+        return len(self.given) >= self.count
 
 
 def expected(made: Plan, pool: bool, ring: int) -> list[tuple[int, ...]]:
@@ -119,9 +127,9 @@ def test_a_tap_in_every_cycle(rig, order):
 
 
 def test_what_is_claimed_is_given_back(rig):
-    """Over whole frames: with each claim, or with a layer's last tap."""
+    """Over whole frames: in the cycle after each claim, or with a layer's last tap."""
     _, _, pool = rig
     taps, made = taken(rig, "chain", "raster", 0.7)
     claimed = sum((t["words_minus_1"] + 1) * t["claim"] + t.get("gap_words", 0) for t in taps.found)
-    given = sum(t["given_words"] + t["hold_words"] * t["layer_end"] for t in taps.found)
+    given = sum(own + t["hold_words"] * t["layer_end"] for t, own in zip(taps.found, taps.given))
     assert claimed == given == FRAMES * sum(s.inputs["words"] for s in stages(made, pool))

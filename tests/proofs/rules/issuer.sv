@@ -4,18 +4,18 @@
 // ring, and a word is given back when it is there and nobody reads it any more (hls_gen/compiler/schedule/tables.py).
 module proof (
 `include "inputs.svh"
-    input clk, input rst
+    input clk, input rst,
+    input [7:0] own_words  // that the tap at hand gives back as it is taken
 );
 `include "outputs.svh"
   localparam RING = `RING, BITS = $clog2(RING), COUNT = BITS + 2;
   wire running;
   `DUT dut (.*);
   given_reset given_reset (.*);
-  localparam TAP = $bits({tap_skip, tap_claim, tap_last, tap_layer_end, tap_address, tap_words_minus_1, tap_hold_words,
-                          tap_given_words});
+  localparam TAP = $bits({tap_skip, tap_claim, tap_last, tap_layer_end, tap_address, tap_words_minus_1, tap_hold_words});
   given_source #(.WIDTH(TAP)) source (
       .valid(tap_valid), .ready(tap_ready), .word({tap_skip, tap_claim, tap_last, tap_layer_end, tap_address,
-      tap_words_minus_1, tap_hold_words, tap_given_words}), .*);
+      tap_words_minus_1, tap_hold_words}), .*);
 
   // The tap at work, and how many of its words were used.
   reg busy = 0, skip, claim, layer_end;
@@ -43,18 +43,20 @@ module proof (
       + (step ? tap_gap_words : 0)
 `endif
       ;
-  wire [7:0] gives = (step ? tap_given_words : 0) + (done & layer_end ? hold_words : 0);
+  wire [7:0] gives = (step ? own_words : 0) + (done & layer_end ? hold_words : 0);
   reg signed [7:0] unclaimed = 0, kept = 0;  // written and not claimed; claimed and not given back
-  reg [7:0] gives_before = 0;
+  reg [7:0] gives_before = 0, own_before = 0;
   wire signed [7:0] in_ring = unclaimed + kept;  // written and not given back: must not be overwritten
   wire signed [7:0] in_ring_next = in_ring + write - gives, kept_next = kept + claims - gives;
   always @(posedge clk) begin
     unclaimed <= rst ? 0 : unclaimed + write - claims;
     kept <= rst ? 0 : kept_next;
     gives_before <= rst ? 0 : gives;
+    own_before <= step & ~rst ? own_words : 0;
   end
   always @* begin
     assume (~write | has_free);
+    if (running) assume (tap_given_words == own_before);  // told in the cycle after the tap was taken
     if (running) assume (kept_next >= 0 & kept_next <= RING & in_ring_next >= 0);
     if (running) assume (gives <= RING & claims <= RING);
   end
@@ -81,7 +83,7 @@ module proof (
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.busy , \dut.at_skip , \dut.at_claim , \dut.at_layer_end , \dut.word_last ;
   (* hierconn *) wire [BITS-1:0] \dut.left , \dut.at_address ;
-  (* hierconn *) wire [COUNT-1:0] \dut.arrived_minus_1 , \dut.returned ;
+  (* hierconn *) wire [COUNT-1:0] \dut.arrived_minus_1 , \dut.ended_words ;
   (* hierconn *) wire [`HOLD-1:0] \dut.at_hold_words ;
   always @* if (running) begin
     assert (\dut.busy == busy);
@@ -90,7 +92,7 @@ module proof (
     if (busy) assert (\dut.at_hold_words == hold_words & \dut.at_address == address + used[BITS-1:0]);
     if (busy & skip) assert (used == 0);
     assert (\dut.arrived_minus_1 == \dut.arrived - 1'b1);
-    assert (\dut.returned == gives_before & gives_before <= RING);
+    assert (own_before + \dut.ended_words == gives_before & gives_before <= RING);
     assert (kept >= 0 & kept <= RING & in_ring >= 0 & in_ring + $signed(gives_before) <= RING);
   end
 `endif

@@ -1,12 +1,13 @@
-"""Counters of windows, of passes and of taps, which know ahead of time which one is the last.
+"""Counters of windows, of kernel groups and of taps, which know ahead of time which one is the last.
 
     begin --> left, last     step --> left - 1, and whether that is the last
 
-The comparison goes into a register as the count moves. Where the count was compared as it was needed, the longest path
-of a tap source began there: count, comparison, end of the window, end of the layer, row of the next tap.
+The comparison goes into a register as the count moves. Where the count was compared as it was needed, the longest paths
+of the tap source and of the results unit began there: count, comparison, end of the window, end of the layer, row of
+the next tap or place of the next threshold.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, eq, sub
+from .block import Block, Signal, choose, eq, sub
 
 
 class Countdown:

@@ -3,7 +3,9 @@
 layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--> NPU 0 1 0 1 0
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from math import inf
 
 import numpy as np
@@ -11,14 +13,19 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
+from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
 from .concatenations import placed
+from .copies import Layers, with_copies
 from .depthwise import joined
-from .lowered_layers import BinaryLayer
+from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Engine, Lowered, engines_of, lower
+from .outlet_ways import way
 from .parts import Part, parts
+from .ways import ways
 from .work import check_network
 
 
@@ -41,7 +48,7 @@ def mapped(
     Returns
     -------
     tuple of Lowered and sequence of int
-        The lowered layers, and the NPU of each.
+        The lowered layers, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), and the NPU of each.
 
     Raises
     ------
@@ -60,18 +67,53 @@ def mapped(
     if takes_depthwise(npus):
         cut = joined(cut, model)
     names = [part.name for part in cut]
+    plain = _is_chain(cut)
     if mapping is not None:
-        check(npus, names, mapping)
-        return _lowered(given, [_engine([npus[n]], npus) for n in mapping], npus[0]), mapping
+        check(npus, names, mapping, plain)
+        lowered = _lowered(given, [_engine([npus[n]], npus) for n in mapping], npus[0])
+        return _with_copies(lowered, mapping, npus)
     wanted = [engine_of[name] for name in names]
     engines = [_engine([npu for npu in npus if npu.engine == name], npus) for name in wanted]
     lowered = _lowered(given, engines, npus[0])
-    mapping = assign(npus, names, _beats(lowered, npus), _inside(cut))
+    begin = None if plain or len(npus) == 1 else _beginnings(model.network.name, lowered.layers, npus)
+    mapping = assign(npus, names, _beats(lowered.layers, npus), begin)
     for name, engine, n in zip(names, wanted, mapping):
         if engine != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
     own = [_engine([npus[n]], npus) for n in mapping]
-    return lowered if own == engines else _lowered(given, own, npus[0]), mapping
+    return _with_copies(lowered if own == engines else _lowered(given, own, npus[0]), mapping, npus)
+
+
+def _with_copies(lowered: Lowered, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Lowered, Sequence[int]]:
+    """The lowered layers with copies of maps, and the NPU of each."""
+    layers, on = _routed(lowered.model.network.name, lowered.layers, mapping, npus)
+    return (replace(lowered, layers=tuple(layers)), on) if len(on) > len(mapping) else (lowered, mapping)
+
+
+def _routed(
+    network: str, layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]
+) -> tuple[Layers, list[int]]:
+    """The layers with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
+    which takes fewer beats. ValueError if there is none."""
+    found: list[tuple[float, Layers, list[int]]] = []
+    refused: list[ValueError] = []
+    for early in (False, True):
+        try:
+            made, on = with_copies(layers, mapping, npus, early=early)
+            ways(network, npus, made, on)
+        except ValueError as e:
+            refused.append(e)
+        else:
+            found.append((_copying(made, on, npus), made, on))
+    if not found:
+        raise refused[0]
+    _, made, on = min(found, key=lambda one: one[0])
+    return made, on
+
+
+def _copying(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> float:
+    """Beats of all copies."""
+    return sum(_beats_on(p, npus[n]) for p, n in zip(layers, mapping) if is_copy(p.name))
 
 
 def takes_depthwise(npus: Sequence[Folding]) -> bool:
@@ -97,49 +139,35 @@ def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
     return lowered
 
 
-def _beats(lowered: Lowered, npus: Sequence[Folding]) -> list[list[float]]:
+def _beats(layers: Layers, npus: Sequence[Folding]) -> list[list[float]]:
     """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on another engine."""
-    out: list[list[float]] = []
-    for p in lowered.layers:
-        taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
-        lanes, engine = int(np.prod(p.weight.shape[2:])), "binary" if isinstance(p, BinaryLayer) else "integer"
-        beats = [taps * -(-lanes // npu.kfp) * -(-p.out_channels // npu.kgp) for npu in npus]
-        out.append([count if npu.engine == engine else inf for count, npu in zip(beats, npus)])
-    return out
+    return [[_beats_on(p, npu) for npu in npus] for p in layers]
 
 
-def way(npus: Sequence[Folding], name: str, here: int, there: int) -> str:
-    """Find the outlet by which a map gets from an NPU to its reader.
-
-    Parameters
-    ----------
-    npus
-        Foldings of the NPUs, in their order.
-    name
-        The layer that makes the map, for messages.
-    here, there
-        Numbers of the NPU that makes the map and of the one that reads it.
-
-    Returns
-    -------
-    str
-        "loop" or "ring".
-
-    Raises
-    ------
-    ValueError
-        No outlet leads there.
-    """
-    outlets = npus[here].outlets
-    if here == there and "loop" in outlets:
-        return "loop"
-    if len(npus) > 1 and there == (here + 1) % len(npus) and "ring" in outlets:
-        return "ring"
-    raise ValueError(f"{name}: NPU {here} must have an outlet to NPU {there}, got {', '.join(outlets)}")
+def _beats_on(p: BinaryLayer | IntegerLayer, npu: Folding) -> float:
+    """Beats of a layer on an NPU; infinite on another engine."""
+    if npu.engine != ("binary" if isinstance(p, BinaryLayer) else "integer"):
+        return inf
+    taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
+    return taps * -(-int(np.prod(p.weight.shape[2:])) // npu.kfp) * -(-p.out_channels // npu.kgp)
 
 
-def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int]) -> None:
-    """Check that every map finds its way.
+def _beginnings(network: str, layers: Layers, npus: Sequence[Folding]) -> list[list[float]]:
+    """(layers, NPUs): beats of the copies that an NPU makes if its run begins with a layer; infinite where maps would
+    find no way then."""
+    found = [[0.0] * len(npus) for _ in layers]
+    for start in range(1, len(layers)):
+        for n in range(1, len(npus)):
+            pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(layers) - start)
+            try:
+                found[start][n] = _copying(*_routed(network, layers, split, pair), pair)
+            except ValueError:
+                found[start][n] = inf
+    return found
+
+
+def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:
+    """Check that layers are given to NPUs that can compute them and hand on what they make.
 
     Parameters
     ----------
@@ -149,11 +177,13 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int])
         Names of the weighted layers.
     mapping
         NPU of each of them.
+    plain
+        Whether each layer reads the map of the one before, and no other map is needed: then that must have its way.
 
     Raises
     ------
     ValueError
-        A map doesn't. One line: layer, rule and value.
+        They aren't. One line: layer, rule and value.
     """
     if len(mapping) != len(names) or not all(0 <= n < len(npus) for n in mapping):
         raise ValueError(
@@ -161,28 +191,22 @@ def check(npus: Sequence[Folding], names: Sequence[str], mapping: Sequence[int])
         )
     if mapping[0] != 0:
         raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
-    for i in range(len(names) - 1):
+    for i in range(len(names) - 1 if plain else 0):
         way(npus, names[i], mapping[i], mapping[i + 1])
     if "host" not in npus[mapping[-1]].outlets:
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 
 
-def _inside(cut: Sequence[Part]) -> set[int]:
-    """Where a run of layers must not end, for another NPU couldn't go on: the layer behind an end must need the map of
-    the one before it, alone, and no other map."""
-    needs = [{part.reads, part.joins, part.adds} - {None} for part in cut]
-    return {
-        end
-        for end in range(1, len(cut))
-        if {name for later in needs[end:] for name in later if name in {one.name for one in cut[:end]}}
-        != {cut[end - 1].name}
-        or cut[end - 1].readers != (cut[end].name,)
-        or cut[end].adds == cut[end - 1].name
-    }
+def _is_chain(cut: Sequence[Part]) -> bool:
+    """Whether each part reads the map of the one before, and no other map is needed."""
+    return all(b.reads == a.name and b.joins is b.adds is None for a, b in pairwise(cut))
 
 
 def assign(
-    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], inside: Collection[int] = ()
+    npus: Sequence[Folding],
+    names: Sequence[str],
+    beats: Sequence[Sequence[float]],
+    beginnings: Sequence[Sequence[float]] | None = None,
 ) -> list[int]:
     """Choose an NPU for every layer.
 
@@ -197,8 +221,9 @@ def assign(
         Names of the weighted layers.
     beats
         (layers, NPUs): cycles of each layer on each NPU; infinite where the NPU has another engine.
-    inside
-        Numbers of layers that must be on the NPU of the layer before, in a chain.
+    beginnings
+        (layers, NPUs): cycles that an NPU of a chain takes besides if its run begins with a layer; infinite where it
+        can't. None: there are no such cycles, and each layer reads the map of the one before.
 
     Returns
     -------
@@ -214,13 +239,13 @@ def assign(
     if count > 1 and "ring" in npus[0].inlets:
         found = [i % count for i in range(len(names))]
     else:
-        found = _runs(npus, names, beats, inside)
-    check(npus, names, found)
+        found = _runs(npus, names, beats, beginnings or [[0.0] * count] * len(names))
+    check(npus, names, found, beginnings is None)
     return found
 
 
 def _runs(
-    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], inside: Collection[int]
+    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
 ) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
     best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
@@ -230,11 +255,9 @@ def _runs(
         for start, (busiest, mapping) in best.items():
             last = len(names) if "loop" in npu.outlets else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
-                work = max(busiest, sum(row[n] for row in beats[start:end]))
+                work = max(busiest, begin[start][n] + sum(row[n] for row in beats[start:end]))
                 if work == inf:
                     break
-                if end in inside:
-                    continue
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)

@@ -4,6 +4,8 @@
     a reader and an addition --> map store + skip store (a fork)
     two readers              --> map store + skip store (a fork)
     an addition alone        --> skip store
+    a reader on the next NPU, and a reader or an addition on its own
+                             --> next NPU + skip store (a fork)
     two maps, one reader     --> one map store, the other one skip store (a concatenation)
 
 Which reader takes a map from which store says hls_gen/compiler/store_choice.py.
@@ -13,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 
 from .map_way import Lowered, MapWay
-from .mapping import way
+from .outlet_ways import way
 from .store_choice import chosen
 
 __all__ = ["MapWay", "needs_skip_store", "ways"]
@@ -74,22 +77,25 @@ def _options(late: MapWay, layers: Lowered) -> list[MapWay]:
 def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowered) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
     readers = [p.name for p in layers if name in (p.reads, p.joins)]
-    joined = [p.name for p in layers if p.joins and p.name in readers]
     adders = [p.name for p in layers if p.adds == name]
     needed = [*readers, *adders]
-    if len(needed) > 1 or adders or joined:
-        if len(needed) > 2 or len(adders) > 1:
-            raise ValueError(
-                f"{name}: two layers at most must need a map, one of them to add it at most, got {' and '.join(needed)}"
-            )
-        elsewhere = next((other for other in needed if on[other] != on[name]), None)
-        if elsewhere is not None:
-            what = "concatenated" if joined else "added or has several readers"
-            raise ValueError(
-                f"{name}: a map that is {what} must stay on its NPU, {on[name]}, got {elsewhere} on NPU {on[elsewhere]}"
-            )
+    if len(needed) > 2 or len(adders) > 1:
+        raise ValueError(
+            f"{name}: two layers at most must need a map, one of them to add it at most, got {' and '.join(needed)}"
+        )
     if not readers:
         return MapWay("skip", adder=adders[0]) if adders else MapWay("host")
-    target = way(npus, name, on[name], on[readers[0]])
-    skip_reader = readers[1] if len(readers) > 1 else None
-    return MapWay(target, readers[0], len(needed) > 1, skip_reader, adders[0] if adders else None)
+    onward = [other for other in readers if on[other] != on[name]]
+    first = (onward or readers)[0]
+    others = [other for other in readers if other != first]
+    here, there = npus[on[name]], npus[on[first]]
+    if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
+        return MapWay("skip", skip_reader=first)
+    target = way(npus, name, on[name], on[first])
+    if len(needed) > 1 and (here.kfp, here.engine) != (there.kfp, there.engine):
+        raise ValueError(
+            f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
+            f"{(others or adders)[0]} as well, kfp = {here.kfp} and engine {here.engine}, got kfp = {there.kfp} and "
+            f"engine {there.engine}"
+        )
+    return MapWay(target, first, len(needed) > 1, others[0] if others else None, adders[0] if adders else None)

@@ -71,7 +71,7 @@ class Capacities:
         Words of kfp features in the map store of outlet "loop", >= 2.
     skip_words
         Words of kfp features in the skip store, where a map waits for an addition or for its second reader, >= 2; 0:
-        no skip store and no addition. Of engine "integer" with inlet "loop" alone. 0 is not written.
+        no skip store and no addition. Of engine "integer" alone. 0 is not written.
     joined_words
         Words of a tuple that a layer takes of either of two maps which it reads side by side, at most, >= 2; 0: layers
         read one map. Of an NPU with a skip store alone. 0 is not written.

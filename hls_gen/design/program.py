@@ -24,6 +24,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 
 from .array_file import array_bytes, read_arrays
+from .copies import is_copy
 from .image_bits import read_results, stored_bits
 from .program_checks import ARRAYS, ONE, SCALARS, ZERO, check
 from .program_header import header_of, read_header
@@ -56,7 +57,7 @@ class Program:
     ideal_cycles
         Beats of the busiest NPU in a frame: no frame takes fewer cycles.
     layers
-        (name, ideal cycles) of each layer.
+        (name, ideal cycles) of each layer; a copy of a map on another NPU is one, too (hls_gen/design/copies.py).
     mapping
         NPU of each layer; () becomes NPU 0 for all.
     parameters
@@ -116,6 +117,11 @@ class Program:
     def network_shape(self) -> tuple[int, int, int]:
         """(height, width, channels) of the network's output, which the host may compute of the device's."""
         return self.tail.network.output.shape if self.tail is not None else self.output_shape
+
+    @property
+    def weighted_mapping(self) -> tuple[int, ...]:
+        """NPU of each weighted layer, without copies: what compiles the network as this program was."""
+        return tuple(n for (name, _), n in zip(self.layers, self.mapping) if not is_copy(name))
 
     @property
     def payload_words(self) -> int:

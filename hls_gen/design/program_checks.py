@@ -11,6 +11,7 @@ from bitloom.golden.limits import TAPS
 from bitloom.golden.names import check_classes, check_layer_names, check_name
 from bitloom.golden.network import Network
 
+from .copies import copied
 from .program_header import OUTPUT_KINDS
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def check(p: "Program") -> None:
     if p.tail is not None:
         _check_tail(p, p.tail.network)
     check_classes(p.name, p.classes, p.network_shape[2])
-    check_layer_names(*(layer for layer, _ in p.layers))
+    check_layer_names(*(copied(layer, n) for (layer, _), n in zip(p.layers, p.mapping)))
     if p.host is not None:
         p.require(p.host.digest == p.model_digest, f"the host's part must belong to the model "
                       f"{p.model_digest[:12]}", p.host.digest[:12])  # fmt: skip

@@ -1,4 +1,5 @@
-"""Topologies: how NPUs are joined to a chain, by their inlets and outlets."""
+"""Topologies: how NPUs are joined to a chain, by their inlets and outlets. Frames come to the first NPU alone: a window
+former stands there, and no other NPU keeps one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ def pipeline(npus: Sequence[F]) -> tuple[F, ...]:
     """A chain in which every NPU computes one layer: none leads back to itself, and the last one to the host."""
     last = len(npus) - 1
     return tuple(
-        replace(n, inlets=("ring" if k else "host",), outlets=("ring" if k < last else "host",))
+        _joined(n, inlets=("ring" if k else "host",), outlets=("ring" if k < last else "host",))
         for k, n in enumerate(npus)
     )
 
@@ -22,7 +23,7 @@ def cascade(npus: Sequence[F]) -> tuple[F, ...]:
     """A chain in which every NPU computes a run of layers (spec B16) and any may compute the last one."""
     last = len(npus) - 1
     return tuple(
-        replace(
+        _joined(
             n,
             inlets=("ring" if k else "host", "loop"),
             outlets=("ring", "loop", "host") if k < last else ("loop", "host"),
@@ -36,5 +37,10 @@ def ring(npus: Sequence[F]) -> tuple[F, ...]:
     if len(npus) == 1:
         return cascade(npus)
     return tuple(
-        replace(n, inlets=("ring",) if k else ("host", "ring"), outlets=("ring", "host")) for k, n in enumerate(npus)
+        _joined(n, inlets=("ring",) if k else ("host", "ring"), outlets=("ring", "host")) for k, n in enumerate(npus)
     )
+
+
+def _joined(npu: F, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> F:
+    """The NPU with these inlets and outlets."""
+    return replace(npu, inlets=inlets, outlets=outlets, window_former=npu.window_former and "host" in inlets)

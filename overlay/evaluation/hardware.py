@@ -72,7 +72,7 @@ def build_choices(made: Build, network: str) -> CompileChoices:
     """How a build's network was compiled."""
     program = made.program(network)
     order, dataflow = made.map_order, made.dataflow
-    return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.mapping, chunk=made.chunk)
+    return CompileChoices(map_order=order, dataflow=dataflow, mapping=program.weighted_mapping, chunk=made.chunk)
 
 
 def cycles_by_simulation(made: Build, model: Model, images: Array, progress: Progress | None = None) -> FrameCycles:

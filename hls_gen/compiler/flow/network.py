@@ -51,6 +51,7 @@ class ProcessNetwork:
         for n in range(len(system.units)):
             self._loop(n)
             self._edge(n)
+        for n in range(len(system.units)):
             self._skip(n)
         for n in range(len(system.units)):
             if system.of(n):

@@ -89,8 +89,11 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
         if "skip" in names:
             assert skip is not None  # the caller makes one for every NPU with this target
             names = [name for name in names if name != "skip"]
-            words = _forked(c, group, names, words, skip)
             waits["skip"] = skip.valid & ~skip.ready
+            if not names:  # the other outlets' words are of other width
+                connect(words.replace(last=None), skip)
+                continue
+            words = _forked(c, group, names, words, skip)
         waits.update(_taken_by(c, names, words, loop))
     if len(groups) > 1:
         maps.ready.assign(any_of(*ready))
@@ -109,7 +112,7 @@ def _groups(c: NpuContext) -> list[Group]:
 def _parts(c: NpuContext, group: Group) -> tuple[tuple[str, int], ...]:
     """Marks of a word that are still needed behind the group's gearbox: name and width of each."""
     names = [*(["map_last"] if group.marks_maps else []), *(["target"] if len(group.names) > 1 else [])]
-    names += ["forks", "for_addition"] if "skip" in group.names else []
+    names += ["for_addition", *(["forks"] if len(group.names) > 1 else [])] if "skip" in group.names else []
     return tuple(part for part in (("map_last", 1), *way(c.npu)) if part[0] in names)
 
 
@@ -187,6 +190,6 @@ def _signs(c: NpuContext, word: Signal) -> Signal:
     """A bit for each feature of a word of a map: 1 where it is negative."""
     w = c.npu.feature_bits
     lanes = [bits(word, low, w) for low in range(0, width(word), w)]
-    if c.npu.outlets == ("ring",):  # nobody takes whole features: say so to lint
+    if c.npu.targets == ("ring",):  # nobody takes whole features: say so to lint
         c.b.wire("magnitudes_unused", len(lanes) * (w - 1), join([bits(lane, 0, w - 1) for lane in lanes]))
     return c.b.wire("signs", len(lanes), join([bits(lane, w - 1, 1) for lane in lanes]))

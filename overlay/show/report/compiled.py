@@ -49,7 +49,7 @@ def compiled(build: Build, model: Model) -> Compiled:
         raise ValueError(f"{build.folder}: {program.name} was compiled from {program.model_digest[:16]}, "
                          f"got the model {digest[:16]}: build again")  # fmt: skip
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    choices = CompileChoices(map_order=build.map_order, dataflow=build.dataflow, mapping=program.mapping,
+    choices = CompileChoices(map_order=build.map_order, dataflow=build.dataflow, mapping=program.weighted_mapping,
                              chunk=build.chunk)  # fmt: skip
     made = plan(model, manifest.npus, choices)
     return Compiled(build, model, program, manifest, made)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.hls_gen.compiler.lowering import Lowered
+from bitloom.hls_gen.design.copies import is_copy
 
 from .compiled import Compiled
 
@@ -90,6 +91,8 @@ def layers(made: Compiled) -> list[LayerWork]:
 
 def _thermometer_bits(lowered: Lowered, layer: str) -> int:
     """Channels of bits that stand for one channel of the map that a layer reads."""
+    if is_copy(layer):
+        return 1
     network = lowered.model.network
     encoding = network.maps[network.reads[layer][0]].encoding
     return encoding.bits if encoding.kind == "bipolar" else 1

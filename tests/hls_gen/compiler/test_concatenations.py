@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.concatenations import placed, placed_network
 from bitloom.hls_gen.compiler.lowering import engines_of, lower
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.design.topology import cascade
+from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
 from tests.networks import joined_networks, random_images, random_integer_model
 
@@ -195,8 +195,11 @@ def test_a_chain_of_npus_is_cut_behind_a_concatenation():
     readers = (conv("conv_5", "concat_4"), conv("conv_6", "act_5", 8, 3))
     net = residual(*FIRE, concat("concat_4", "act_2", "act_3"), *readers)
     assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 0, 1]
-    with value_error("conv_2: a map that is concatenated must stay on its NPU, 0, got conv_5 on NPU 1"):
-        planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1])
+    made = planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1])  # both maps are copied in front of their reader
+    assert [p.name for p in made.lowered.layers[3:]] == ["conv_2@1", "conv_3@1", "conv_5", "conv_6"]
+    assert (made.lowered.layers[5].reads, made.lowered.layers[5].joins) == ("conv_2@1", "conv_3@1")
+    with value_error("conv_2: NPU 1 must have an outlet to NPU 1, got ring, host"):
+        planned(net, ring([NPU] * 2))
 
 
 def test_engines():

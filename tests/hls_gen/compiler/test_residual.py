@@ -23,7 +23,6 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower_integer
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model, residual_networks
 
@@ -146,16 +145,6 @@ def test_one_layer_on_either_way():
     net = residual(*BLOCK[:2], conv("conv_3", "act_1"), add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))
     made = planned(net)
     assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_3", "conv_2")
-
-
-def test_a_chain_of_npus_is_cut_between_blocks():
-    """Both ways from a fork to its addition are one NPU's; in a ring, where layers go by turns, they aren't."""
-    net = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
-    assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 1, 1]
-    with value_error(
-        "conv_1: a map that is added or has several readers must stay on its NPU, 0, got conv_2 on NPU 1"
-    ):
-        planned(net, ring([NPU] * 2))
 
 
 def test_lanes_that_differ_are_refused():

@@ -293,9 +293,7 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({**INTEGER, "joined_words": 2}, "npu: joined_words must be 0 without a skip store, got 2"),
-    ({"skip_words": 9}, "npu: skip_words must be 0 for engine binary with inlets host, loop, got 9"),
-    ({**INTEGER, "inlets": ("host",), "outlets": ("host",), "skip_words": 9},
-     "npu: skip_words must be 0 for engine integer with inlets host, got 9"),
+    ({"skip_words": 9}, "npu: skip_words must be 0 for engine binary, got 9"),
     ({**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
      "npu: feature_bits must be <= 18 for skip_words = 9, got 19"),
     ({**INTEGER, "ol": 3, "skip_words": 9},

@@ -1,0 +1,164 @@
+"""Copies of maps: how a graph of layers is cut between NPUs, wherever the cut lies (docs/decisions/0024).
+
+    NPU 0                                NPU 1
+    conv_1 --+--> ring -----------------> conv_1@1 (identity kernel) --> skip store --+
+             `--> skip store --> conv_2 --> ring ---------------------> conv_3 -------+--> addition
+
+Words between neighbours come in the order in which maps are made, and each map has one reader there. Where an NPU needs
+a map in another way, to add it, to read it twice or beside another one, to read it after a later one, or to hand it on,
+a layer of its own reads it as it comes: a copy, a 1 x 1 convolution whose kernels are unit vectors. Then the map is
+that NPU's own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.graph import INPUT
+from bitloom.golden.window import Window
+from bitloom.hls_gen.design.copies import copy_name
+from bitloom.hls_gen.design.folding import Folding
+
+from .lowered_layers import BinaryLayer, IntegerLayer
+from .outlet_ways import way
+
+Layers = Sequence[BinaryLayer | IntegerLayer]
+
+
+def with_copies(
+    layers: Layers, mapping: Sequence[int], npus: Sequence[Folding], *, early: bool = False
+) -> tuple[Layers, list[int]]:
+    """Add the copies that layers on several NPUs need.
+
+    Parameters
+    ----------
+    layers
+        The lowered layers as they are computed.
+    mapping
+        NPU of each of them.
+    npus
+        Foldings of the NPUs, in their order.
+    early
+        Whether an NPU hands maps on that others need before it computes its next layer, not only when they do: then
+        they come to the next NPU before that layer's map.
+
+    Returns
+    -------
+    sequence of BinaryLayer and IntegerLayer
+        The layers and their copies, each behind what it reads and adds; what is read and added is on the same NPU, or
+        on the one before and read there alone.
+    list of int
+        NPU of each of them.
+
+    Raises
+    ------
+    ValueError
+        A map can't get to who needs it. One line: layer, rule and value.
+    """
+    copier = _Copier(layers, mapping, npus, early)
+    for p, n in zip(layers, mapping):
+        copier.take(p, n)
+    return copier.layers, copier.mapping
+
+
+class _Copier:
+    """Layers in the order of computing, with copies between them.
+
+    Attributes
+    ----------
+    layers, mapping
+        What `with_copies` returns, as far as it has been made.
+    """
+
+    def __init__(self, layers: Layers, mapping: Sequence[int], npus: Sequence[Folding], early: bool):
+        self.layers: list[BinaryLayer | IntegerLayer] = []
+        self.mapping: list[int] = []
+        self._npus, self._early = npus, early
+        self._made = {p.name: p for p in layers}
+        self._on = {p.name: n for p, n in zip(layers, mapping)}
+        self._needs: dict[str, list[tuple[str, str]]] = {p.name: [] for p in layers}
+        """By map: (layer that needs it, whether it "reads", "joins" or "adds")."""
+        for p in layers:
+            for how, name in (("joins" if p.joins else "reads", p.reads), ("joins", p.joins), ("adds", p.adds)):
+                if name is not None and name != INPUT:
+                    self._needs[name].append((p.name, how))
+        self._held: dict[tuple[str, int], str] = {}
+        """(map, NPU) -> the lowered layer that makes it there, or its copy."""
+        self._coming: dict[int, list[str]] = {n: [] for n in range(len(npus))}
+        """By NPU: maps that its neighbour has made for it, in their order, which it has not read yet."""
+
+    def take(self, p: BinaryLayer | IntegerLayer, n: int) -> None:
+        """Append the next layer, behind the copies that it needs on its NPU ``n``."""
+        needed = {name: name for name in (p.reads, p.joins, p.adds) if name is not None and name != INPUT}
+        for name in self._fetched(p.name, [name for name in needed if (name, n) not in self._held], n):
+            needed[name] = self._held[name, self._before(n)]
+        names = {name: self._held.get((name, n), there) for name, there in needed.items()}
+        self._append(_renamed(p, names), p.name, n)
+
+    def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
+        """Let the maps that a layer on NPU ``n`` wants come from the neighbour, with all that come before them; all are
+        copied there but the ones that are returned, which the layer reads as they come."""
+        before, direct, left = self._before(n), list[str](), set(wanted)
+        for name in wanted:
+            way(self._npus, name, before, n)
+            if (name, before) not in self._held:
+                self._fetched("", [name], before)
+        if self._early:
+            left |= {name for name in self._coming[n] if self._goes_on(name, (n + 1) % len(self._npus))}
+        while left:
+            name = self._coming[n].pop(0)
+            left.discard(name)
+            if not left and self._beyond(name, n) == [(reader, "reads")]:
+                direct.append(name)
+            else:
+                copy = _copy(self._made[name], self._held[name, before], n)
+                self._append(copy, name, n)
+        return direct
+
+    def _append(self, p: BinaryLayer | IntegerLayer, name: str, n: int) -> None:
+        """Append the layer that makes the map ``name`` on NPU ``n``."""
+        self.layers.append(p)
+        self.mapping.append(n)
+        self._held[name, n] = p.name
+        after = (n + 1) % len(self._npus)
+        if self._goes_on(name, after):
+            self._coming[after].append(name)
+
+    def _goes_on(self, name: str, after: int) -> bool:
+        """Whether a map has to get to an NPU from the one before it."""
+        return after != self._on[name] and bool(self._beyond(name, after))
+
+    def _beyond(self, name: str, n: int) -> list[tuple[str, str]]:
+        """Who needs a map on NPU ``n`` or further on its way round."""
+        count, here = len(self._npus), self._on[name]
+        least = (n - here) % count
+        return [need for need in self._needs[name] if (self._on[need[0]] - here) % count >= least]
+
+    def _before(self, n: int) -> int:
+        """Number of the NPU before."""
+        return (n - 1) % len(self._npus)
+
+
+def _renamed(p: BinaryLayer | IntegerLayer, names: dict[str, str]) -> BinaryLayer | IntegerLayer:
+    """The layer with other names for the maps that it needs."""
+    made = replace(p, reads=names.get(p.reads, p.reads), joins=names[p.joins] if p.joins else None)
+    if isinstance(made, IntegerLayer) and made.addition is not None:
+        return replace(made, addition=replace(made.addition, adds=names[made.addition.adds]))
+    return made
+
+
+def _copy(p: BinaryLayer | IntegerLayer, reads: str, n: int) -> IntegerLayer:
+    """The identity on NPU ``n`` of the map that ``p`` makes, which comes there as that of layer ``reads``."""
+    if not isinstance(p, IntegerLayer) or p.signs:
+        raise ValueError(f"{p.name}: a map must be of integers for NPU {n} to add it, to read it twice or to hand it "
+                         "on, got bits")  # fmt: skip
+    size = p.window.output_size(p.height, p.width)
+    height, width = p.pool.output_size(*size) if p.pool else size
+    last = p.depthwise or p.addition or p
+    zeros = np.zeros((p.out_channels, 1), np.int64)
+    return IntegerLayer(
+        name=copy_name(p.name, n), reads=reads, height=height, width=width, window=Window(kernel=(1, 1)),
+        weight=np.eye(p.out_channels, dtype=np.int64)[:, None], bias=zeros, multiplier=zeros + 1, shift=zeros,
+        low=last.low, high=last.high, pool=None, average=False, value_range=(min(last.low, 0), max(last.high, 0)),
+    )  # fmt: skip

@@ -1,0 +1,199 @@
+"""Graphs of layers on several NPUs (docs/decisions/0024): copies of maps where the ways from a fork to its addition lie
+on several NPUs, in the order in which links carry maps; the flow model without a deadlock; every refusal."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.zoo import load
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.concatenations import placed_network
+from bitloom.hls_gen.compiler.copies import with_copies
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.lowering import lower
+from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from tests.errors import value_error
+from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SEEDS, SHORTCUT, add, conv, planned, residual, some
+from tests.networks import joined_networks, random_images, random_integer_model, residual_networks
+
+IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
+SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))
+LOOPED = {"inlets": ("ring", "loop"), "outlets": ("ring", "loop", "host")}
+RING = (replace(NPU, **LOOPED | {"inlets": ("host", "ring", "loop")}), *[replace(NPU, **LOOPED)] * 2)
+"""A ring of NPUs each of which may compute several layers in turn."""
+CHAINS = {
+    "looped_ring_3": RING, "looped_ring_2": RING[:2], "cascade_2": cascade([NPU] * 2), "cascade_3": cascade([NPU] * 3),
+    "ring_2": ring([NPU] * 2),
+}  # fmt: skip
+GRAPHS = st.one_of(residual_networks(9, 8), joined_networks(9, 8))
+REFUSED = (
+    "store must hand maps on in the order in which they come", "one must come from each store in order",
+    "must have an outlet to NPU",
+)  # fmt: skip
+"""Why a graph may be refused: two maps cross in an NPU's FIFOs, or an NPU without a map store needs a map twice."""
+
+
+def layers(made):
+    """The layers of a plan with their NPUs, as text."""
+    return " ".join(f"{p.name}:{n}" for p, n in zip(made.lowered.layers, made.mapping))
+
+
+# Where copies are made, and how maps go.
+
+
+@pytest.mark.parametrize(("net", "npus", "mapping", "expected"), [
+    (IDENTITY, cascade([NPU] * 2), [0, 0, 0, 1, 1], "conv_1:0 conv_2:0 conv_3:0 conv_5:1 conv_6:1"),
+    (IDENTITY, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
+    (IDENTITY, cascade([NPU] * 2), None, "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
+    (IDENTITY, cascade([NPU] * 2), [0, 1, 1, 1, 1], "conv_1:0 conv_1@1:1 conv_2:1 conv_3:1 conv_5:1 conv_6:1"),
+    (IDENTITY, ring([NPU] * 2), None, "conv_1:0 conv_2:1 conv_3:0 conv_5:1 conv_6:0"),
+    (IDENTITY, ring([NPU] * 3), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:0 conv_6:1"),
+    (IDENTITY, pipeline([NPU] * 5), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:3 conv_6:4"),
+    (SHORT, ring([NPU] * 2), None, "conv_1:0 conv_4:1 conv_2:0 conv_3:1 conv_6:0"),
+    (SHORT, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_4:0 conv_2:1 conv_4@1:1 conv_3:1 conv_6:1"),
+    (SHORT, ring([NPU] * 3), None,
+     "conv_1:0 conv_1@1:1 conv_4:1 conv_1@2:2 conv_4@2:2 conv_2:2 conv_4@0:0 conv_3:0 conv_6:1"),
+])  # fmt: skip
+def test_copies(net, npus, mapping, expected):
+    """The last one hands conv_4 on before conv_2, which would wait in front of it in NPU 0's one FIFO."""
+    assert layers(planned(net, npus, mapping=mapping)) == expected
+
+
+def test_ways_over_the_edge():
+    """conv_1 goes on to its copy, and waits for conv_2; on NPU 1 the copy waits for the addition."""
+    made = planned(IDENTITY, cascade([NPU] * 2), mapping=[0, 0, 1, 1, 1])
+    ways = {name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in made.ways.items()}
+    assert {name: ways[name] for name in ("conv_1", "conv_2", "conv_1@1", "conv_3")} == {
+        "conv_1": ("ring", "conv_1@1", True, "conv_2", None),
+        "conv_2": ("ring", "conv_3", False, None, None),
+        "conv_1@1": ("skip", None, False, None, "conv_3"),
+        "conv_3": ("loop", "conv_5", False, None, None),
+    }
+    (copy,) = [p for p in made.lowered.layers if is_copy(p.name)]
+    assert (copied(copy.name, 1), copied(copy.name, 2), copy.reads) == ("conv_1", "conv_1@1", "conv_1")
+
+
+def test_a_copy_holds_what_an_addition_makes():
+    """Its values go beyond those of the requantisation in front of it."""
+    narrow = Requantise(name="act_3", encoding=signed(3), inputs=("conv_3",))
+    net = residual(*BLOCK[:2], (BLOCK[2][0], narrow), add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"),
+                   conv("conv_6", "act_5"), add("add_7", "act_6", "add_4"))  # fmt: skip
+    model, images = random_integer_model(net, 1, 32), random_images(net, 2, 1)
+    made = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
+    assert "conv_3@1:1" in layers(made)
+    assert (made.lowered.forward(images) == model.forward(images)).all()
+
+
+def test_copies_count_as_work():
+    """NPU 1 takes 60 cycles for a layer. With conv_3 it would have the least to do, but for the copy of conv_1."""
+    net = replace(IDENTITY, layers=(*IDENTITY.layers, *conv("conv_7", "act_6")))
+    made = planned(net, cascade([NPU, replace(NPU, kgp=2)]))
+    assert layers(made) == "conv_1:0 conv_2:0 conv_3:0 conv_5:1 conv_6:1 conv_7:1"
+
+
+def test_ways_that_cross_on_one_npu():
+    """On two NPUs, conv_1 waits for its addition in another store than conv_2."""
+    net = residual(*BLOCK, add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1"))
+    assert layers(planned(net, cascade([NPU] * 2))) == "conv_1:0 conv_2:0 conv_3:0 conv_1@1:1 conv_5:1"
+    with value_error(
+        "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of conv_1"
+    ):
+        planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 0])
+
+
+# Any graph on any NPUs.
+
+
+def flows(network, seed, order, draw):
+    """Copies change no value; links carry maps in the order in which they are read; frames come out."""
+    npus = CHAINS[draw(st.sampled_from(list(CHAINS)))]
+    model = random_integer_model(network, seed, 32)
+    count = len(parts(placed_network(network)))
+    mapping = None
+    if "loop" in npus[0].outlets:
+        cuts = sorted(draw(st.lists(st.integers(1, count), min_size=len(npus) - 1, max_size=len(npus) - 1)))
+        mapping = [sum(i >= cut for cut in cuts) for i in range(count)]
+        if npus[0].inlets[1] == "ring" and draw(st.booleans()):
+            steps = draw(st.lists(st.integers(0, 1), min_size=count - 1, max_size=count - 1))
+            mapping = [sum(steps[:i]) % len(npus) for i in range(count)]
+    choices = CompileChoices(map_order=order, mapping=mapping)
+    try:
+        made = plan(model, npus, choices)
+    except ValueError as e:
+        if not any(rule in str(e) for rule in REFUSED):
+            raise
+        return False
+    images = random_images(network, 2, seed)
+    assert (made.lowered.forward(images) == model.forward(images)).all()
+    on = {p.name: n for p, n in zip(made.lowered.layers, made.mapping)}
+    for n in range(len(npus)):
+        came = [p.reads for p in made.lowered.layers if p.reads != INPUT and on[p.name] == n != on[p.reads]]
+        left = [name for name, way in made.ways.items() if way.target == "ring" and on[way.reader] == n]
+        assert came == left
+    design = size_memories("graph", [model], npus, choices)
+    made = plan(model, design.npus, choices)
+    simulate(system(made, design.npus, spill_words=design.spill_words), 4)
+    return True
+
+
+@some(6)
+@given(GRAPHS, SEEDS, st.sampled_from(["pull", "raster"]), st.data())
+def test_flow(network, seed, order, data):
+    flows(network, seed, order, data.draw)
+
+
+@pytest.mark.slow
+def test_many_flows():
+    done = []
+
+    @some(150)
+    @given(GRAPHS, SEEDS, st.sampled_from(["pull", "raster"]), st.data())
+    def run(network, seed, order, data):
+        done.append(flows(network, seed, order, data.draw))
+
+    run()
+    assert sum(done) >= 100
+
+
+# What is refused.
+
+
+def test_lanes_that_differ_between_neighbours():
+    """The words that wait in the skip store are those that go on; conv_1 has its one reader on the other NPU here."""
+    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"),
+                   add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))  # fmt: skip
+    npus = cascade([NPU, replace(NPU, kfp=8)])
+    assert layers(planned(net, npus, mapping=[0, 1, 1, 1])) == "conv_1:0 conv_2:1 conv_3:1 conv_5:1"
+    with value_error(
+        "conv_2: NPU 1 must have words as NPU 0 has them, where the map is kept for conv_3 as well, kfp = 4 and engine "
+        "integer, got kfp = 8 and engine integer"
+    ):
+        planned(residual(*BLOCK, conv("conv_4", "act_3"), add("add_5", "act_4", "act_2")), npus, mapping=[0, 0, 0, 1])
+
+
+def test_a_chain_does_not_lead_back():
+    with value_error("conv_2: NPU 1 must have an outlet to NPU 0, got loop, host"):
+        planned(IDENTITY, cascade([NPU] * 2), mapping=[0, 1, 0, 1, 1])
+
+
+def test_an_npu_without_loop_takes_one_layer():
+    with value_error("conv_1: NPU 0 must have an outlet to NPU 0, got ring, host"):
+        planned(IDENTITY, ring([NPU] * 2), mapping=[0, 0, 0, 1, 0])
+
+
+def test_bits_are_not_copied():
+    lowered = lower(load("digits-cnn")).layers
+    with value_error(
+        "conv_1: a map must be of integers for NPU 1 to add it, to read it twice or to hand it on, got bits"
+    ):
+        with_copies(lowered, [0, 2, 2, 2], cascade([NPU] * 3))

@@ -1,0 +1,103 @@
+"""Graphs of layers on chains and rings of NPUs (docs/decisions/0024): wherever graphs are cut, every result is
+golden's, under random stalls of the host, and without them every cycle is the flow model's."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.concatenations import placed_network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.topology import cascade, ring
+from bitloom.overlay.fuzz.designs import chain, looped
+from tests.networks import random_images, random_integer_model
+from tests.overlay.build.test_residual import JOINED, NPU, RESIDUAL, RULES
+from tests.simulated import outputs, overlay, tally
+
+SMALL = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=8)
+WIDE = replace(SMALL, kgp=6, accumulators=16, buffer_words=4, aheads=0)
+BARE = replace(SMALL, kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
+DESIGNS = {
+    "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([SMALL, WIDE]))),
+    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([WIDE, SMALL, replace(WIDE, depthwise=True)])),
+    "ring_of_2": Design(name="ring_of_2", spill_words=63, npus=ring([SMALL, WIDE])),
+    "ring_of_3": Design(name="ring_of_3", spill_words=512, npus=ring([BARE, SMALL, WIDE])),
+    "pipeline": Design(name="pipeline", npus=chain([SMALL, WIDE, replace(SMALL, raster=True), SMALL, WIDE, BARE])),
+}
+"""Chains and rings with stores of block RAM and LUT RAM, chunks of 2 words to 8. Of a pipeline results may leave
+anywhere. NPUs that are looped may compute layers in turn: they are chains as well as rings, by the mapping."""
+QUICK = {"looped_ring": 6}
+"""Designs of the default tier, and how many networks are drawn for each."""
+MANY = 50
+"""Networks for each design of the slow tier."""
+FRAMES = 4
+REFUSED = (
+    *RULES, "one must come from each store in order", "must have an outlet to NPU", "must have room for all",
+    "needs an NPU with outlet host", "needs an NPU with a pool unit",
+)  # fmt: skip
+"""Why a network may be refused; also for a memory that is too small."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("residual_chains")
+
+
+def mapped(design: Design, layers: int, data: st.DataObject) -> list[int] | None:
+    """The NPUs of layers, or None for those that the compiler chooses."""
+    if "loop" not in design.npus[0].outlets or data.draw(st.booleans()):
+        return None
+    steps = data.draw(st.lists(st.integers(0, 1), min_size=layers - 1, max_size=layers - 1))
+    found = [sum(steps[:i]) for i in range(layers)]
+    return [n % len(design.npus) if design.closed else min(n, len(design.npus) - 1) for n in found]
+
+
+def check(name: str, folder: Path, data: st.DataObject) -> str:
+    """``unfit`` where the network that is drawn is refused, else ``exact``, ``copied`` where there were copies."""
+    bit, manifest = overlay(DESIGNS[name], folder)
+    network, seed = data.draw(st.one_of(RESIDUAL, JOINED)), data.draw(st.integers(0, 2**32 - 1))
+    raster = any(npu.raster for npu in manifest.npus)
+    order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
+    stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
+    model, images = random_integer_model(network, seed, 32, 31), random_images(network, FRAMES, seed)
+    count = len(parts(placed_network(network)))
+    choices = CompileChoices(map_order=order, mapping=mapped(DESIGNS[name], count, data))
+    chunk = data.draw(st.sampled_from([1, 2, 1000]))
+    try:
+        program = compile_model(model, manifest, choices, chunk=chunk)
+    except ValueError as e:
+        if not any(rule in str(e) for rule in REFUSED):
+            raise
+        return "unfit"
+    golden = model.forward(images)
+    found, counters = outputs(bit, program, images)
+    np.testing.assert_array_equal(found, golden)
+    made, spill = plan(model, manifest.npus, choices, chunk=chunk), manifest.design.spill_words
+    flow = simulate(system(made, manifest.npus, stream_bits=manifest.stream_bits, spill_words=spill), FRAMES)
+    assert counters["cycles"] == flow.left[-1] + 1
+    np.testing.assert_array_equal(outputs(bit, program, images, **stalls, seed=seed)[0], golden)
+    return "copied" if any(is_copy(p.name) for p in made.lowered.layers) else "exact"
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_random_graphs(name: str, folder: Path) -> None:
+    found = tally(partial(check, name, folder), QUICK[name])
+    assert found["copied"] >= 1
+    assert found["exact"] >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DESIGNS)
+def test_many_random_graphs(name: str, folder: Path) -> None:
+    found = tally(partial(check, name, folder), MANY)
+    assert found["copied"] + found["exact"] >= 5  # most have too many layers for a pipeline

@@ -213,7 +213,12 @@ def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -
     needed, fixed = source.levels.bit_length(), source.averaged or ruled or pads
     if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):
         low = -(1 << needed - 1) if needed > 1 else 0
-    high = low + source.levels
+    return held_from(low, source.levels)
+
+
+def held_from(low: int, levels: int) -> Held:
+    """A map whose level 0 is the integer ``low``, in the encoding of fewest bits."""
+    high = low + levels
     encoding = unsigned(high.bit_length()) if low >= 0 and high < 256 else signed(max(2, signed_bits(low, high)))
     full = (encoding.low, encoding.high) == (low, high)
     return Held(encoding=encoding, zero=low, clip=None if full else (low, high))

@@ -11,7 +11,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .errors import ImportRefused, node_line
-from .joins import Sum
+from .joins import Join
 from .operation_graph import OperationGraph
 from .operations import Closing, Layout, Levels, Linear, Operation, Pooling
 from .padding import is_padded
@@ -151,7 +151,7 @@ def quantises_input(graph: OperationGraph) -> bool:
     here = graph.source
     for operation in graph.operations:
         if operation.reads == here:
-            if isinstance(operation, Levels | Linear | Pooling | Sum):
+            if isinstance(operation, Levels | Linear | Pooling | Join):
                 return isinstance(operation, Levels)
             here = operation.makes
     return False

@@ -72,6 +72,8 @@ def _how(op: str, built: Built) -> str:
         return "an order of values, which the weights follow"
     if not built.made:
         return "scores, by the host"
+    if op in ("Concat", "CONCATENATION"):
+        return f"channels behind one another: {built.made}"
     falling = f", {built.falling} of them falling" if built.falling else ""
     if built.wrong[0]:
         return f"{built.levels} levels, {built.wrong[0]:,} sums off by {built.wrong[1]}: {built.made}"

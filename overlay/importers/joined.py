@@ -1,4 +1,4 @@
-"""Importing a graph: each way becomes layers as a chain does, and an `Add` layer stands where two ways meet.
+"""Importing a graph: each way becomes layers as a chain does, and an `Add` or `Concat` layer stands where ways meet.
 
 All ways are cut first. Then it is decided once for each map between ways which integers it holds: where weights with
 padding read it, 0 must be worth 0. Then the ways become layers, and these one network.
@@ -14,6 +14,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Model, Network
 
@@ -22,11 +23,13 @@ from .built import Built, Emitted
 from .choose import EngineChoice, Held, choices, integers, padded, worth
 from .emit import emit
 from .errors import ImportRefused, Unsupported, node_line
+from .held_maps import held_between
+from .joins import Concatenation, Join
 from .operation_graph import OperationGraph
 from .sections import Cut, Quantised, Section
 from .sum_fit import SumFactors, fit_sum
 from .sum_pairs import pairs_of
-from .way_cuts import WayCut, cuts_of, held_between
+from .way_cuts import WayCut, cuts_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,10 +91,18 @@ def join(graph: OperationGraph, source: Quantised | None, engine: str, name: str
         With a line for the first thing that can't be imported.
     """
     if engine == "binary":
-        raise ImportRefused(["maps that are added need the integer engine, got --engine binary"])
+        raise ImportRefused([f"maps that are {_how(graph)} need the integer engine, got --engine binary"])
     cuts = cuts_of(graph, source)
     held = held_between(cuts)
     return _Joiner(cuts, held, name).joined(graph)
+
+
+def _how(graph: OperationGraph) -> str:
+    """How the maps of a graph are joined, for messages."""
+    concatenated = [isinstance(one, Concatenation) for one in graph.operations if isinstance(one, Join)]
+    if not any(concatenated):
+        return "added"
+    return "concatenated" if all(concatenated) else "added and concatenated"
 
 
 class _Joiner:
@@ -130,7 +141,7 @@ class _Joiner:
             engines=("integer",) * len(self._built),
             weights=tuple(weights for one in self._chains for weights in one.choice.weights),
             held=tuple(held for one in self._chains for held in one.choice.held),
-            why="the integer engine computes all: maps are added",
+            why=f"the integer engine computes all: maps are {_how(graph)}",
         )
         emitted = Emitted(model=Model(network, self._arrays), scores=tuple(self._scores), built=tuple(self._built))
         return JoinedGraph(cut=whole, choice=choice, emitted=emitted, chains=tuple(self._chains))
@@ -139,7 +150,7 @@ class _Joiner:
         """The layers of a way."""
         last, held = one is self._cuts[-1], None
         if one.head is not None:
-            held = self._add_sum(one, one.head)
+            held = (self._add_concat if isinstance(one.way.join, Concatenation) else self._add_sum)(one, one.head)
         if one.cut.sections:
             self._add_chain(one, held)
         elif last and one.head is not None and one.head.made is not None and held is not None:
@@ -194,16 +205,38 @@ class _Joiner:
         clip = None if full else (pairs.low, pairs.high)
         layer = Add(name=f"add_{number}", inputs=inputs, encoding=held.encoding, clip=clip)
         self._append(layer, factors.arrays)
-        names = [layer.name]
+        names = self._add_pools(head, layer.name)
+        self._number += 1
+        self._built.append(_built(head, names, factors, layer.reach(factors.arrays, self._sources(inputs)), held))
+        return held
+
+    def _add_concat(self, one: WayCut, head: Section) -> Held:
+        """The concatenation that a way begins with, and its pools; how what they make is held."""
+        assert head.made is not None
+        held = self._held[one.way.operations[0].makes]
+        inputs = tuple(self._makers[read] for read in one.way.reads)
+        layer = Concat(name=f"concat_{self._number}", inputs=inputs)
+        self._append(layer, {})
+        names, encoding = self._add_pools(head, layer.name), self._maps[layer.name].encoding
+        self._number += 1
+        row = Built(
+            nodes=head.nodes, layers=tuple(names), engine="integer", weights="", made=str(encoding),
+            range=(encoding.low, encoding.high), levels=head.made.levels, falling=0, used=1.0,
+        )  # fmt: skip
+        self._built.append(row)
+        return held
+
+    def _add_pools(self, head: Section, before: str) -> list[str]:
+        """The pools behind a join, which follow layer ``before``; names of this one and of theirs."""
+        names, made, number = [before], head.made, self._number
+        assert made is not None
         for place, window in enumerate(head.pools):
             kind = AvgPool if made.averaged and place == len(head.pools) - 1 else MaxPool
             name = f"pool_{number}_{place + 1}"
             self._append(kind(name=name, inputs=(names[-1],), kernel=window.kernel, stride=window.stride,
                               padding=window.padding), {})  # fmt: skip
             names.append(name)
-        self._number += 1
-        self._built.append(_built(head, names, factors, layer.reach(factors.arrays, self._sources(inputs)), held))
-        return held
+        return names
 
     def _sources(self, inputs: Sequence[str]) -> list[Map]:
         return [self._maps[name] for name in inputs]

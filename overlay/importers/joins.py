@@ -1,10 +1,12 @@
-"""The sum of two maps as an operation of its own: the one that reads two tensors.
+"""What joins maps, as operations of their own: those that read several tensors.
 
-=====  ==================================================================
-Sum    of x and y: x + y, or what a table says for each pair of integers
-=====  ==================================================================
+=============  ==================================================================
+Sum            of x and y: x + y, or what a table says for each pair of integers
+Concatenation  of any number of tensors: their values behind one another
+=============  ==================================================================
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -73,3 +75,52 @@ class Sum(Operation):
             return made
         first, second = (np.rint(values).astype(np.int64) - self.table.first for values in x)
         return self.table.values[first, second].astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Concatenation(Operation):
+    """Tensors behind one another along an axis.
+
+    Attributes
+    ----------
+    also : tuple of str
+        The second tensor, and those behind it.
+    axis : int
+        Of the tensors with the image in front, >= 1.
+    """
+
+    also: tuple[str, ...]
+    axis: int
+
+    def shape(self, source: Shape) -> Shape:
+        """The shape of what is made, which is ``source`` itself: the caller has put the tensors together."""
+        return source
+
+    def shape_of(self, *shapes: Shape) -> Shape:
+        """The shape of what is made of tensors of these shapes; Unsupported if they don't fit."""
+        others = {(*shape[: self.axis], *shape[self.axis + 1 :]) for shape in shapes}
+        if len(others) > 1 or len({len(shape) for shape in shapes}) > 1:
+            got = " and ".join(map(str, shapes))
+            raise Unsupported(f"maps that are concatenated must differ in one axis alone, got shapes {got}")
+        total = sum(shape[self.axis] for shape in shapes)
+        return (*shapes[0][: self.axis], total, *shapes[0][self.axis + 1 :])
+
+    def together(self, tensors: Sequence[Array]) -> Array:
+        """The tensors, each (N, ...), behind one another."""
+        made: Array = np.concatenate(tensors, axis=self.axis)
+        return made
+
+    def run(self, x: Array) -> Array:
+        """What is made of the tensors as `together` has them: the same."""
+        return x
+
+
+Join = Sum | Concatenation
+"""An operation that reads several tensors."""
+
+
+def reads_of(operation: Operation) -> tuple[str, ...]:
+    """The tensors that an operation reads."""
+    if isinstance(operation, Concatenation):
+        return operation.reads, *operation.also
+    return (operation.reads, operation.also) if isinstance(operation, Sum) else (operation.reads,)

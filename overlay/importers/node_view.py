@@ -10,11 +10,11 @@ from bitloom.golden.encoding import Array
 
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
-from .joins import Sum, SumTable
+from .joins import Concatenation, Sum, SumTable
 from .operations import Clip, Layout, Levels, Operation, Scaling
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import Shape, SourceNode
+from .source import MOST_MAP, Shape, SourceNode, check_shape
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -65,7 +65,7 @@ class NodeView:
         if len(maps) != 1:
             raise Unsupported(
                 f"one input must be a map and the others constants, got {len(maps)} maps",
-                "of what joins maps only the sum of two is imported",
+                "of what joins maps only sums of two and concatenations are imported",
             )
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
@@ -131,6 +131,22 @@ class NodeView:
         self._constants.spend(math.prod(self._shapes[first]))
         made = Sum(name=self.node.name, op=self.node.op, reads=first, also=second, makes=makes, table=table)
         self._shapes[makes] = made.shape_of(self._shapes[first], self._shapes[second])
+        self.operations.append(made)
+        self._here = makes
+
+    def concatenate(self, axis: int) -> None:
+        """Append the concatenation of the tensors that the node reads, in the order of its inputs."""
+        names = [name for name in self.node.inputs if name]
+        shapes = [self._shapes[name] for name in names]
+        rank = len(shapes[0])
+        if axis not in range(-rank, rank) or axis % rank == 0:
+            raise Unsupported(f"the axis must be one of the values of an image, got {axis}")
+        makes = f"{self.node.outputs[0]}/{len(self.operations)}"
+        first, *others = names
+        made = Concatenation(name=self.node.name, op=self.node.op, reads=first, also=tuple(others), makes=makes,
+                             axis=axis % rank)  # fmt: skip
+        self._shapes[makes] = check_shape(self.node.name, made.shape_of(*shapes), MOST_MAP)
+        self._constants.spend(math.prod(self._shapes[makes]))
         self.operations.append(made)
         self._here = makes
 

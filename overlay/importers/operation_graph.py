@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .joins import Sum
+from .joins import Concatenation, reads_of
 from .operations import Operation
 from .source import Shape
 
@@ -34,14 +34,15 @@ class OperationGraph:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""
         made = {self.source}
         for operation in self.operations:
-            reads = {operation.reads, operation.also} if isinstance(operation, Sum) else {operation.reads}
+            reads = reads_of(operation)
             if not made.issuperset(reads) or operation.makes in made:
                 raise ValueError(f"{operation.name}: operations must read what was made, and make what was not")
-            if operation.shape(self.shapes[operation.reads]) != self.shapes[operation.makes]:
-                raise ValueError(
-                    f"{operation.name}: the shape must be {operation.shape(self.shapes[operation.reads])}, "
-                    f"got {self.shapes[operation.makes]}"
-                )
+            if isinstance(operation, Concatenation):
+                shape = operation.shape_of(*(self.shapes[name] for name in reads))
+            else:
+                shape = operation.shape(self.shapes[operation.reads])
+            if shape != self.shapes[operation.makes]:
+                raise ValueError(f"{operation.name}: the shape must be {shape}, got {self.shapes[operation.makes]}")
             made.add(operation.makes)
         if self.output not in made:
             raise ValueError(f"{self.name}: the output must be made by an operation, got {self.output}")

@@ -12,6 +12,7 @@ from bitloom.golden.encoding import Array
 from .boundaries import Ends
 from .choose import Held
 from .errors import Unsupported
+from .joins import Sum
 from .operations import Clip, Levels, Scaling
 from .rationals import same
 from .sections import Quantised
@@ -34,7 +35,7 @@ def pairs_of(way: Way, sources: Sequence[tuple[Quantised, Held]], made: Quantise
         How that is held.
     """
     join = way.join
-    assert join is not None
+    assert isinstance(join, Sum)
     x, y = (held_.zero + np.arange(source.levels + 1) for source, held_ in sources)
     if join.table is not None:
         slopes, offset = join.table.slopes, join.table.offset + held.zero - made.base

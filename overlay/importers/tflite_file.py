@@ -198,6 +198,7 @@ class _Graph:
             "keep": bool(options.get("keep", False)),
             "format": int(options.get("format", 0)),
             "beta": float(options.get("beta", 1.0)),
+            "axis": int(options.get("axis", 0)),
         }
 
 

@@ -161,6 +161,12 @@ def _add(node: SourceNode, inputs: Inputs) -> Array:
     return _ended(node, rounded_twice(total, *_both(multiplier_of(2 * largest / (2**20 * result)))))
 
 
+def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
+    """Values as they are: all tensors have one scale."""
+    made: Array = np.concatenate([x for x in inputs if x is not None], axis=int(node.attributes["axis"]))
+    return made
+
+
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
     return np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), constant_values=node.attributes["made"].one("it")[1])
 
@@ -190,6 +196,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "AVERAGE_POOL_2D": _average_pool,
     "MEAN": _mean,
     "ADD": _add,
+    "CONCATENATION": _concatenation,
     "PAD": _pad,
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,

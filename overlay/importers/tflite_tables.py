@@ -56,6 +56,7 @@ OPTIONS: dict[str, tuple[str, dict[str, str]]] = {
          "padding": "Padding", "activation": "FusedActivationFunction"},
     ),
     "ADD": ("AddOptions", {"activation": "FusedActivationFunction"}),
+    "CONCATENATION": ("ConcatenationOptions", {"axis": "Axis", "activation": "FusedActivationFunction"}),
     "MEAN": ("ReducerOptions", {"keep": "KeepDims"}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": "Beta"}),
 }  # fmt: skip

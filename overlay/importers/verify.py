@@ -24,7 +24,7 @@ from bitloom.golden.host.host import CLOSINGS
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
-from .joins import Sum
+from .joins import Concatenation, Sum, reads_of
 from .operations import Levels, Operation
 from .rationals import floats
 from .references import reference
@@ -171,6 +171,8 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
 
 def _read(operation: Operation, values: dict[str, Array]) -> Array:
     """What an operation reads, in float64; of a sum both tensors, one behind the other."""
+    if isinstance(operation, Concatenation):
+        return operation.together([values[name].astype(np.float64) for name in reads_of(operation)])
     if isinstance(operation, Sum):
         return np.stack([values[name].astype(np.float64) for name in (operation.reads, operation.also)])
     return values[operation.reads].astype(np.float64)

@@ -190,7 +190,7 @@ def _merge(walk: Walk, operation: Levels) -> None:
         return
     first = walk.input
     if first.boundaries is None:
-        raise Unsupported("what was added must be quantised once, got a second time")
+        raise Unsupported("what was added or concatenated must be quantised once, got a second time")
     assert first.boundaries is not None
     assert first.reached is not None
     if len(operation.boundaries) > 1 or any(

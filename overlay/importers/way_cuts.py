@@ -1,4 +1,4 @@
-"""The pass from ways to sections: each way is cut at its quantisers, and maps between ways get their integers."""
+"""The pass from ways to sections: each way is cut at its quantisers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,14 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
+
 from .boundaries import Line, joined
-from .choose import Held, integers, padded
 from .cut import cut, cut_on
-from .errors import ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, node_line
+from .joins import Concatenation, Sum
 from .operation_graph import OperationGraph
-from .operations import Levels
+from .operations import Levels, Scaling
 from .rationals import same
-from .sections import Cut, Quantised, Section
+from .sections import Cut, Quantised, Section, Size
 from .ways import Way, ways
 
 
@@ -27,15 +29,18 @@ class WayCut:
     graph : OperationGraph
         The way's operations.
     cut : Cut
-        Its sections, without that of a sum it begins with.
+        Its sections, without that of a join it begins with.
     head : Section or None
-        What the sum makes, and the pools behind it.
+        What the join makes, and the pools behind it.
+    shifts : tuple of int
+        Of a concatenation: the level, of those that it makes, that level 0 of each of its maps has.
     """
 
     way: Way
     graph: OperationGraph
     cut: Cut
     head: Section | None
+    shifts: tuple[int, ...] = ()
 
     @property
     def made(self) -> Quantised:
@@ -44,11 +49,11 @@ class WayCut:
         assert last is not None
         links = joined(self.cut.final)
         if last.made is None or len(links) > 1 or (links and not isinstance(links[0], Line)):
-            raise Unsupported("a map that several operators read, or that is added, must be quantised")
+            raise Unsupported("a map that several operators read, or that is joined, must be quantised")
         for link in links:  # a scale behind the quantiser: levels are worth that much
             multiply, add = same(link.multiply), same(link.add)
             if multiply is None or add is None or multiply <= 0:
-                raise Unsupported("a map that several operators read, or that is added, must have one scale > 0")
+                raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
             base, step = last.made.base * multiply + add, last.made.step * multiply
             return replace(last.made, base=base, step=step, averaged=False, rule=None)
         return last.made
@@ -79,28 +84,84 @@ def cuts_of(graph: OperationGraph, source: Quantised | None) -> list[WayCut]:
 
 
 def _cut_join(way: Way, graph: OperationGraph, sources: Sequence[WayCut]) -> WayCut:
-    """A way that begins with a sum."""
+    """A way that begins with a join."""
+    if isinstance(way.join, Concatenation):
+        return _cut_concatenation(way, graph, sources)
     first, second = sources
     if not np.array_equal(first.cut.output_order, second.cut.output_order):
         raise Unsupported("two maps that are added must have their values in the same order")
-    shape = graph.shapes[way.reads[0]]
     made, taken = _sum_made(way, [source.made for source in sources])
+    index = first.cut.output_order.reshape(graph.shapes[way.reads[0]])
+    return _with_head(way, graph, (made, taken), first.cut.final_size, index)
+
+
+def _with_head(way: Way, graph: OperationGraph, head: tuple[Quantised, int], size: Size, index: Array) -> WayCut:
+    """A way that begins with a join, of which ``head`` says what it makes and how many operations that takes; its map
+    has this size, and ``index`` tells where in golden's map its values lie."""
+    made, taken = head
     nodes = tuple(dict.fromkeys(operation.name for operation in way.operations[:taken]))
-    channels = first.cut.final_size[2]
-    one, none = np.full(channels, Fraction(1), object), np.full(channels, Fraction(0), object)
-    head = Section(
-        name=way.operations[0].name, weight=np.zeros((0, 1, 1, channels), np.int64), scale=one[:0], window=None,
-        size=first.cut.final_size, lead=Line(multiply=one, add=none), made=made, nodes=nodes,
+    one, none = np.full(size[2], Fraction(1), object), np.full(size[2], Fraction(0), object)
+    section = Section(
+        name=way.operations[0].name, weight=np.zeros((0, 1, 1, size[2]), np.int64), scale=one[:0], window=None,
+        size=size, lead=Line(multiply=one, add=none), made=made, nodes=nodes,
     )  # fmt: skip
-    index = first.cut.output_order.reshape(shape)
-    found = cut_on(graph.name, way.operations, taken, head, index)
+    found = cut_on(graph.name, way.operations, taken, section, index)
     return WayCut(way=way, graph=graph, cut=replace(found, sections=found.sections[1:]), head=found.sections[0])
+
+
+def _cut_concatenation(way: Way, graph: OperationGraph, sources: Sequence[WayCut]) -> WayCut:
+    """A way that begins with a concatenation: values of golden's maps lie behind one another at each position."""
+    join = way.join
+    assert isinstance(join, Concatenation)
+    sizes = [source.cut.final_size for source in sources]
+    if len({size[:2] for size in sizes}) > 1:
+        got = " and ".join(f"{rows} x {columns}" for rows, columns, _ in sizes)
+        raise Unsupported(f"maps that are concatenated must have one height and width, got {got}")
+    channels, before, places = sum(size[2] for size in sizes), 0, list[Array]()
+    for source, read, (_, _, own) in zip(sources, way.reads, sizes):
+        position, channel = np.divmod(source.cut.output_order, own)
+        places.append((position * channels + before + channel).reshape(graph.shapes[read]))
+        before += own
+    maps = [source.made for source in sources]
+    if len({one.step for one in maps}) > 1 or any((one.base - maps[0].base) % one.step for one in maps):
+        raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
+    step, base = maps[0].step, min(one.base for one in maps)
+    shifts = tuple(int((one.base - base) / step) for one in maps)
+    levels = max(shift + one.levels for shift, one in zip(shifts, maps))
+    made = Quantised(name=join.name, base=base, step=step, boundaries=None, reached=None, levels=levels)
+    head = _same_levels(way, made, [range(shift, shift + one.levels + 1) for shift, one in zip(shifts, maps)])
+    size = (*sizes[0][:2], channels)
+    return replace(_with_head(way, graph, head, size, join.together(places)), shifts=shifts)
+
+
+def _same_levels(way: Way, made: Quantised, levels: Sequence[range]) -> tuple[Quantised, int]:
+    """What a concatenation makes, and how many operations that takes: with a quantiser behind it that leaves the
+    ``levels`` of each map as they are, but for what they are worth."""
+    line = Line(multiply=np.array([Fraction(1)], object), add=np.array([Fraction(0)], object))
+    for place, operation in enumerate(way.operations[1:], 2):
+        if isinstance(operation, Scaling):
+            multiply, add = same(operation.multiply.ravel()), same(operation.add.ravel())
+            if multiply is None or add is None:
+                break
+            line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
+        elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
+            real = [made.base + made.step * level for level in range(made.levels + 1)]
+            values = [value * line.multiply[0] + line.add[0] for value in real]
+            found = np.searchsorted(operation.boundaries[0], np.array(values, object))
+            apart = {int(found[level]) - level for its in levels for level in its}
+            if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
+                base = operation.base + operation.step * apart.pop()
+                return replace(made, base=base, step=operation.step), place
+            break
+        else:
+            break
+    return made, 1
 
 
 def _sum_made(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
     """What a sum makes, and how many operations that takes: those up to its quantiser."""
     join = way.join
-    assert join is not None
+    assert isinstance(join, Sum)
     if join.table is not None:
         table = join.table
         if any(source.step != 1 or source.base < table.first for source in sources):
@@ -114,22 +175,3 @@ def _sum_made(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
             return Quantised(name=join.name, base=operation.base, step=operation.step, boundaries=None, reached=None,
                              levels=operation.levels), place + 1  # fmt: skip
     raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
-
-
-def held_between(cuts: Sequence[WayCut]) -> dict[str, Held]:
-    """How each map between ways is held, by tensor."""
-    readers: dict[str, list[Section]] = {}
-    for one in cuts:
-        if one.head is None:
-            readers.setdefault(one.way.reads[0], []).append(one.cut.sections[0])
-    out = {}
-    for one in cuts[:-1]:
-        made, sections = one.made, readers.get(one.way.makes, [])
-        fixed = [integers(made, section) for section in sections if padded(section)]
-        if made.averaged or made.rule is not None or not fixed:
-            fixed.append(integers(made, sections[0] if sections else None))
-        if any(held != fixed[0] for held in fixed):
-            name = printable(one.way.operations[-1].name)
-            raise ImportRefused([f"{name}: the operators that read its map must have one zero point, got several"])
-        out[one.way.makes] = fixed[0]
-    return out

@@ -1,17 +1,17 @@
-"""Ways: a graph of operations, cut where a tensor has several readers and where two tensors are added.
+"""Ways: a graph of operations, cut where a tensor has several readers and where tensors are added or concatenated.
 
-    input --way--> fork --way--> sum --way--> output
+    input --way--> fork --way--> join --way--> output
                      `----------^
 
 A way is a chain of operations, so what is known of chains holds for it. It begins at the input, at a fork, or with a
-sum, and ends where the next way begins.
+join, which is a sum or a concatenation, and ends where the next way begins.
 """
 
 from collections import Counter
 from dataclasses import dataclass
 
 from .errors import ImportRefused, printable
-from .joins import Sum
+from .joins import Join, reads_of
 from .operation_graph import OperationGraph
 from .operations import Operation
 
@@ -23,9 +23,9 @@ class Way:
     Attributes
     ----------
     reads : tuple of str
-        The tensor that it begins at; two if it begins with a sum.
+        The tensor that it begins at; several if it begins with a join.
     operations : tuple of Operation
-        In their order; the first one may be a sum, no other.
+        In their order; the first one may be a join, no other.
     makes : str
         The tensor that it ends with.
     """
@@ -35,15 +35,10 @@ class Way:
     makes: str
 
     @property
-    def join(self) -> Sum | None:
-        """The sum that it begins with."""
+    def join(self) -> Join | None:
+        """The join that it begins with."""
         first = self.operations[0]
-        return first if isinstance(first, Sum) else None
-
-
-def reads_of(operation: Operation) -> tuple[str, ...]:
-    """The tensors that an operation reads."""
-    return (operation.reads, operation.also) if isinstance(operation, Sum) else (operation.reads,)
+        return first if isinstance(first, Join) else None
 
 
 def needed(graph: OperationGraph) -> list[Operation]:
@@ -57,8 +52,8 @@ def needed(graph: OperationGraph) -> list[Operation]:
 
 
 def is_chain(graph: OperationGraph) -> bool:
-    """Whether no tensor that counts has several readers, and none are added; nothing at all is a chain, too."""
-    return not any(isinstance(operation, Sum) for operation in needed(graph)) and len(ways(graph)) <= 1
+    """Whether no tensor that counts has several readers, and none are joined; nothing at all is a chain, too."""
+    return not any(isinstance(operation, Join) for operation in needed(graph)) and len(ways(graph)) <= 1
 
 
 def ways(graph: OperationGraph) -> list[Way]:
@@ -80,8 +75,8 @@ def ways(graph: OperationGraph) -> list[Way]:
     """
     operations = needed(graph)
     readers = Counter(name for operation in operations for name in set(reads_of(operation)))
-    added = {name for operation in operations if isinstance(operation, Sum) for name in reads_of(operation)}
-    cuts = {name for name, count in readers.items() if count > 1} | added | {graph.output}
+    together = {name for operation in operations if isinstance(operation, Join) for name in reads_of(operation)}
+    cuts = {name for name, count in readers.items() if count > 1} | together | {graph.output}
     if readers[graph.output]:
         got = readers[graph.output]
         raise ImportRefused([f"{printable(graph.output)}: no operator may read the output, got {got}"])

@@ -56,6 +56,14 @@ def add(node: NodeView) -> None:
         node.affine(add=_other(node))
 
 
+@operator("Concat")
+def concatenate(node: NodeView) -> None:
+    """Maps behind one another."""
+    if len(node.maps) != len(node.node.inputs):
+        raise Unsupported("a map must be concatenated with maps, got a constant")
+    node.concatenate(int(node.attribute("axis", 1)))
+
+
 @operator("Sub")
 def subtract(node: NodeView) -> None:
     """x - c, or c - x."""

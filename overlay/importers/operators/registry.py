@@ -35,7 +35,6 @@ INSTEAD = {
     **dict.fromkeys(("LSTM", "GRU", "RNN"), "recurrent layers have no hardware: use convolutions"),
     **dict.fromkeys(("Elu", "Gelu", "HardSwish", "LeakyRelu", "PRelu", "Selu", "Tanh"), "use Relu, or a quantiser"),
     **dict.fromkeys(("If", "Loop", "Scan"), "export the network without control flow"),
-    "Concat": "what joins maps has no hardware yet",
     **dict.fromkeys(("Split", "Slice", "Gather"), "what takes maps apart has no hardware"),
 }
 """What to do instead of operators that are not imported."""

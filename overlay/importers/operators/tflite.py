@@ -235,6 +235,24 @@ def add(node: NodeView) -> None:
     node.add_maps(table)
 
 
+@operator("CONCATENATION", domains=TENSORFLOW)
+def concatenation(node: NodeView) -> None:
+    """Maps behind one another, all of one scale."""
+    if len(node.maps) != len(node.node.inputs):
+        raise Unsupported("a map must be concatenated with maps, got a constant")
+    made = _made(node).one("the result")
+    for place in range(len(node.maps)):
+        scale, zero = _scale(node, place).one(f"input {place}")
+        if (scale, zero) != made:
+            raise Unsupported(
+                f"its maps must have the result's scale and zero point, {made[0]:g} and {made[1]}, got {scale:g} and "
+                f"{zero} at input {place}"
+            )
+    if str(node.attribute("activation", "NONE")) != "NONE":
+        raise Unsupported("an activation behind it must be NONE", "it belongs into the layers before")
+    node.concatenate(int(node.attribute("axis", 0)))
+
+
 def _weights(node: NodeView, rank: int) -> Array:
     weight = node.constant(1, "weights")
     if weight.ndim != rank or weight.dtype != np.int8:

@@ -39,17 +39,25 @@ def two_maps(chain, op, **attributes):
 
 MAPS = (
     "one input must be a map and the others constants, got 2 maps; "
-    "of what joins maps only the sum of two is imported"
+    "of what joins maps only sums of two and concatenations are imported"
 )
 ONE = {
     "Mul of maps": (lambda: two_maps(begun().node("Relu"), "Mul"), f"Mul_1 (Mul): {MAPS}"),
     "Add of sums": (
         lambda: two_maps(begun().node("Relu"), "Add"),
-        "Relu_2 (Relu): a map that several operators read, or that is added, must be quantised",
+        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised",
     ),
-    "Concat of maps": (
+    "Concat of sums": (
         lambda: two_maps(begun().node("Relu"), "Concat", axis=1),
-        "Concat_1 (Concat): this operator is not imported; what joins maps has no hardware yet",
+        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised",
+    ),
+    "Concat of images": (
+        lambda: two_maps(begun().node("Relu"), "Concat", axis=0),
+        "Concat_1 (Concat): the axis must be one of the values of an image, got 0",
+    ),
+    "Concat with a constant": (
+        lambda: begun().node("Concat", np.zeros((1, 4, 5, 5), np.float32), axis=1),
+        "Concat_2 (Concat): a map must be concatenated with maps, got a constant",
     ),
     "ConvTranspose": (
         lambda: begun().node("ConvTranspose", np.ones((4, 2, 3, 3), np.float32)),

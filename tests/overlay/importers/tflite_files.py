@@ -129,6 +129,14 @@ class Chain:
         fused = getattr(tflite.ActivationFunctionType, activation)
         return self.operator("ADD", self.now.shape, made, (other,), "AddOptions", FusedActivationFunction=fused)
 
+    def concat(self, *others, axis=3, made=None, activation="NONE"):
+        """What is here and tensors behind it, along an axis."""
+        shape = list(self.now.shape)
+        shape[axis] += sum(self.tensors[other].shape[axis] for other in others)
+        fused = getattr(tflite.ActivationFunctionType, activation)
+        fields = {"Axis": axis, "FusedActivationFunction": fused}
+        return self.operator("CONCATENATION", tuple(shape), made, others, "ConcatenationOptions", **fields)
+
     def bytes(self):
         """The file."""
         return _File(self).bytes()

@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
+from bitloom.overlay.fuzz.binary_residual_networks import binary_residual_network
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.joined_networks import joined_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.residual_networks import residual_network
 
 __all__ = [
-    "deep_networks", "depthwise_networks", "integer_networks", "joined_networks", "mappings", "mixed_networks",
-    "networks", "random_images", "random_integer_model", "random_model", "residual_networks", "windows",
+    "binary_residual_networks", "deep_networks", "depthwise_networks", "integer_networks", "joined_networks",
+    "mappings", "mixed_networks", "networks", "random_images", "random_integer_model", "random_model",
+    "residual_networks", "windows",
 ]  # fmt: skip
 Choice = TypeVar("Choice")
 
@@ -54,4 +56,5 @@ deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 residual_networks = drawn(residual_network)
 joined_networks = drawn(joined_network)
+binary_residual_networks = drawn(binary_residual_network)
 mappings = drawn(makers.way)

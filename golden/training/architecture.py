@@ -6,11 +6,14 @@ word                   layer
 conv16                 convolution with 16 kernels of 3 x 3 and as much padding as keeps the map's size
 conv16k5s2p0           kernels of 5 x 5, stride 2, padding 0; each of k, s and p may be left out
 dense128               dense layer with 128 outputs
+res                    residual convolution, of as many kernels as the map before has channels: what it makes is added
+                       to that map, and the sign of the sum goes on (beside binary and ternary weights, activations 1)
 pool, pool3            max pool of 2 x 2 or 3 x 3 that don't overlap
 avgpool, avgpool3      average pool, for integers
 =====================  =================================================================================
 
-After each conv and dense layer but the last comes its activation; pools take what the activation gives.
+After each conv and dense layer but the last comes its activation; pools take what the activation gives. The map that a
+residual convolution adds to is one of integers: of them the activation's bits are the signs.
 """
 
 import re
@@ -18,6 +21,7 @@ from collections.abc import Sequence
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
 from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
@@ -39,7 +43,10 @@ MOST_WORDS = 64
 FRACTION = 4
 """Bits behind the point of a bias: of few-bit weights an accumulator's step may be several steps of the result."""
 
-_WORD = re.compile(r"(?P<kind>conv|dense|pool|avgpool)(?P<size>\d{1,5})?(?P<more>(?:[ksp]\d{1,5})*)", re.ASCII)
+ADDEND, SUM = signed(6), signed(8)
+"""What a residual convolution adds, and the map that it is added to."""
+
+_WORD = re.compile(r"(?P<kind>conv|dense|res|pool|avgpool)(?P<size>\d{1,5})?(?P<more>(?:[ksp]\d{1,5})*)", re.ASCII)
 
 
 def network_of(name: str, source: Map, text: str, weights: str = "binary", activations: str = "1") -> Network:
@@ -77,15 +84,20 @@ def network_of(name: str, source: Map, text: str, weights: str = "binary", activ
     for place, word in enumerate(words, 1):
         found = _WORD.fullmatch(word)
         if found is None or not _suits(found["kind"], found["size"], found["more"]):
-            raise ValueError(f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, pool, pool3 or avgpool, "
-                             f"got {shown(word)}")  # fmt: skip
+            raise ValueError(f"layers: word {place} must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or "
+                             f"avgpool, got {shown(word)}")  # fmt: skip
         if found["kind"] in ("pool", "avgpool"):
             layers.append(_pool(found["kind"], int(found["size"] or 2), weighted, layers))
             continue
         weighted += 1
+        if found["kind"] == "res":
+            layers += _residual(weighted, layers, source, place, (weights, activations))
+            continue
         more = {letter: int(number) for letter, number in re.findall(r"([ksp])(\d+)", found["more"])}
         layers.append(_weighted(found["kind"], weighted, int(found["size"]), WEIGHTS[weights], more))
-        if "conv" in ",".join(words[place:]) or "dense" in ",".join(words[place:]):  # the last one stays raw
+        if words[place : place + 1] == ["res"]:
+            layers += _forked(weighted)
+        elif any(word.startswith(("conv", "dense", "res")) for word in words[place:]):  # the last one stays raw
             layers.append(_activation(weighted, weights, activations))
     return Network(name=name, input=source, layers=tuple(layers))
 
@@ -110,6 +122,8 @@ def _suits(kind: str, size: str | None, more: str) -> bool:
     numbers = [int(number) for number in re.findall(r"\d+", f"{size or ''} {more}")]
     if max(numbers, default=0) > MOST or len(set(letters)) < len(letters):
         return False
+    if kind == "res":
+        return size is None and not letters
     return (size is not None or kind in ("pool", "avgpool")) and (not letters or kind == "conv")
 
 
@@ -137,3 +151,29 @@ def _activation(number: int, weights: str, activations: str) -> Layer:
         encoding = unsigned(int(activations))
         return Requantise(name=f"requantise_{number}", encoding=encoding, relu=True, fraction=FRACTION)
     return Threshold(name=f"threshold_{number}", levels=LEVELS[activations])
+
+
+def _forked(number: int) -> list[Layer]:
+    """What follows the weighted layer of this number where a residual convolution adds to its map: integers, and their
+    signs."""
+    requantise = Requantise(name=f"requantise_{number}", encoding=ADDEND, fraction=FRACTION)
+    return [requantise, Threshold(name=f"threshold_{number}")]
+
+
+def _residual(
+    number: int, layers: Sequence[Layer], source: Map, place: int, kinds: tuple[str, str]
+) -> list[Layer]:
+    """The residual convolution of this number, which word ``place`` names, behind ``layers``; ``kinds`` are weights and
+    activations."""
+    weights, activations = kinds
+    if weights.startswith("int") or activations != "1":
+        raise ValueError(f"layers: word {place} must stand beside binary or ternary weights and activations 1, "
+                         f"got {weights} and {activations}")  # fmt: skip
+    if len(layers) < 2 or not isinstance(layers[-2], Requantise | Add):
+        before = layers[-1].kind if layers else "the input"
+        raise ValueError(f"layers: word {place} must follow a conv, dense or res, got {before} before it")
+    channels = Network(name="before", input=source, layers=tuple(layers)).output.channels
+    conv = _weighted("conv", number, channels, WEIGHTS[weights], {})
+    requantise, threshold = _forked(number)
+    add = Add(name=f"add_{number}", encoding=SUM, inputs=(requantise.name, layers[-2].name))
+    return [conv, requantise, add, threshold]

@@ -16,7 +16,6 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 
 from .activation import RequantiseBlock, ThresholdBlock
 from .reproducible import to_grid
@@ -74,13 +73,3 @@ def block(layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> Traini
         return RequantiseBlock(layer, source, batch, unit)
     known = "conv, dense, max_pool, avg_pool, threshold and requantise"
     raise ValueError(f"{layer.name}: training knows {known} layers, got {layer.kind}")
-
-
-def chain_of_blocks(network: Network, batch: int) -> dict[str, TrainingBlock]:
-    """The block of each layer of a chain by the layer's name, in order; ValueError as `block`."""
-    blocks: dict[str, TrainingBlock] = {}
-    unit = 1.0
-    for layer, source in network.chain("training"):
-        blocks[layer.name] = block(layer, source, batch, unit)
-        unit = blocks[layer.name].target_unit
-    return blocks

@@ -1,12 +1,12 @@
 """Training of networks of few bits in plain numpy; the same seed gives the same bytes on every machine.
 
-A chain of Conv, Dense, pool, Threshold and Requantise layers, integers in, is trained with straight-through estimators
-(golden/training/blocks.py), batch normalisation and Adam, in the exact arithmetic of golden/training/reproducible.py.
-Batch normalisation is then folded into integers (golden/training/trained.py): thresholds, or bias, multiplier and
-shift. The last layer stays raw: class = argmax.
+A network of Conv, Dense, pool, Threshold, Requantise and Add layers, integers in, is trained with straight-through
+estimators (golden/training/blocks.py, residual.py), batch normalisation and Adam, in the exact arithmetic of
+golden/training/reproducible.py. Batch normalisation is then folded into integers (golden/training/trained.py):
+thresholds, or bias, multiplier and shift. The last layer stays raw: class = argmax.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import fsum, sqrt
 from pathlib import Path
@@ -19,13 +19,12 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model, Network
 
-from .blocks import chain_of_blocks
+from .block_graph import BlockGraph
 from .checkpoint import Checkpoint
 from .loss import hinge
-from .reproducible import LIMIT, random_order, to_grid
+from .reproducible import LIMIT, random_order
 from .state import State
 from .trained import Trained, flat, norms_of
-from .training_block import TrainingBlock
 
 ORDER = 0
 """What the random streams of the images' order are for; streams are named by (seed, purpose, number)."""
@@ -125,7 +124,7 @@ def fit(
     Parameters
     ----------
     network : Network
-        A chain of layers of kinds that `bitloom.golden.training.blocks.block` knows.
+        Of layers that `bitloom.golden.training.block_graph.BlockGraph` knows.
     images : (N, H, W, C) integers
         Of the network's input map; at least a batch. What is left over by whole batches is another part of the images
         in each epoch.
@@ -148,23 +147,23 @@ def fit(
         If the network can't be trained here, if images or labels don't fit it, or if the checkpoint is of another run.
     """
     last = _last(network)
-    blocks = chain_of_blocks(network, recipe.batch)
+    graph = BlockGraph(network, recipe.batch)
     _check_data(network, images, labels, recipe.batch)
-    state = State.initial(blocks, recipe.seed)
+    state = State.initial(graph.blocks, recipe.seed)
     store = None
     if checkpoint is not None:
         store = Checkpoint(checkpoint, [network.to_dict(), asdict(recipe)], images, labels)
         saved = store.read()
         with store.checking():
             state.restore(saved, recipe.epochs)
-    x, scale = flat(images), 1 / sqrt(last.fan_in(*network.sources(last))) / blocks[last.name].target_unit
+    x, scale = flat(images), 1 / sqrt(last.fan_in(*network.sources(last))) / graph.blocks[last.name].target_unit
 
     def trained() -> Trained:
         params = {name: {key: value.copy() for key, value in group.items()} for name, group in state.params.items()}
-        return Trained(network, params, norms_of(blocks, params, x, recipe.batch))
+        return Trained(network, params, norms_of(network, graph, params, x, recipe.batch))
 
     while state.epoch < recipe.epochs:
-        loss, accuracy = _epoch(state, blocks, x, labels, recipe, scale)
+        loss, accuracy = _epoch(state, graph, x, labels, recipe, scale)
         if store:
             store.write(state.arrays())
         if progress:
@@ -173,7 +172,7 @@ def fit(
 
 
 def _epoch(
-    state: State, blocks: Mapping[str, TrainingBlock], images: Array, labels: Array, recipe: Recipe, scale: float
+    state: State, graph: BlockGraph, images: Array, labels: Array, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
     """Go once through the flat images, in whole batches; returns mean loss and accuracy."""
     batches = len(images) // recipe.batch
@@ -181,19 +180,14 @@ def _epoch(
     losses: list[float] = []
     right = 0
     for number, chosen in enumerate(order.reshape(batches, recipe.batch)):
-        x, steps = images[chosen], []
-        for name, b in blocks.items():
-            x, tape = b.forward(state.params[name], x)
-            steps.append((name, b, tape))
+        x, steps = graph.forward(state.params, images[chosen])
         output = x.reshape(len(x), -1)
         loss, error = hinge(output, labels[chosen], scale, recipe.margin)
         losses += loss.tolist()
         right += int((output.argmax(axis=1) == labels[chosen]).sum())
-        error = error.reshape(x.shape)
         done = (state.epoch * batches + number) / (recipe.epochs * batches)
         state.tick()
-        for name, b, tape in reversed(steps):
-            error, slopes = b.backward(state.params[name], tape, to_grid(error))
+        for name, slopes in graph.backward(state.params, steps, error.reshape(x.shape)):
             state.update(name, slopes, recipe.rate * (1 - done * done * (3 - 2 * done)))
     state.epoch += 1
     return fsum(losses) / len(losses), right / len(losses)

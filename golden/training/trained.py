@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.graph import INPUT, final, walk
 from bitloom.golden.layers.batch_norm import BatchNorm
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model, Network
 
 from .activation import NormBlock
-from .blocks import chain_of_blocks
-from .training_block import Params, TrainingBlock
+from .block_graph import BlockGraph
+from .residual import AddBlock, SignBlock
+from .training_block import Params
 from .weights import quantised
 
 
@@ -36,51 +38,59 @@ class Trained:
 
     def forward(self, images: Array) -> Array:
         """The network's output with batch normalisation in real numbers: (N, H, W, C) -> (N, H', W', C') float64."""
-        x = flat(images)
-        for name, b in chain_of_blocks(self.network, 1).items():
+        graph = BlockGraph(self.network, 1)
+
+        def compute(name: str, inputs: list[Array]) -> Array:
+            b, x = graph.blocks[name], graph.values(name, inputs)
             if isinstance(b, NormBlock):
-                x = b.quantise(self.norms[name].normalise(x))
-            else:
-                x, _ = b.forward(self.params[name], x)
+                return b.quantise(self.norms[name].normalise(x))
+            return b.forward(self.params[name], x)[0]
+
+        x = final(made for _, made in walk(self.network.reads, flat(images), compute))
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self) -> Model:
         """The network in integers: the same function where it has thresholds, and nearly the same where it requantises
         (`bitloom.golden.training.activation.RequantiseBlock`)."""
         arrays: dict[str, dict[str, Array]] = {}
-        reach = self.network.input.encoding.low, self.network.input.encoding.high
-        blocks = chain_of_blocks(self.network, 1)
-        for layer, source in self.network.chain("training"):
-            b = blocks[layer.name]
+        reach = {INPUT: (self.network.input.encoding.low, self.network.input.encoding.high)}
+        blocks = BlockGraph(self.network, 1).blocks
+        for layer in self.network.layers:
+            b, before = blocks[layer.name], reach[self.network.reads[layer.name][0]]
+            ends = b.target.encoding.low, b.target.encoding.high
             if isinstance(layer, Weighted):
                 weight = quantised(layer.weight, self.params[layer.name]["weight"])
                 arrays[layer.name] = {"weight": weight.astype(np.int64)}
-                reach = layer.accumulator_range(source)
+                ends = layer.accumulator_range(b.source)
             elif isinstance(b, NormBlock):
-                arrays[layer.name] = b.fold(self.norms[layer.name], *reach)
-                reach = b.target.encoding.low, b.target.encoding.high
+                arrays[layer.name] = b.fold(self.norms[layer.name], *before)
+            elif isinstance(b, AddBlock | SignBlock):
+                arrays[layer.name] = b.arrays()
+            else:  # a pool, whose values are some of those that it reads, or between them
+                ends = before
+            reach[layer.name] = ends
         return Model(self.network, arrays)
 
 
 def norms_of(
-    blocks: Mapping[str, TrainingBlock], params: Mapping[str, Params], x: Array, batch: int
+    network: Network, graph: BlockGraph, params: Mapping[str, Params], x: Array, batch: int
 ) -> dict[str, BatchNorm]:
     """Batch normalisation of each layer that has one, by the statistics of all images, layer after layer."""
-    norms = {}
-    for name, b in blocks.items():
+    norms: dict[str, BatchNorm] = {}
+
+    def compute(name: str, inputs: list[Array]) -> Array:
+        b, x = graph.blocks[name], graph.values(name, inputs)
         if isinstance(b, NormBlock):
             of = b.statistics(x)
+            gamma, beta = params[name]["gamma"], params[name]["beta"]
             norms[name] = BatchNorm(
-                name=name,
-                gamma=params[name]["gamma"],
-                beta=params[name]["beta"],
-                mean=of.mean,
-                var=of.variance,
-                eps=b.epsilon,
+                name=name, gamma=gamma, beta=beta, mean=of.mean, var=of.variance, eps=b.epsilon
             )
-            x = b.quantise(norms[name].normalise(x))
-        else:
-            x = np.concatenate([b.forward(params[name], x[i : i + batch])[0] for i in range(0, len(x), batch)])
+            return b.quantise(norms[name].normalise(x))
+        parts = np.array_split(x, range(batch, x.shape[-3], batch), axis=-3)
+        return np.concatenate([b.forward(params[name], part)[0] for part in parts])
+
+    final(walk(network.reads, x, compute))  # for the norms
     return norms
 
 

@@ -1,13 +1,13 @@
 """What a block of training is: forward and backward step of one layer. Each kind's own: golden/training/blocks.py."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Layer, Map
 
 Params = Mapping[str, Array]
 Slopes = dict[str, Array]
@@ -19,7 +19,7 @@ class TrainingBlock(ABC):
 
     Parameters
     ----------
-    layer : OneInput
+    layer : Layer
     source : Map
         The map that the layer reads.
     batch : int
@@ -27,6 +27,8 @@ class TrainingBlock(ABC):
     unit : float
         What 1 stands for in the source: errors are derivatives by ``source / unit``. Integers of many bits have large
         units, so that errors keep a size that suits the grid. A power of two, or a number of levels.
+    others : sequence of Map
+        Further maps that the layer reads.
 
     Attributes
     ----------
@@ -43,9 +45,11 @@ class TrainingBlock(ABC):
 
     limits: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
-    def __init__(self, layer: OneInput, source: Map, batch: int, unit: float = 1.0) -> None:
+    def __init__(
+        self, layer: Layer, source: Map, batch: int, unit: float = 1.0, others: Sequence[Map] = ()
+    ) -> None:
         self.unit = self.target_unit = unit
-        self.source, self.target = source, layer.output(source)
+        self.source, self.target = source, layer.output_of([source, *others])
         self.count = batch * max(source.positions, self.target.positions)  # errors in a sum at most
         self.magnitude = max(-source.encoding.low, source.encoding.high)
 
@@ -61,7 +65,7 @@ class TrainingBlock(ABC):
         ----------
         params : mapping of str to array
         x : (N, positions, C) float64
-            Values of the source.
+            Values of the source; of a layer that reads several maps (maps, N, positions, C).
 
         Returns
         -------
@@ -86,7 +90,7 @@ class TrainingBlock(ABC):
         Returns
         -------
         (N, positions, C) float64
-            Derivatives of the loss by the source in its unit, not yet on the grid.
+            Derivatives of the loss by the source in its unit, not yet on the grid; of several sources as of `forward`.
         dict of str to array
             Derivatives of the loss by each parameter.
         """

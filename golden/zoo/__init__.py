@@ -33,6 +33,7 @@ READ: dict[str, tuple[Callable[[], Network], str]] = {
 TRANSFORMS = {
     "digits-cnn": Transform("none"),
     "digits-or": Transform("none"),
+    "digits-residual": Transform("none"),
     "digits-words": Transform("none"),
     "cifar-quick-int8": Transform("minus:128"),
     "cnv-w1a1": bnn_pynq.CNV_TRANSFORM,

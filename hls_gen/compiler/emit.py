@@ -80,7 +80,7 @@ def compile_model(
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind="raw" if final.layers[-1].raw else "signed" if final.scales else "bits",
+        output_kind="raw" if final.layers[-1].raw else "signed" if final.folding.engine == "integer" else "bits",
         classes=network.classes,
         ideal_cycles=max(_beats(made, n) for n in range(count)),
         layers=tuple(made.ideal),
@@ -240,7 +240,7 @@ def _result_index(made: Plan, npu: NpuPlan, stream_bits: int) -> tuple[int, Ints
     final, order = made.lowered.layers[-1], made.schedule.output_order
     lanes = final.out_channels * final.levels
     output, levels = made.output, final.levels
-    if npu.scales and not final.raw:
+    if npu.folding.engine == "integer" and not final.raw:
         levels = npu.folding.feature_bits
         lanes, output = lanes * levels, lane_bits(output, levels)
     window = np.arange(len(order))[:, None, None]

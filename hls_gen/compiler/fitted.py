@@ -45,6 +45,8 @@ def unsized(folding: Folding) -> Npu:
     if folding.former_column:
         sizes: dict[str, Any] = dict.fromkeys(FORMER, 0)
         folding = replace(folding, **sizes)
+    if folding.skip_words:
+        folding = replace(folding, skip_words=0, skip_bits=0, joined_words=0)
     return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 
@@ -61,7 +63,8 @@ def fitted(folding: Npu, own: Sequence[NpuPlan], needs: Sequence[Mapping[str, in
         Capacities that each network needs, if they are not those of ``NpuPlan.depths``.
     """
     needs = needs or [n.depths() for n in own]
-    keys = [key for key in needs[0] if key != "buffer_words"]  # that is no capacity, and may be larger already
+    known = dict.fromkeys(key for n in needs for key in n)
+    keys = [key for key in known if key != "buffer_words"]  # that is no capacity, and may be larger already
     keys = [key for key in keys if folding.window_former or key not in FORMER]  # needs may be those of all NPUs
     depth: dict[str, Any] = {key: max(LEAST.get(key, 2), *(n.get(key, 0) for n in needs)) for key in keys}
     buffer = max(n.buffer_words for n in own)

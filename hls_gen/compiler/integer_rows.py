@@ -16,7 +16,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS, SHIFT_BITS
 
 from .depthwise import Depthwise
 from .layout import UNUSED, Ints, Layout
-from .lowered_layers import IntegerLayer
+from .lowered_layers import IntegerLayer, Scale
 
 SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
 """Fields that memory ``scales`` has for each lane, and their values where no kernel is: whatever comes becomes 0, which
@@ -141,13 +141,13 @@ def depthwise_kernels(p: Depthwise, words: Layout, weight_bits: int) -> Array:
     return two_complement(padded[:, words].reshape(-1, words.shape[1]), weight_bits).astype(np.uint8)
 
 
-def scales(p: IntegerLayer | Depthwise, steps: Layout) -> dict[str, Ints]:
+def scales(p: IntegerLayer | Depthwise | Scale, steps: Layout) -> dict[str, Ints]:
     """Make the rows of memory ``scales``, or of ``pool_scales``.
 
     Parameters
     ----------
     p
-        The lowered layer, or the depthwise convolution.
+        The lowered layer, the depthwise convolution, or the scale of a binary layer.
     steps
         (steps, ol) layout of its results.
 

@@ -1,11 +1,14 @@
 """Lowered layers: what one trip through an engine computes, by the engine's own rule. hls_gen/compiler/lowering.py
-makes them.
+makes them, hls_gen/compiler/lowered_rules.py computes them.
 
 Binary engine, which knows only bits:
 
     sum   = over valid taps, channels c and planes p of coefficient[p] * XNOR(feature[c, p], weight[o, tap, c, p])
     value = (2 if double else 1) * sum - tap_offset * valid taps
     bit t of channel o = value >= threshold[o, t], then OR over the pool window's valid taps
+
+Where a residual network adds maps of integers, the value is requantised and another map is added to it before it is
+compared with 0, as in a lowered layer of the integer engine (docs/decisions/0022).
 
 A lowered layer that accumulates by OR has in place of the sum 1 where any XNOR of a valid tap is 1, else 0; the value
 is that bit, its threshold 1. One that takes the OR of each word has as its sum the number of words, of valid taps, in
@@ -27,8 +30,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layers.conv import signed_sum
-from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
 
@@ -71,6 +72,11 @@ class BinaryLayer:
         Whether the products are accumulated by OR. Then double is False, tap_offset 0, and the threshold 1.
     word_channels : int
         Channels of a word whose products are ORed, the last word of a tap having what is left; 0: products are counted.
+    scale : Scale or None
+        How values become the integers of which the bits are the signs; then thresholds are 0. None: values are compared
+        as they are.
+    addition : Addition or None
+        Of another map to these integers; None where there is none.
     """
 
     name: str
@@ -89,6 +95,8 @@ class BinaryLayer:
     any_match: bool = False
     word_channels: int = 0
     joins: str | None = None
+    scale: "Scale | None" = None
+    addition: "Addition | None" = None
 
     @property
     def out_channels(self) -> int:
@@ -97,8 +105,22 @@ class BinaryLayer:
 
     @property
     def adds(self) -> str | None:
-        """Name of the lowered layer whose result this one adds to its own: None, only integer layers do."""
-        return None
+        """Name of the lowered layer whose integers this one adds to its own; None where it adds none."""
+        return self.addition.adds if self.addition else None
+
+    @property
+    def biased_range(self) -> tuple[int, int]:
+        """Smallest and largest of all values, biases, and values with their bias, where values are requantised:
+        a threshold is a bias of its negative then, and one that is never reached is value_range[1] + 1."""
+        low, high = self.value_range
+        if self.scale is not None:
+            biases = self.scale.bias >> self.scale.fraction
+        elif self.threshold is not None:
+            biases = np.append(-self.threshold, -1 - high)
+        else:
+            biases = np.zeros(1, np.int64)
+        bias = 0, int(biases.min()), int(biases.max())
+        return min(low + min(bias), *bias), max(high + max(bias), *bias)
 
     @property
     def raw(self) -> bool:
@@ -109,6 +131,33 @@ class BinaryLayer:
     def levels(self) -> int:
         """Bits that a kernel gives, 1 for values."""
         return 1 if self.threshold is None else int(self.threshold.shape[1])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scale:
+    """The requantisation of a binary layer's values.
+
+    Attributes
+    ----------
+    bias, multiplier, shift : (out_channels, 1) int64
+    fraction, rounding, low, high
+        As of `IntegerLayer`.
+    """
+
+    bias: Array
+    multiplier: Array
+    shift: Array
+    fraction: int
+    rounding: str
+    low: int
+    high: int
+
+    def forward(self, value: Array) -> Array:
+        """Integers of (..., out_channels) values."""
+        biased = (value << self.fraction) + self.bias[:, 0]
+        scaled = rounded(biased * self.multiplier[:, 0], self.shift[:, 0], self.rounding)
+        result: Array = np.clip(scaled, self.low, self.high)
+        return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,85 +265,3 @@ class IntegerLayer:
     def levels(self) -> int:
         """Results that a kernel gives."""
         return 1 if self.bias is None else int(self.bias.shape[1])
-
-
-def run_binary_layer(p: BinaryLayer, features: Array) -> Array:
-    """Compute a lowered layer of the binary engine by the engine's own rule.
-
-    Parameters
-    ----------
-    p : BinaryLayer
-    features : (N, H, W, channels, planes) of 0 and 1
-
-    Returns
-    -------
-    (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) uint8
-        Values where the lowered layer is raw, else bits.
-    """
-    positions = p.window.positions(p.height, p.width)
-    n = len(features)
-    flat = features.reshape(n, p.height * p.width, *features.shape[3:])
-    total = np.zeros((n, len(positions), p.out_channels), np.int64)
-    for place in range(positions.shape[1] * p.visits):
-        position = positions[:, place // p.visits]
-        match = flat[:, position, None] == p.weight[:, place]  # (N, outputs, O, channels, planes)
-        if p.word_channels:
-            match = np.logical_or.reduceat(match, np.arange(0, match.shape[3], p.word_channels), axis=3)
-        total += (match.sum(axis=3) @ p.coefficient) * (position >= 0)[:, None]
-    if p.any_match:
-        total = np.minimum(total, 1)
-    value: Array = (1 + p.double) * total - p.tap_offset * p.visits * (positions >= 0).sum(axis=1)[:, None]
-    rows, columns = p.window.output_size(p.height, p.width)
-    value = value.reshape(n, rows, columns, p.out_channels)
-    if p.threshold is None:
-        return value
-    bits: Array = (value[..., None] >= p.threshold).astype(np.uint8).reshape(n, rows, columns, -1)
-    if p.pool is None:
-        return bits
-    taps = p.pool.positions(rows, columns)
-    padded = np.concatenate([bits.reshape(n, rows * columns, -1), np.zeros((n, 1, bits.shape[3]), np.uint8)], axis=1)
-    pooled: Array = padded[:, taps].max(axis=2)
-    return pooled.reshape(n, *p.pool.output_size(rows, columns), -1)
-
-
-def run_integer_layer(p: IntegerLayer, features: Array, added: Array | None = None) -> Array:
-    """Compute a lowered layer of the integer engine by the engine's own rule.
-
-    Parameters
-    ----------
-    p : IntegerLayer
-    features : (N, H, W, channels) integers
-    added : (N, H', W', out_channels) integers, optional
-        What the addition adds, where the lowered layer has one.
-
-    Returns
-    -------
-    (N, H', W', out_channels) int64 or (N, H', W', out_channels * levels) int64 or uint8
-        Sums where the lowered layer is raw, else results, or bits that are 1 where a result is negative.
-    """
-    size, n = p.window.output_size(p.height, p.width), len(features)
-    x = features.reshape(n, p.height * p.width, -1).astype(np.int64)
-    padded = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)  # position -1: a tap that adds 0
-    value = signed_sum(padded, p.window.positions(p.height, p.width), p.weight)  # (N, outputs, O)
-    if p.bias is None or p.multiplier is None or p.shift is None:
-        return value.reshape(n, *size, -1)
-    biased = (value[..., None] << p.fraction) + p.bias  # (N, outputs, O, levels)
-    scaled = rounded(biased * p.multiplier, p.shift, p.rounding)
-    result: Array = np.clip(scaled, p.low, p.high).reshape(n, len(value[0]), -1)
-    if p.addition is not None:
-        assert added is not None  # the caller knows which map that is
-        result = p.addition.forward(result, added.reshape(result.shape).astype(np.int64))
-    if p.pool is not None and p.depthwise is not None:
-        result = p.depthwise.forward(result, p.pool.positions(*size))
-        size = p.pool.output_size(*size)
-    elif p.pool is not None:
-        taps = p.pool.positions(*size)  # (outputs, taps)
-        low = p.low if p.addition is None else p.addition.low
-        filler = 0 if p.average else low
-        gathered = np.concatenate([result, np.full_like(result[:, :1], filler)], axis=1)[:, taps]
-        count = (taps >= 0).sum(axis=1)[:, None]
-        result = rounded_quotient(gathered.sum(axis=2), count) if p.average else gathered.max(axis=2)
-        size = p.pool.output_size(*size)
-    if p.signs:
-        result = (result < 0).astype(np.uint8)
-    return result.reshape(n, *size, -1)

@@ -28,7 +28,8 @@ from . import lowering_binary, lowering_integer
 from .concatenations import placed, placed_network
 from .depthwise import joined
 from .host_tail import on_device, split
-from .lowered_layers import BinaryLayer, IntegerLayer, run_binary_layer, run_integer_layer
+from .lowered_layers import BinaryLayer, IntegerLayer
+from .lowered_rules import binary_result, binary_values, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
 from .pools import canonical
@@ -115,6 +116,7 @@ class Lowered:
     def trace(self, images: Array) -> list[Array]:
         """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""
         results: dict[str, Array] = {}
+        values_of: dict[str, Array] = {}  # of binary layers, for additions
         bits = {p.name for p in self.layers if isinstance(p, BinaryLayer) or p.signs}
         for p in self.layers:
             features = self.input_features(images) if p.reads == INPUT else results[p.reads]
@@ -123,7 +125,9 @@ class Lowered:
                 values = 2 * features.astype(np.int64) - 1 if p.reads in bits else features
                 results[p.name] = run_integer_layer(p, values, results[p.adds] if p.adds else None)
             else:
-                results[p.name] = run_binary_layer(p, features if p.reads == INPUT else features[..., None])
+                read = features if p.reads == INPUT else features[..., None]
+                values_of[p.name] = binary_values(p, read, values_of[p.adds] if p.adds else None)
+                results[p.name] = binary_result(p, values_of[p.name])
         return list(results.values())
 
 
@@ -264,7 +268,7 @@ def engines_of(network: Network) -> list[str]:
     """The engine that each weighted layer is for, "binary" or "integer", in the order in which they are computed.
 
     That is the integer one if the layer has weights of several bits, reads a map of integers that is not the input,
-    or is requantised.
+    or is requantised, unless signs of what was requantised go on.
 
     Raises
     ------
@@ -275,7 +279,8 @@ def engines_of(network: Network) -> list[str]:
     entry = network.next_layer(INPUT)
     engines: list[str] = []
     for part in parts(network, entry if isinstance(entry, Threshold) else None):
-        integers = part.layer.weight.kind in ("signed", "unsigned") or "requantise" in part.tail_kinds
+        integers = part.layer.weight.kind in ("signed", "unsigned")
+        integers |= "requantise" in part.tail_kinds and "threshold" not in part.tail_kinds
         integers |= part.reads != INPUT and part.source.encoding.kind != "bipolar"
         engines.append("integer" if integers else "binary")
     return engines

@@ -26,6 +26,7 @@ from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from . import signs
 from .depthwise import plain_of
 from .lowered_layers import BinaryLayer
 from .parts import Part
@@ -97,7 +98,9 @@ def check(part: Part) -> None:
                 f"{layer.name}: what follows accumulate or must be nothing or max_pool, got {', '.join(kinds)}"
             )
         return
-    if kinds not in TAILS:
+    if "requantise" in kinds:
+        signs.check(part)
+    elif kinds not in TAILS:
         raise ValueError(
             f"{layer.name}: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
             f"either order, got {', '.join(kinds)}"
@@ -137,7 +140,8 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
     layer, source = part.layer, part.source
     window, any_match = layer.window(source), layer.accumulate == "or"
     low, high = (0, 1) if any_match else layer.accumulator_range(source)
-    weight, threshold, complement = _rising(model, part)
+    rule = signs.rule(model, part) if "requantise" in part.tail_kinds else None
+    weight, threshold, complement = _rising(model, part) if rule is None else signs.rising(model, part)
     halves = [weight]
     if layer.weight == TERNARY:
         halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
@@ -149,6 +153,7 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         double, offset = False, offset // 2
     elif len(halves) == 2 and threshold is not None:
         low, high, threshold = 2 * low, 2 * high, np.minimum(2 * threshold, 2 * high + 1)  # high + 1: out of reach
+        rule = None if rule is None else rule.of_doubled()
     made = BinaryLayer(
         name=part.name,
         reads=part.reads,
@@ -166,6 +171,8 @@ def binary_layer(model: Model, part: Part, inverted: Array, planes: int) -> tupl
         value_range=(low, high),
         any_match=any_match,
         word_channels=layer.word_channels,
+        scale=None if rule is None else rule.scale,
+        addition=None if rule is None else rule.addition,
     )
     return made, complement
 

@@ -148,7 +148,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
         average=any(isinstance(layer, AvgPool) for layer in part.tail),
         value_range=rule.value_range,
         signs=len(rule.complement) > 0,
-        addition=_addition(model, part),
+        addition=addition_of(model, part),
         fraction=rule.fraction,
         rounding=rule.rounding,
         depthwise=None if part.depthwise is None else lowered(model, part.depthwise),
@@ -156,7 +156,7 @@ def integer_layer(model: Model, part: Part, inverted: Array, weight_bits: int) -
     return made, rule.complement
 
 
-def _addition(model: Model, part: Part) -> Addition | None:
+def addition_of(model: Model, part: Part) -> Addition | None:
     """The addition among the layers of a part, None where there is none."""
     layer = next((layer for layer in part.tail if isinstance(layer, Add)), None)
     if layer is None or part.adds is None:

@@ -50,17 +50,18 @@ def memory_rows(made: NpuPlan, npu: Npu) -> dict[str, Words]:
     if made.chunks:
         out["chunks"] = pack_fields(npu.memory("chunks"), {"words_minus_1": np.array(made.chunks) - 1})
     if npu.skip_words:
-        additions = [_addition(npu, one) for one in made.additions]
+        kept = [{"keeps": int(one)} for one in made.kept] if npu.keeps_steps else [{} for _ in made.additions]
+        additions = [_addition(npu, one) | more for one, more in zip(made.additions, kept)]
         out["additions"] = pack_fields(npu.memory("additions"), columns(additions))
-    if made.scales:
-        out["scales"] = _packed_scales(npu, "scales", made.scales, made.fractions)
-        if npu.pool:
-            table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
-            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)
-        return out
     if len(made.binariser):
         width = npu.binariser_bits + 1
         out["binariser"] = pack_rows(npu.memory("binariser").width, two_complement(made.binariser, width))
+    if made.scales:
+        out["scales"] = _packed_scales(npu, "scales", made.scales, made.fractions)
+        if npu.pool and npu.engine == "integer":
+            table = {"reciprocal": reciprocals(npu.reciprocal_bits)}
+            out["reciprocals"] = pack_fields(npu.memory("reciprocals"), table)
+        return out
     limits, thresholds = np.concatenate(made.thresholds), npu.memory("thresholds")
     bits = (limits[..., None] >> np.arange(npu.acc_bits)) & 1
     out["thresholds"] = pack_rows(thresholds.width, bits.reshape(len(limits), thresholds.width))

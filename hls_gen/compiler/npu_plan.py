@@ -39,13 +39,15 @@ class NpuPlan:
     results: list[dict[str, int]] = field(default_factory=list)
     """Row of the results unit by field, one a layer."""
     thresholds: list[Ints] = field(default_factory=list)
-    """(rows, ol), an array a layer; of the integer engine (rows, 0)."""
+    """(rows, ol), an array a layer; where the NPU requantises (rows, 0)."""
     scales: list[dict[str, Ints]] = field(default_factory=list)
-    """Columns by field, one dictionary a layer of the integer engine."""
+    """Columns by field, one dictionary a layer, where the NPU requantises."""
     fractions: list[int] = field(default_factory=list)
-    """Bits of the biases behind the point, a number a layer of the integer engine."""
+    """Bits of the biases behind the point, a number a layer, where the NPU requantises."""
     additions: list[Addition | None] = field(default_factory=list)
-    """What each layer of the integer engine adds, if anything."""
+    """What each layer adds, if anything, where the NPU requantises."""
+    kept: list[bool] = field(default_factory=list)
+    """Whether each layer's steps of results go to the skip store, in a binary NPU that has one."""
     pool_kernels: list[Array] = field(default_factory=list)
     """(rows, bits of pfp weights) of 0 and 1, an array a layer, where the pool unit has weights; this and what follows
     is empty elsewhere."""
@@ -98,7 +100,7 @@ class NpuPlan:
             "aheads": max(2, rows(self.conv.aheads)) if self.folding.aheads > 0 else 0,
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
-            **(self._scale_widths() if self.folding.engine == "integer" else {}),
+            **(self._scale_widths() if self.folding.requantises else {}),
             **({"buffer_words": self.buffer_words} if self.buffer_words else {}),
             **({"map_words": self.map_words} if "loop" in self.folding.outlets else {}),
             **({"binariser_rows": len(self.binariser)} if len(self.binariser) else {}),
@@ -128,6 +130,7 @@ class NpuPlan:
             "joined_words": self._joined_words(),
             "add_factor_bits": max([2, *map(signed_bits, factors)]),
             "add_bias_bits": max([2, *(signed_bits(one.bias) for one in found)]),
+            **({"skip_bits": self._value_bits()} if self.folding.keeps_steps else {}),
         }
 
     def _joined_words(self) -> int:
@@ -136,8 +139,18 @@ class NpuPlan:
         parts = [row[name] + 1 for row in rows for name in ("first_words_minus_1", "second_words_minus_1")]
         return max(2, *parts) if parts else 0
 
+    def _value_bits(self) -> int:
+        """Bits of what sums are requantised to, in a binary NPU."""
+        fields = (row[name] for row in self.results for name in ("low", "high"))
+        added = (value for one in self.additions if one is not None for value in (one.low, one.high))
+        return max([2, *map(signed_bits, (*fields, *added))])
+
     def acc_bits(self) -> int:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
+        if self.folding.keeps_steps:
+            ranges = [p.biased_range for p in self.layers if isinstance(p, BinaryLayer)]
+            low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+            return max(signed_bits(low), signed_bits(high))
         joined = [p.depthwise for p in self.layers if isinstance(p, IntegerLayer) and p.depthwise is not None]
         low = min((p.value_range[0] for p in (*self.layers, *joined)), default=0)
         high = max((p.value_range[1] + 1 for p in (*self.layers, *joined)), default=0)

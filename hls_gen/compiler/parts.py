@@ -10,6 +10,10 @@ An addition belongs to the part whose result it takes first, and names the other
 A concatenation of two maps belongs to the part that reads it, which names both:
 
     conv_1  requantise_1 | conv_2  requantise_2 | (conv_1, conv_2) dense_4
+
+Of a map of integers that is added a part may go on with the signs (docs/decisions/0022):
+
+    conv_1  requantise_1  threshold_1 | conv_2  requantise_2  add_2 (+ requantise_1)  threshold_2 | dense_3
 """
 
 from collections.abc import Mapping
@@ -20,6 +24,7 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 
 from .additions import Kept, kept_maps
@@ -66,6 +71,8 @@ class Part:
         one result.
     adds : str or None
         The part whose result the addition among the layers of ``tail`` adds; None where there is no addition.
+    added : Layer or None
+        The layer that makes what is added; None where there is no addition.
     depthwise : Part or None
         The part of a depthwise convolution that joined this one, behind its tail (hls_gen/compiler/depthwise.py).
     """
@@ -77,6 +84,7 @@ class Part:
     readers: tuple[str, ...]
     adds: str | None = None
     joins: str | None = None
+    added: Layer | None = None
     depthwise: "Part | None" = None
 
     @property
@@ -132,6 +140,7 @@ def parts(network: Network, binariser: OneInput | None = None) -> list[Part]:
             readers=readers[name],
             adds=cutter.adds.get(name),
             joins=cutter.joins.get(name),
+            added=layers.get(cutter.added.get(name, "")),
         )
         found.append(made)
     return found
@@ -154,7 +163,8 @@ class _Cutter:
         self.tails: dict[str, list[Layer]] = {}
         self.adds: dict[str, str] = {}
         self.joins: dict[str, str] = {}
-        """By part, as the attributes of `Part`."""
+        self.added: dict[str, str] = {}
+        """By part, as the attributes of `Part`; of the layer that makes what is added its name."""
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a part, or follow the layers of one."""
@@ -168,7 +178,7 @@ class _Cutter:
         followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
         part = self._maker[layer.name] = self._maker[followed]
         its = network.readers[followed]
-        if len(its) > 1 and layer is not self._binariser:
+        if len(its) > 1 and layer is not self._binariser and not self._forks(layer, followed):
             raise ValueError(
                 f"{layer.name}: a map with several readers must be read by conv and dense layers and additions, got "
                 f"{followed} read by {' and '.join(its)}"
@@ -209,8 +219,14 @@ class _Cutter:
             raise ValueError(f"{layer.name}: one addition must follow a conv or dense layer, got a second one")
         if self._maker[other] == INPUT:
             raise ValueError(f"{layer.name}: what is added must be made by a conv or dense layer, got the input")
-        self.adds[part] = self._maker[other]
+        self.adds[part], self.added[part] = self._maker[other], other
         self._depth[part] = max(self._depth[part], 1 + self._depth[self._maker[other]])
+
+    def _forks(self, layer: Layer, name: str) -> bool:
+        """Whether a layer may go on with map ``name`` though others read it: it makes bits of it, and they add it."""
+        others = [other for other in self._network.readers[name] if other != layer.name]
+        added = all(other in self._kept and self._kept[other].added == name for other in others)
+        return isinstance(layer, Threshold) and added
 
     def order(self) -> list[str]:
         """The parts as they are computed: for each one, first all that makes what it adds, then all that makes what it

@@ -17,6 +17,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import SKIP_BITS
 from bitloom.hls_gen.design.window_former import FormedWindows
 
 from .choices import CompileChoices
@@ -155,6 +156,7 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
         maps[p.name] = MapWords(made.output, np.zeros(len(made.output), np.int64), its.target)
         windows = tables.get(_pool_name(p), tables[p.name]).output_order
         made.map_words[p.name] = len(windows) * len(made.output)
+        npu.kept += [its.adder is not None] * npu.folding.keeps_steps
         check_added(p, maps, npu.folding)
     for n, npu in enumerate(made.npus):
         npu.map_words = max(npu.map_words, _map_words(made, n))
@@ -181,8 +183,9 @@ def _with_skip_store(network: str, npu: Npu, joins: bool) -> Npu:
     """The NPU with a skip store, and a table of tuples that taps claim ahead: of a map with two readers each lets those
     come by that the other one needs; and with layers that read two maps, if it ``joins`` any. Sizes count for nothing.
     ValueError if the NPU can't have a skip store."""
+    bits = SKIP_BITS if npu.engine == "binary" else 0
     try:
-        npu = npu if npu.skip_words else replace(npu, skip_words=2, aheads=2)
+        npu = npu if npu.skip_words else replace(npu, skip_words=2, skip_bits=bits, aheads=2)
         return npu if npu.joined_words or not joins else replace(npu, joined_words=2)
     except ValueError as e:
         what = "concatenated" if joins else "added or have two readers"
@@ -224,7 +227,8 @@ def _stages(layers: Sequence[BinaryLayer | IntegerLayer]) -> list[Stage]:
     out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
     for p in layers:
         conv = _stage(p.name, "conv", (p.height, p.width), p.window, last[p.reads])
-        out.append(replace(conv, adds=last[p.adds] if p.adds else "", joins=last[p.joins] if p.joins else ""))
+        adds = p.adds and (p.adds if isinstance(p, BinaryLayer) else last[p.adds])  # bits: integers before a pool
+        out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if p.pool:
             weighted = isinstance(p, IntegerLayer) and p.depthwise is not None
             kind = "conv" if weighted else "pool"

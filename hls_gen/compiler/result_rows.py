@@ -8,6 +8,7 @@ from bitloom.hls_gen.design.memories import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 
 from . import integer_rows as integer
+from .binary_scales import check_steps, requantisation
 from .depthwise import Depthwise
 from .layout import UNUSED, Layout, regroup, result_layout
 from .lowered_layers import BinaryLayer, IntegerLayer
@@ -49,7 +50,7 @@ def append_results(
     folding = made.folding
     steps = result_layout(p.out_channels, p.levels, folding.kgp, folding.ol)
     to = {"target": folding.targets.index(its.target)} if len(folding.targets) > 1 else {}
-    if folding.skip_words:
+    if folding.forks_maps:
         to |= {"forks": int(its.forks), "for_addition": int(its.adder is not None)}
     _append_activation(made, p, steps, {} if folding.pool else to)
     if p.raw:
@@ -93,7 +94,9 @@ def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu
 
     A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
     """
-    if p.adds is None:
+    if npu.keeps_steps:
+        check_steps(p, npu)
+    if p.adds is None or npu.keeps_steps:
         return
     steps, words = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol), maps[p.adds].layout
     cut = regroup(words, npu.ol)[: len(steps)]
@@ -121,16 +124,18 @@ def _append_activation(made: NpuPlan, p: BinaryLayer | IntegerLayer, steps: Layo
     if p.pool and not folding.pool:
         raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
     if isinstance(p, BinaryLayer):
-        limits = np.zeros((0, folding.ol), np.int64)
-        if p.threshold is not None:
-            limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
         row["double"] = int(p.double)
-    else:
+    if folding.requantises:
         limits = np.zeros((0 if p.raw else len(steps), 0), np.int64)
-        made.scales.append(integer.scales(p, steps))
-        made.fractions.append(p.fraction)
-        rounding = {"half_even": int(p.rounding == "even"), "round_twice": int(p.rounding == "twice")}
-        row |= {"low": p.low, "high": p.high, **rounding}
+        of = requantisation(p, steps)
+        made.scales.append(of.columns)
+        made.fractions.append(of.fraction)
+        rounding = {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")}
+        row |= {"low": of.low, "high": of.high, **rounding}
         made.additions.append(p.addition)
+    else:
+        limits = np.zeros((0, folding.ol), np.int64)
+        if isinstance(p, BinaryLayer) and p.threshold is not None:
+            limits = np.where(steps == UNUSED, p.value_range[1] + 1, p.threshold.ravel()[steps])  # never reached
     made.results.append({**row, "threshold_base": base(made.thresholds, limits)})
     made.thresholds.append(limits)

@@ -117,6 +117,9 @@ def _planned(
         sizes: dict[str, Any] = {name: max(one[name] for one in formed) for name in formed[0]}
         npus = (replace(npus[0], **sizes), *npus[1:])
         plans = [plan(m, npus, choices) for m in models]
+    keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
+    if any(made.npus[n].folding.keeps_steps != npu.keeps_steps for made in plans for n, npu in enumerate(keeping)):
+        npus, plans = keeping, [plan(m, keeping, choices) for m in models]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
@@ -124,6 +127,11 @@ def _planned(
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
+
+
+def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
+    """NPU ``n`` with a skip store of steps if one of the networks needs it: then all of them are requantised there."""
+    return next((own for made in plans if (own := made.npus[n].folding).keeps_steps), npu)
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:

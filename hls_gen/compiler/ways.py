@@ -8,6 +8,8 @@
                              --> next NPU + skip store (a fork)
     two maps, one reader     --> one map store, the other one skip store (a concatenation)
 
+Of a binary layer the bits go to the map store, and the integers to the skip store where they are added.
+
 Which reader takes a map from which store says hls_gen/compiler/store_choice.py.
 """
 
@@ -18,6 +20,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 
+from .lowered_layers import BinaryLayer
 from .map_way import Lowered, MapWay
 from .outlet_ways import way
 from .store_choice import chosen
@@ -79,6 +82,8 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowe
     readers = [p.name for p in layers if name in (p.reads, p.joins)]
     adders = [p.name for p in layers if p.adds == name]
     needed = [*readers, *adders]
+    if len(readers) > 1 and any(p.name == name and isinstance(p, BinaryLayer) for p in layers):
+        raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:
         raise ValueError(
             f"{name}: two layers at most must need a map, one of them to add it at most, got {' and '.join(needed)}"
@@ -92,7 +97,7 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowe
     if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = way(npus, name, on[name], on[first])
-    if len(needed) > 1 and (here.kfp, here.engine) != (there.kfp, there.engine):
+    if len(needed) > 1 and here.engine == "integer" and (here.kfp, here.engine) != (there.kfp, there.engine):
         raise ValueError(
             f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
             f"{(others or adders)[0]} as well, kfp = {here.kfp} and engine {here.engine}, got kfp = {there.kfp} and "

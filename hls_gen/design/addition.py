@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 
 def addition_row(npu: "Npu") -> list[tuple[str, int]]:
-    """Row of memory ``additions``: name and width of each field, low bits first. All but ``adds`` and ``shift`` are in
-    two's complement."""
+    """Row of memory ``additions``: name and width of each field, low bits first. All but ``adds``, ``shift`` and
+    ``keeps`` are in two's complement. A binary NPU keeps the layer's results in the skip store where it says so."""
     return [
         ("adds", 1),
         ("factor_kept", npu.add_factor_bits),
         ("factor_skipped", npu.add_factor_bits),
         ("bias", npu.add_bias_bits),
         ("shift", npu.add_shift_bits),
-        ("low", npu.feature_bits),
-        ("high", npu.feature_bits),
+        ("low", npu.value_bits),
+        ("high", npu.value_bits),
+        *([("keeps", 1)] if npu.keeps_steps else []),
     ]
 
 
@@ -38,5 +39,5 @@ def passing(npu: "Npu") -> dict[str, int]:
     dict of str to int
         All fields of the row by name.
     """
-    low = -1 << npu.feature_bits - 1
+    low = -1 << npu.value_bits - 1
     return {"adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}

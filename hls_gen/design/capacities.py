@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, fields
 from bitloom.golden.integers import make_fields_plain
 
 from .rules import check_least, check_power, require
-from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS
+from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, FRACTION_BITS, LAYER_BITS, MULTIPLIER_BITS, SKIP_BITS
 
 POWERS_OF_TWO = ("tuple_words", "pool_words")
 """Capacities that must be powers of two: of memories that are used as rings."""
 
 FORMER = ("former_channels", "former_column", "former_columns", "former_line")
 """Capacities of the window former."""
-MAY_BE_0 = ("multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "aheads",
-            *FORMER)  # fmt: skip
+MAY_BE_0 = (
+    "multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "skip_bits",
+    "aheads", *FORMER,
+)  # fmt: skip
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
 """Capacities that may be 1."""
@@ -29,16 +31,16 @@ class Capacities:
     acc_bits
         Width of the accumulators, 4..32.
     multiplier_bits
-        Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. Of engine
-        "integer" alone.
+        Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. This and the
+        three that follow mean nothing in an NPU of engine "binary" without a skip store.
     bias_fraction_bits
-        Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer. Of engine
-        "integer" alone. 0 is not written, and a manifest of before this field has it.
+        Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer. 0 is not
+        written, and a manifest of before this field has it.
     half_even
-        Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. Of
-        engine "integer" alone. 0 is not written.
+        Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero. 0 is
+        not written.
     round_twice
-        Whether layers may round twice, as TFLite's kernels do, 0 or 1. Of engine "integer" alone. 0 is not written.
+        Whether layers may round twice, as TFLite's kernels do, 0 or 1. 0 is not written.
     lanes_per_weight, lane_step
         Lanes of a word that share a weight, >= 1, and how far apart they lie, >= 1 (lanes.weight_of_lanes): where all
         maps have values of so many thermometer bits, a weight is stored once. More than 1 of engine "binary" alone,
@@ -71,10 +73,13 @@ class Capacities:
         Words of kfp features in the map store of outlet "loop", >= 2.
     skip_words
         Words of kfp features in the skip store, where a map waits for an addition or for its second reader, >= 2; 0:
-        no skip store and no addition. Of engine "integer" alone. 0 is not written.
+        no skip store and no addition. Of engine "binary" words are steps of ol integers. 0 is not written.
     joined_words
         Words of a tuple that a layer takes of either of two maps which it reads side by side, at most, >= 2; 0: layers
-        read one map. Of an NPU with a skip store alone. 0 is not written.
+        read one map. Of an integer NPU with a skip store alone. 0 is not written.
+    skip_bits
+        Bits of the integers that a binary NPU with a skip store requantises sums to and adds, 2..9, and of which it
+        makes signs; 0, and not written, in any other NPU.
     pool_jumps, pool_kernel_rows, pool_scale_rows
         Rows of a pool unit with weights, each >= 2: of its sequencer's table of jumps, of pfp weights, and of ol times
         bias, multiplier and shift. Without ``depthwise`` they mean nothing, and are not written.
@@ -118,6 +123,7 @@ class Capacities:
     pool_scale_rows: int = field(default=256, metadata={"written_if_set": True})
     skip_words: int = field(default=0, metadata={"written_if_set": True})
     joined_words: int = field(default=0, metadata={"written_if_set": True})
+    skip_bits: int = field(default=0, metadata={"written_if_set": True})
     add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
     add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})
     former_channels: int = field(default=0, metadata={"written_if_set": True})
@@ -137,6 +143,7 @@ class Capacities:
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
         widest = {
             "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
+            "skip_bits": SKIP_BITS,
         }  # fmt: skip
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))

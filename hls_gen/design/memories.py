@@ -127,7 +127,7 @@ def memory_map(npu: "Npu") -> tuple[Memory, ...]:
         ("kernels", npu.kernel_rows, _sent_kernel_row(npu)),
         ("results", npu.layers, _result_row(npu)),
     ]
-    if npu.engine == "binary":
+    if not npu.requantises:
         rows.append(("thresholds", npu.threshold_rows, [("thresholds", npu.ol * npu.acc_bits)]))
     else:
         rows.append(("scales", npu.threshold_rows, scale_row(npu)))
@@ -277,8 +277,9 @@ def kernel_row(npu: "Npu") -> Parts:
 
 def _result_row(npu: "Npu") -> Parts:
     """A layer to the results unit."""
-    limits = [("double", 1)] if npu.engine == "binary" else [(name, npu.feature_bits) for name in ("low", "high")]
-    rounding = [(name, 1) for name in ROUNDING if npu.engine == "integer" and getattr(npu, name)]
+    limits = [("double", 1)] if npu.engine == "binary" else []
+    limits += [(name, npu.value_bits) for name in ("low", "high") if npu.requantises]
+    rounding = [(name, 1) for name in ROUNDING if npu.requantises and getattr(npu, name)]
     return [
         ("groups_minus_1", bits_for(npu.groups - 1)),
         ("last_units_minus_1", bits_for(npu.units - 1)),
@@ -295,5 +296,5 @@ def _result_row(npu: "Npu") -> Parts:
 def way(npu: "Npu") -> Parts:
     """Where a layer's map goes, in the row of the unit that gives it its last form: its target; whether its words go
     to the skip store as well; whether they wait there for the addition, else for the layer that reads them."""
-    skip = [("forks", 1), ("for_addition", 1)] if npu.skip_words else []
+    skip = [("forks", 1), ("for_addition", 1)] if npu.forks_maps else []
     return [*([("target", npu.target_bits)] if npu.target_bits else []), *skip]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.names import shown
 
 from .capacities import Capacities
@@ -13,8 +12,9 @@ from .folding import SOURCES, Folding
 from .lanes import weight_of_lanes
 from .memories import Memory, kernel_store, memory_map
 from .reader import Reader
+from .result_widths import ResultWidths
 from .rules import require
-from .widths import ADD_FEATURE_BITS, MAX_ADD_SHIFT, SHIFT_BITS, bits_for
+from .widths import ADD_FEATURE_BITS, SKIP_BITS, bits_for
 from .window_former import check_former, former_row
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
@@ -22,7 +22,7 @@ SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Npu(Capacities, Folding):
+class Npu(ResultWidths):
     """One NPU: all of Folding and all of Capacities, and what follows from both.
 
     Checked when it is made; ValueError ``npu: field, rule, value``.
@@ -41,6 +41,9 @@ class Npu(Capacities, Folding):
         require(own or binary, "lanes_per_weight must be 1 for engine integer and for planes", self.lanes_per_weight)
         rule = f"kernel_rows must be > tuple_words = {self.tuple_words} for one_memory"
         require(not self.one_memory or self.kernel_rows > self.tuple_words, rule, self.kernel_rows)
+        ok = self.skip_bits >= 2 if self.keeps_steps else self.skip_bits == 0
+        rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
+        require(ok, f"{rule} for engine {self.engine} with skip_words = {self.skip_words}", self.skip_bits)
         if self.skip_words:
             self._check_addition()
         if self.depthwise:
@@ -51,8 +54,9 @@ class Npu(Capacities, Folding):
     def _check_addition(self) -> None:
         """Raise ValueError unless the NPU can have a skip store and an addition."""
         words = self.skip_words
-        ok = self.engine == "integer"
-        require(ok, f"skip_words must be 0 for engine {self.engine}", words)
+        if self.keeps_steps:
+            require(not self.joined_words, "joined_words must be 0 for engine binary", self.joined_words)
+            return
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
         require(self.feature_bits <= ADD_FEATURE_BITS, rule, self.feature_bits)
         ok = not (self.kfp % self.ol and self.ol % self.kfp)
@@ -78,17 +82,17 @@ class Npu(Capacities, Folding):
     def sources(self) -> tuple[str, ...]:
         """Where a layer's map may come from, in the order in which a field ``source`` counts: the inlets, and the skip
         store where there is one."""
-        return (*self.inlets, "skip") if self.skip_words else self.inlets
+        return (*self.inlets, "skip") if self.forks_maps else self.inlets
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Where a layer's map may go, in the order in which a field ``target`` counts: as ``sources``."""
-        return (*self.outlets, "skip") if self.skip_words else self.outlets
+        return (*self.outlets, "skip") if self.forks_maps else self.outlets
 
     @property
     def source_places(self) -> str:
         """What register STATE says of an inlet, in words: the places of all that some NPU has."""
-        known = SOURCES if self.skip_words else SOURCES[:-1]
+        known = SOURCES if self.forks_maps else SOURCES[:-1]
         return ", ".join(f"{place} {name}" for place, name in enumerate(known))
 
     @property
@@ -104,7 +108,7 @@ class Npu(Capacities, Folding):
     @property
     def way_bits(self) -> int:
         """Width of the fields that say where a layer's map goes (memories.way)."""
-        return self.target_bits + (2 if self.skip_words else 0)
+        return self.target_bits + (2 if self.forks_maps else 0)
 
     @property
     def claims_one_by_one(self) -> bool:
@@ -135,57 +139,6 @@ class Npu(Capacities, Folding):
         """Weights of a PE in a row of the kernel memory: kfp, or fewer where lanes share them."""
         blocks, rest = divmod(self.kfp, self.lanes_per_weight * self.lane_step)
         return blocks * self.lane_step + min(rest, self.lane_step)
-
-    @property
-    def roundings(self) -> tuple[str, ...]:
-        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
-        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
-
-    @property
-    def biased_bits(self) -> int:
-        """Width of a sum with its bias: as accumulators, and the bits behind the point."""
-        return self.acc_bits + self.bias_fraction_bits
-
-    @property
-    def scale_shift_bits(self) -> int:
-        """Width of a requantisation's shift, up to most_shift."""
-        return max(SHIFT_BITS, bits_for(self.most_shift))
-
-    @property
-    def most_shift(self) -> int:
-        """Largest shift that requantisation takes; a larger one has the same result, 0.
-
-        A biased value is at least -2^(biased_bits - 1), and multipliers are below 2^multiplier_bits, or 1. So the
-        product over 2^most_shift is nearer to 0 than to 1. What the first of two roundings adds must not change that,
-        and needs so many bits.
-        """
-        product = self.biased_bits + max(self.multiplier_bits, 1)
-        return max(product + 1, self.first_shift + 2) if self.round_twice else product
-
-    @property
-    def first_shift(self) -> int:
-        """Bits that the first of two roundings takes off, with those behind the bias's point."""
-        return FIRST_SHIFT + self.bias_fraction_bits
-
-    @property
-    def product_bits(self) -> int:
-        """Width of a requantisation's product, to which half of 2^most_shift can be added."""
-        return self.most_shift + 1
-
-    @property
-    def add_total_bits(self) -> int:
-        """Width of the sum of an addition: two products and a bias."""
-        return max(self.feature_bits + self.add_factor_bits, self.add_bias_bits) + 1
-
-    @property
-    def most_add_shift(self) -> int:
-        """Largest shift that an addition takes; a larger one has the same result, 0."""
-        return min(MAX_ADD_SHIFT, self.add_total_bits)
-
-    @property
-    def add_shift_bits(self) -> int:
-        """Width of an addition's shift."""
-        return bits_for(self.most_add_shift)
 
     @property
     def pool_address_bits(self) -> int:

@@ -164,8 +164,9 @@ def state_fields(npu: Npu) -> tuple[Field, ...]:
     fields = [*STATE, Field("INLET", 25, INLET_BITS, f"whose words are taken now: {npu.source_places}")]
     further = [("WAITS_WEIGHTS", "")] if npu.stream_weights else []
     if npu.skip_words:
+        to_inlet = ("SKIP_VALID", "a word of the skip store has come for the convolution")
         further += [
-            ("SKIP_VALID", "a word of the skip store has come for the convolution"),
+            *([to_inlet] if npu.forks_maps else []),
             ("SKIP_BLOCKED", "a word for the skip store is not taken"),
             ("WAITS_SKIPPED", "the addition waits for a word of the skip store"),
         ]

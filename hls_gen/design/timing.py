@@ -82,7 +82,7 @@ REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature"
 
 def activation_latency(npu: Npu) -> int:
     """Cycles from a step of results to its features: a comparison with a threshold, or the requantisation's stages."""
-    return len(REQUANTISE_STAGES) if npu.engine == "integer" else 1
+    return len(REQUANTISE_STAGES) if npu.requantises else 1
 
 
 # Addition

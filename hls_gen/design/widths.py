@@ -28,6 +28,8 @@ ADD_BIAS_BITS = add.OFFSET_BITS
 """Bits of an addition's bias at most."""
 ADD_FEATURE_BITS = 18
 """Bits of a feature that is added at most: a DSP block multiplies 25 bits by 18."""
+SKIP_BITS = 9
+"""Bits of an integer at most that a binary NPU requantises sums to, as layers make them."""
 MAX_ADD_SHIFT = add.MAX_ADD_SHIFT
 """Largest shift of an addition."""
 SHIFT_BITS = 6

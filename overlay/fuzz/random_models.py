@@ -8,10 +8,11 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.pool import MinPool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
     MAX_SHIFT,
@@ -43,6 +44,7 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     rng = np.random.default_rng(seed)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     values_of = {INPUT: random_images(network, 4, seed + 1)}  # map -> its values for some images
+    integers = {layer.name for layer in network.layers if isinstance(layer, Add | Requantise)}
     reach, mixed = (0, 0), any(isinstance(layer, Threshold) for layer in network.layers)
     for layer in network.layers:
         read, source = [values_of[name] for name in network.reads[layer.name]], network.sources(layer)[0]
@@ -59,6 +61,8 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
             arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
             reach = layer.accumulator_range(source)
+        elif isinstance(layer, Threshold) and network.reads[layer.name][0] in integers:
+            arrays[layer.name] = _signs(network.next_layer(layer.name), source, rng)
         elif isinstance(layer, Threshold):
             arrays[layer.name] = _thresholds(x, layer, rng)
             if layer is network.layers[-1]:
@@ -83,6 +87,14 @@ def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> di
     far = rng.random(threshold.shape) < 0.05
     threshold[far] = rng.choice([-(2**31) + 1, 2**31 - 1], far.sum())
     return {"threshold": threshold, "direction": rng.choice([-1, 1], len(threshold))}
+
+
+def _signs(after: Layer | None, source: Map, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays of a threshold that makes signs of integers, or their complements, as the layer ``after`` it wants."""
+    drawn = {MinPool: [-1], Weighted: [-1, 1]}
+    kinds = next((values for kind, values in drawn.items() if isinstance(after, kind)), [1])
+    direction = rng.choice(kinds, source.channels)
+    return {"threshold": np.minimum(direction, 0)[:, None], "direction": direction}
 
 
 def _requantisation(

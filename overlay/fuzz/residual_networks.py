@@ -12,8 +12,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
-from bitloom.golden.window import Window
 
+from .binary_residual_networks import to_size
 from .pick import Pick
 from .random_networks import encodings, pools, requantisation, windows
 
@@ -35,7 +35,7 @@ class BlockMaker:
         number, window = len(self.layers), windows(self.pick, at, 3)
         channels = shape.channels if shape else self.pick.integer(1, MOST_CHANNELS)
         if shape and window.output_size(at.height, at.width) != (shape.height, shape.width):
-            window = _to_size(at, shape, self.pick.flip())
+            window = to_size(at, shape, self.pick.flip())
         layer = Conv(
             name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
             padding=window.padding, weight=encodings(self.pick, self.weight_bits), inputs=(reads,),
@@ -65,16 +65,6 @@ class BlockMaker:
             self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, AvgPool)))
             made, here = self.layers[-1].output_of([made]), f"pool_{number}"
         return made, here
-
-
-def _to_size(at: Map, shape: Map, wide: bool) -> Window:
-    """A window without stride that makes a map of the size of ``shape``; of one as large 3 x 3 taps if ``wide``."""
-    sides = []
-    for have, want in ((at.height, shape.height), (at.width, shape.width)):
-        less, more = max(0, have - want), max(0, want - have, int(wide and have == want))
-        sides.append((less + 2 * more - (want - have if want > have else 0) + 1, more))
-    (rows, top), (columns, left) = sides
-    return Window(kernel=(rows, columns), padding=(top, left, top, left))
 
 
 def residual_network(

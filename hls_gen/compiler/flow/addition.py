@@ -15,7 +15,8 @@ from bitloom.hls_gen.design.gearbox import gear
 
 from .gearbox import Gears
 from .kahn import Wait
-from .results import Activation
+from .results import Activation, Taker
+from .skip import SkipFifo
 from .streams import Source
 
 
@@ -83,10 +84,10 @@ class AdditionUnit:
     added
         The steps that are added.
     gears
-        The gearboxes behind.
+        The gearboxes behind, or what stands in front of them.
     """
 
-    def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Gears):
+    def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Taker):
         self._stages = Activation(latency - 1, gears)
         self._maps, self._left, self._adds = again(maps), 0, False
         self._added = added
@@ -142,3 +143,49 @@ class AdditionUnit:
                 self._added.taken(gone, last)
             self._gone, self._leaving = gone, None
         return True
+
+
+class KeptSteps:
+    """The fork behind the addition of a binary NPU (hls_gen/rtl/results/signs.py): steps go to the gearboxes and, of
+    maps that are kept, to the skip store as well, each side taking a step when it can.
+
+    Parameters
+    ----------
+    maps
+        (steps of a map, whether it is kept) in the order in which the maps come, round and round.
+    store
+        The skip store.
+    gears
+        The gearboxes.
+    """
+
+    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Gears):
+        self._maps, self._left, self._keeps = again(maps), 0, False
+        self._store, self._gears = store, gears
+        self._stored: int | None = None
+        self._given: int | None = None
+        """Cycles in which the two sides took the step at hand."""
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        waits = self._left > 0 and self._keeps and self._given is not None and self._stored is None
+        return (self._store.room,) if waits else (*self._gears.room, self._store.room)
+
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step; see ``Gearbox.take``."""
+        if not self._left:
+            self._left, self._keeps = next(self._maps)
+        if self._keeps and self._stored is None:
+            self._stored = self._store.put(cycle)
+        if self._given is None:
+            self._given = self._gears.take(cycle, last)
+        if self._given is None or (self._keeps and self._stored is None):
+            return None
+        taken = max(self._given, self._stored or 0)
+        self._left, self._stored, self._given = self._left - 1, None, None
+        return taken
+
+    def flush(self) -> bool:
+        """Empty all gearboxes; see ``Gearbox.flush``."""
+        return self._gears.flush()

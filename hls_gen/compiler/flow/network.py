@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from .addition import AddedSteps, AdditionUnit
+from .addition import AddedSteps, AdditionUnit, KeptSteps
 from .former import Former
 from .gearbox import Gearbox, Gears
 from .host import FrameSource, MapResults, RawResults
 from .issuer import Issuer, writer
 from .kahn import FlowProcess, Stamps, Steps
 from .pool import Finish, PoolIssuer, outlet
-from .results import Activation, ResultsUnit
+from .results import Activation, ResultsUnit, Taker
 from .skip import Fork, JoinedSource, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
@@ -104,6 +104,9 @@ class ProcessNetwork:
         made = [i for i in system.of(n) if system.skips(i)[0]]
         if not made:
             return
+        if system.units[n].keeps_steps:  # no map's words go there: `_addition` puts steps
+            self._skips[n] = SkipFifo(system.units[n].skip_words, [(1, True)])
+            return
         maps = [(system.output_words(i), system.skips(i)[1]) for i in made]
         store = self._skips[n] = SkipFifo(system.units[n].skip_words, maps)
         self._puts[n] += [store.inlet.puts, store.addition.puts]
@@ -171,6 +174,7 @@ class ProcessNetwork:
         outlets = self._outlets(n)
         several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
         added = [self._skips[n].addition.takes, self._skips[n].addition.seen] if n in self._skips else []
+        added += [self._skips[n].addition.puts] if n in self._skips and unit.keeps_steps else []
         if not unit.pfp:
             results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets)), raw)
             add("results unit", results.steps(layers, frames), credit, *puts, *added)
@@ -199,9 +203,14 @@ class ProcessNetwork:
         if not unit.addition_latency:
             return gears
         store = self._skips.get(n) or SkipFifo(None, [])
-        added = AddedSteps(SkipSource(store, store.addition), unit.kfp, unit.ol)
-        maps = [(layer.reading.windows * layer.tuple_steps, layer.adds is not None) for layer in own]
-        return AdditionUnit(unit.addition_latency, maps, added, gears)
+        added = AddedSteps(SkipSource(store, store.addition), unit.ol if unit.keeps_steps else unit.kfp, unit.ol)
+        steps = [layer.reading.windows * layer.tuple_steps for layer in own]
+        behind: Taker = gears
+        if unit.keeps_steps:
+            kept = {layer.adds for layer in layers}
+            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, own)], store, gears)
+        maps = [(count, layer.adds is not None) for count, layer in zip(steps, own)]
+        return AdditionUnit(unit.addition_latency, maps, added, behind)
 
     def _outlets(self, n: int) -> Gears:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""

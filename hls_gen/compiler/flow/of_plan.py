@@ -83,6 +83,7 @@ def unit(npu: Npu) -> Unit:
         binariser=npu.binariser_bits > 0,
         one_memory=npu.one_memory,
         skip_words=npu.skip_words,
+        keeps_steps=npu.keeps_steps,
         addition_latency=timing.addition_latency(npu),
         depthwise=npu.depthwise,
     )

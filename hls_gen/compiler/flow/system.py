@@ -45,6 +45,8 @@ class Unit:
         Whether a word of features takes a read of the kernel memory, and so a cycle, before the beats that use it.
     skip_words
         Capacity of the skip store; 0: there is none, None: without limit.
+    keeps_steps
+        Whether words of the skip store are steps behind the addition, not words of maps.
     addition_latency
         Cycles from a step behind the activation to the same step behind the addition; 0: there is none.
     depthwise
@@ -69,6 +71,7 @@ class Unit:
     to_bits: bool = False
     one_memory: bool = False
     skip_words: int | None = 0
+    keeps_steps: bool = False
     addition_latency: int = 0
     depthwise: bool = False
 

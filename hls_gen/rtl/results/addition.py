@@ -53,6 +53,11 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from .step import join, number_bits, result_side_bits
 
 STAGES = timing.ADD_STAGES
+OF_STEPS = """
+In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``out``
+stands whether the layer's results are kept in the skip store.
+"""
+"""What the header of a binary NPU's addition says besides."""
 
 
 @dataclass(frozen=True)
@@ -96,10 +101,11 @@ def addition(library: Library, npu: Npu) -> Block:
         Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number
         above those that go on; stream ``skip`` of words of the skip store.
     """
-    sizes = ("kfp", "ol", "feature_bits", "add_factor_bits", "add_bias_bits")
+    steps, together = npu.keeps_steps, npu.ol // npu.skip_lanes
+    sizes = ("kfp", "ol", "value_bits" if steps else "feature_bits", "add_factor_bits", "add_bias_bits")
     header = Header(
-        __doc__ or "",
-        rate="one step of OL results a cycle" + f", every {npu.ol // npu.kfp} cycles where added" * (npu.ol > npu.kfp),
+        (__doc__ or "") + OF_STEPS * steps,
+        rate="one step of OL results a cycle" + f", every {together} cycles where added" * (npu.ol > npu.skip_lanes),
         latency=f"{timing.addition_latency(npu)} cycles from in to out, where what is added is there",
         parameters={size: getattr(npu, size) for size in sizes},
     )
@@ -107,9 +113,9 @@ def addition(library: Library, npu: Npu) -> Block:
     memory = npu.memory("additions")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     side = result_side_bits(npu)
-    source = Stream.input(b, "in", npu.ol * npu.feature_bits, last=True, side_bits=side + number_bits(npu))
-    skip = Stream.input(b, "skip", npu.word_bits)
-    out = Stream.output(b, "out", npu.ol * npu.feature_bits, last=True, side_bits=side)
+    source = Stream.input(b, "in", npu.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))
+    skip = Stream.input(b, "skip", npu.skip_lanes * npu.value_bits)
+    out = Stream.output(b, "out", npu.ol * npu.value_bits, last=True, side_bits=side + steps)
     waits = b.output("waits", means="a step waits for a word of the skip store")
 
     # # #
@@ -117,9 +123,9 @@ def addition(library: Library, npu: Npu) -> Block:
     b.comment("The step that waits for what is added to it, and the row of its layer.")
     fields = library.loadable(b, memory, bus, bits(source.side, side, number_bits(npu)))
     valid, take = b.reg("row_valid"), b.wire("take", 1, source.taken)
-    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items()}
+    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name != "keeps"}
     kept = b.reg("row_data", source.data_bits, init=None)
-    goes = join([source.last] + ([bits(source.side, 0, side)] if side else []))
+    goes = join([source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else []))
     ends = b.reg("row_side", width(goes), init=None)
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))
     step, move = _step(b, library, npu, skip, bits(ends, 0, 1)), b.wire("move_on")
@@ -130,7 +136,7 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(source.ready, (valid, 0))
     b.on(take, (valid, 1))
 
-    pipe, w = _pipe(b, npu, move, row), npu.feature_bits
+    pipe, w = _pipe(b, npu, move, row), npu.value_bits
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.ol)]
     out.data.assign(join([_lane(b, npu, pipe, k, *two) for k, two in enumerate(parts)]))
     _ends(b, move, valid & there, ends, out)
@@ -155,8 +161,8 @@ def _ends(b: Block, move: Signal, enters: Signal, side: Signal, out: Stream) -> 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
     """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple."""
-    step_bits, pieces = npu.ol * npu.feature_bits, npu.kfp // npu.ol
-    if npu.ol > npu.kfp:
+    step_bits, pieces = npu.ol * npu.value_bits, npu.skip_lanes // npu.ol
+    if npu.ol > npu.skip_lanes:
         together = library.get(collector, npu.word_bits, step_bits, npu.ol // npu.kfp)
         return chain(b, together, "step", skip.replace(last=const(0, 1)), unused=("last",), rst=b.rst)
     step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
@@ -207,7 +213,7 @@ def _pipe(b: Block, npu: Npu, move: Signal, row: dict[str, Signal]) -> _Shared:
 
 def _lane(b: Block, npu: Npu, pipe: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
-    move, late, f = pipe.move, pipe.late, npu.feature_bits
+    move, late, f = pipe.move, pipe.late, npu.value_bits
     w, wide = npu.add_total_bits, npu.add_total_bits + 1
 
     def stage(name: str, bits_: int, value: Signal) -> Signal:

@@ -74,7 +74,7 @@ class _Pipe:
 
 
 def requantise(b: Block, npu: Npu, step: Step) -> None:
-    """The integer activation; makes the ports ``raw_*`` and ``features_*``.
+    """The activation of an NPU that requantises; makes the ports ``raw_*`` and ``features_*``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def requantise(b: Block, npu: Npu, step: Step) -> None:
     raw_ready = side.leave(b, npu, valid["value"], values)
     value_ready.assign(move if side.raw is None else choose(side.raw, raw_ready, move, 1))
     b.output("features_valid", 1, valid["feature"])
-    b.output("features_data", npu.ol * npu.feature_bits, join(features))
+    b.output("features_data", npu.ol * npu.value_bits, join(features))
     b.output("features_last", 1, bits(goes, 0, 1))
     if side.side is not None:
         b.output("features_side", width(side.side), bits(goes, 1, width(side.side)))
@@ -119,10 +119,10 @@ def _limits(b: Block, npu: Npu, step: Step, move: Signal) -> tuple[Signal, Signa
     """The layer's (low, high), as late as the shifted value that they belong to."""
     out = []
     for name in ("low", "high"):
-        late = b.reg(f"value_{name}", npu.feature_bits, init=None)
+        late = b.reg(f"value_{name}", npu.value_bits, init=None)
         b.on(step.go, (late, step.layer[name]))
         for stage in STAGES[1:-1]:
-            later = b.reg(f"{stage}_{name}", npu.feature_bits, init=None)
+            later = b.reg(f"{stage}_{name}", npu.value_bits, init=None)
             b.on(move, (later, late))
             late = later
         out.append(late)
@@ -165,7 +165,7 @@ def _lane(b: Block, npu: Npu, pipe: _Pipe, k: int) -> tuple[Signal, Signal]:
     else:
         scaled = sign_extend(value, wide) if factor is None else product(value, factor)
         shifted = _shifted(b, npu, pipe, k, _half(b, npu, pipe, k, scaled, shift))
-    w = npu.feature_bits
+    w = npu.value_bits
     low = b.wire(f"low_{k}", wide, sign_extend(pipe.low, wide))
     high = b.wire(f"high_{k}", wide, sign_extend(pipe.high, wide))
     feature = b.reg(f"feature_{k}", w, init=None)

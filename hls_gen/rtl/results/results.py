@@ -9,7 +9,7 @@ element two windows' results fit, one in the shift register and one in the array
 place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from veriloggen import Cat
 
@@ -38,7 +38,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .requantise import requantise
 from .step import Step, number_bits
-from .threshold import threshold
+from .threshold import matches_value, threshold
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def results(library: Library, npu: Npu) -> Block:
     """
     b = Block(library.name("results_unit", npu), _header(npu))
     binary, acc = npu.engine == "binary", npu.acc_bits
-    rows, factors = npu.memory("results"), npu.memory("thresholds" if binary else "scales")
+    rows, factors = npu.memory("results"), npu.memory(_factor_memory(npu))
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
@@ -148,22 +148,34 @@ def results(library: Library, npu: Npu) -> Block:
 def _header(npu: Npu) -> Header:
     """What the module says of itself."""
     activation = timing.activation_latency(npu)
+    results = "value_bits" if npu.keeps_steps else "feature_bits"
     return Header(
         __doc__,
         rate="one step of OL results a cycle",
         latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
-        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", "feature_bits", "accumulators")},
+        parameters={name: getattr(npu, name) for name in ("kgp", "ol", "acc_bits", results, "accumulators")},
     )
 
 
 def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None) -> None:
-    """Thresholds, with the offset of the window in the shift register, or requantisation."""
+    """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
+    that offset."""
     if sums_offset is None:
         requantise(b, npu, step)
         return
     offset = b.reg("offset", npu.acc_bits, init=None)
     b.on(load, (offset, sums_offset))
-    threshold(b, npu, step, offset)
+    if not npu.requantises:
+        threshold(b, npu, step, offset)
+        return
+    values = [matches_value(step, one, offset) for one in step.sums]
+    sums = [b.wire(f"matches_value_{k}", npu.acc_bits, value) for k, value in enumerate(values)]
+    requantise(b, npu, replace(step, sums=sums))
+
+
+def _factor_memory(npu: Npu) -> str:
+    """Name of the memory whose rows belong to the steps."""
+    return "scales" if npu.requantises else "thresholds"
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
@@ -241,7 +253,7 @@ def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signa
 
 def _factors(b: Block, library: Library, npu: Npu, bus: LoadBus, layer: _Layer, walk: _Walk) -> dict[str, Signal]:
     """Thresholds or scales of the step at hand: a row a step, from the layer's first one on for each tuple."""
-    factors = npu.memory("thresholds" if npu.engine == "binary" else "scales")
+    factors = npu.memory(_factor_memory(npu))
     w = bits_for(factors.depth - 1)
     pointer, base = b.reg("pointer", w), layer.now["threshold_base"]
     onward = choose(walk.tuple_last, base, add(pointer, 1, w), w)

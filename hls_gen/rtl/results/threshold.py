@@ -47,11 +47,10 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     side = values_of(b, npu, step)
     values, verdicts = [], []
     for k, one in enumerate(step.sums):
-        twice = Cat(bits(one, 0, acc - 1), const(0, 1))
         value = b.reg(f"value_{k}", acc, init=None)
         limit = b.reg(f"limit_{k}", acc, init=None)
         limits = bits(step.row["thresholds"], k * acc, acc)
-        b.on(step.go, (value, choose(step.layer["double"], twice, one, acc) - offset), (limit, limits))
+        b.on(step.go, (value, matches_value(step, one, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
     raw_ready, features_ready = side.leave(b, npu, valid, values), b.input("features_ready")
@@ -61,3 +60,10 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     if side.side is not None:
         b.output("features_side", width(side.side), side.side)
     ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))
+
+
+def matches_value(step: Step, total: Signal, offset: Signal) -> Signal:
+    """The value of a sum of matches: the sum, or twice that, less the window's offset."""
+    acc = width(total)
+    twice = Cat(bits(total, 0, acc - 1), const(0, 1))
+    return choose(step.layer["double"], twice, total, acc) - offset

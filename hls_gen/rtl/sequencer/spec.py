@@ -97,6 +97,7 @@ class SequencerSpec:
         Where a layer keeps all tuples that it claims, claims are ring_words at most. Of a map with another reader
         any number of tuples may come by, up to the whole map.
         """
-        if self.pool or not (self.npu.skip_words or self.npu.aheads):
+        alone = not (self.npu.skip_words or self.npu.aheads)  # nobody else reads the maps
+        if alone or (self.pool and not self.npu.keeps_steps):
             return self.address_bits + 2
         return bits_for(self.ring_words + self.npu.input_words) + 1

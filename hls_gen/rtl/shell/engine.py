@@ -14,6 +14,7 @@ from bitloom.hls_gen.rtl.primitives.block import Signal
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.results import results
+from bitloom.hls_gen.rtl.results.signs import signs
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .context import NpuContext
@@ -31,11 +32,14 @@ class EngineOutputs:
         What is connected to the ports of the convolution's sequencer, for counters and register STATE.
     waits_skipped : Signal or None
         A step waits for a word of the skip store; None in an NPU without one.
+    kept : Stream or None
+        Steps of integers for the skip store of a binary NPU; None in any other.
     """
 
     features: Stream
     ports: dict[str, Signal]
     waits_skipped: Signal | None
+    kept: Stream | None = None
 
 
 def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> EngineOutputs:
@@ -90,7 +94,10 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
         return EngineOutputs(features, conv, None)
     unit = c.library.get(addition, c.library, npu)
     added = c.place(unit, "addition", **features.ports("in"), **skipped.ports("skip"))
-    return EngineOutputs(Stream.of(added, "out"), conv, added["waits"])
+    if not npu.keeps_steps:
+        return EngineOutputs(Stream.of(added, "out"), conv, added["waits"])
+    both = c.place(c.library.get(signs, c.library, npu), "signs", **Stream.of(added, "out").ports("in"))
+    return EngineOutputs(Stream.of(both, "out"), conv, added["waits"], Stream.of(both, "skip"))
 
 
 def _array(c: NpuContext, conv: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:

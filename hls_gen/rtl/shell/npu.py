@@ -20,16 +20,16 @@ from bitloom.hls_gen.design.registers import state_bits, state_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.primitives.stream import Stream
+from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .context import NpuContext, RingWords
-from .engine import engine
+from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
 from .pooling import pooling
 from .register_word import word_of
-from .skip_store import skip_store
+from .skip_store import SkipStore, skip_store
 
 WITH_SKIP_STORE = """
 With a skip store:
@@ -41,6 +41,15 @@ With a skip store:
 Parts: hls_gen/rtl/shell/skip_store.py, map_fork.py.
 """
 """What the header of an NPU with a skip store says besides."""
+WITH_STEPS_KEPT = """
+With a skip store:
+
+    results --> addition --> signs --> gearbox ...
+                   ^----- skip store <---'
+
+Parts: hls_gen/rtl/shell/skip_store.py, hls_gen/rtl/results/signs.py.
+"""
+"""What the header of a binary NPU with a skip store says besides."""
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -64,7 +73,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(
-        (__doc__ or "") + WITH_SKIP_STORE * bool(params.skip_words),
+        (__doc__ or "") + WITH_SKIP_STORE * params.forks_maps + WITH_STEPS_KEPT * params.keeps_steps,
         rate="one beat of kfp x kgp products a cycle",
         latency="that of the layers, which are data",
         parameters={size: getattr(params, size) for size in sizes},
@@ -79,11 +88,12 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, settings)
     loop = Stream.wires(b, "loop_in", params.word_bits) if "loop" in params.inlets else None
     skip = skip_store(c) if params.skip_words else None
-    stores = {} if loop is None else {"loop": loop}
-    words = inlets(c, stores if skip is None else {**stores, "skip": skip.to_inlet})
+    read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
+    words = inlets(c, {name: stream for name, stream in read.items() if stream is not None})
     made = engine(c, words, None if skip is None else skip.to_addition)
     maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, LAYER_BITS))
-    waiting = outlets(c, maps, loop, None if skip is None else skip.words)
+    waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
+    waiting |= _keep(made, skip)
     conv = made.ports
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
@@ -102,6 +112,14 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
         shown["WAITS_WEIGHTS"] = conv["wait_weights"]
     b.output("state", state_bits(params), word_of(state_fields(params), shown))
     return b
+
+
+def _keep(made: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
+    """Connects the steps that a binary NPU keeps to its skip store: whether one waits there that is not taken."""
+    if made.kept is None or skip is None:
+        return {}
+    connect(made.kept, skip.words)
+    return {"skip": skip.words.valid & ~skip.words.ready}
 
 
 def _name(library: Library, params: Npu, ring: RingWords) -> str:

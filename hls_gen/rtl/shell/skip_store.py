@@ -27,16 +27,19 @@ class SkipStore:
     words : Stream
         What goes into it; side: the word is for the addition. All but its ready is to be assigned.
     to_addition, to_inlet : Stream
-        What comes out; their readys are to be assigned.
+        What comes out; their readys are to be assigned. In a binary NPU all words are for the addition: there is no
+        side, and ``to_inlet`` is None.
     """
 
     words: Stream
     to_addition: Stream
-    to_inlet: Stream
+    to_inlet: Stream | None
 
 
 def skip_store(c: NpuContext) -> SkipStore:
     """The store, in an NPU that has one."""
+    if c.npu.keeps_steps:
+        return _store_of_steps(c)
     b, w = c.b, c.npu.word_bits
     b.comment("Skip store: words of maps that wait for the addition or for their second reader.")
     words = Stream.wires(b, "skipped", w, side_bits=1)
@@ -56,3 +59,19 @@ def skip_store(c: NpuContext) -> SkipStore:
     )
     out.ready.assign(choose(for_addition, to_addition.ready, to_inlet.ready, 1))
     return SkipStore(words, to_addition, to_inlet)
+
+
+def _store_of_steps(c: NpuContext) -> SkipStore:
+    """The store of a binary NPU: steps of integers, all of which are for the addition."""
+    b, w = c.b, c.npu.skip_lanes * c.npu.value_bits
+    b.comment("Skip store: steps of integers that wait for the addition.")
+    words, out = Stream.wires(b, "skipped", w), Stream.wires(b, "skip_out", w)
+    b.instance(
+        c.library.get(fifo, c.library, w, c.npu.skip_words),
+        "skip_store",
+        rst=c.restart,
+        **words.ports("in"),
+        room=b.wire("skip_room_unused"),
+        **out.ports("out"),
+    )
+    return SkipStore(words, out, None)

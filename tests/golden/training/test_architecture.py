@@ -4,6 +4,7 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, signed, unsigned
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
@@ -53,7 +54,28 @@ def test_levels(weights, activations, weight, levels):
     )
 
 
-RULE = "must be as conv16, conv16k5s2p0, dense10, pool, pool3 or avgpool, got"
+def test_residual_words():
+    network = network_of("mine", SOURCE, "conv4k5,res,res,pool,dense3", "ternary")
+    padded = {"out_channels": 4, "weight": TERNARY}
+    addend, threshold = {"encoding": signed(6), "fraction": 4}, {"levels": 1}
+    assert network.layers == (
+        Conv(name="conv_1", kernel=(5, 5), padding=(2,) * 4, **padded),
+        Requantise(name="requantise_1", **addend),
+        Threshold(name="threshold_1", **threshold),
+        Conv(name="conv_2", kernel=(3, 3), padding=(1,) * 4, **padded),
+        Requantise(name="requantise_2", **addend),
+        Add(name="add_2", encoding=signed(8), inputs=("requantise_2", "requantise_1")),
+        Threshold(name="threshold_2", **threshold),
+        Conv(name="conv_3", kernel=(3, 3), padding=(1,) * 4, **padded),
+        Requantise(name="requantise_3", **addend),
+        Add(name="add_3", encoding=signed(8), inputs=("requantise_3", "add_2")),
+        Threshold(name="threshold_3", **threshold),
+        MaxPool(name="pool_3", kernel=(2, 2), stride=(2, 2)),
+        Dense(name="dense_4", out_channels=3, weight=TERNARY),
+    )
+
+
+RULE = "must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or avgpool, got"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +86,13 @@ RULE = "must be as conv16, conv16k5s2p0, dense10, pool, pool3 or avgpool, got"
         (["conv4k3k5,dense3"], f"layers: word 1 {RULE} 'conv4k3k5'"),
         (["dense3k3"], f"layers: word 1 {RULE} 'dense3k3'"),
         (["pool2s2,dense3"], f"layers: word 1 {RULE} 'pool2s2'"),
+        (["res,dense3"], "layers: word 1 must follow a conv, dense or res, got the input before it"),
+        (["conv4,pool,res,dense3"], "layers: word 3 must follow a conv, dense or res, got max_pool before it"),
+        (["conv4,res4,dense3"], f"layers: word 2 {RULE} 'res4'"),
+        (["conv4,res,dense3", "binary", "2"],
+         "layers: word 2 must stand beside binary or ternary weights and activations 1, got binary and 2"),
+        (["conv4,res,dense3", "int4", "4"],
+         "layers: word 2 must stand beside binary or ternary weights and activations 1, got int4 and 4"),
         (["conv99999,dense3"], f"layers: word 1 {RULE} 'conv99999'"),
         (["conv4k\u0663,dense3"], f"layers: word 1 {RULE} 'conv4k\u0663'"),
         ([""], f"layers: word 1 {RULE} ''"),

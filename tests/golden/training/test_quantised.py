@@ -16,7 +16,8 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.training.activation import ThresholdBlock
-from bitloom.golden.training.blocks import block, chain_of_blocks
+from bitloom.golden.training.block_graph import BlockGraph
+from bitloom.golden.training.blocks import block
 from bitloom.golden.training.reproducible import to_grid
 from bitloom.golden.training.train import Epoch, Recipe, fit, train
 from bitloom.golden.training.weights import quantised
@@ -174,7 +175,7 @@ def test_two_layers_equal_those_of_pytorch(name):
         "dense": {"weight": last(recorded["dense"])},
     }
     x, steps = flat(last(recorded["x"])), []
-    for layer, b in chain_of_blocks(network, 4).items():
+    for layer, b in BlockGraph(network, 4).blocks.items():
         x, tape = b.forward(params[layer], x)
         steps.append((layer, b, tape))
     gain = top if kind == "ternary" else top / 3 * weight.high
@@ -243,7 +244,7 @@ def test_requantised_maps_are_within_a_step_of_the_trained_rule(network):
     low, high = conv.accumulator_range(network.input)
     x = np.linspace(low, high, 20_001).astype(np.int64)[:, None, None, None].repeat(sums.channels, axis=3)
     got = act.forward(x, trained.model().arrays[act.name], sums)
-    rule = chain_of_blocks(network, 1)[act.name].quantise(trained.norms[act.name].normalise(x))
+    rule = BlockGraph(network, 1).blocks[act.name].quantise(trained.norms[act.name].normalise(x))
     assert np.abs(got - rule).max() <= 1
     assert (got == rule).mean() > 0.99
     assert got.max() == act.high

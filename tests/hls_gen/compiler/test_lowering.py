@@ -17,7 +17,8 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, run_binary_layer
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer
+from bitloom.hls_gen.compiler.lowered_rules import run_binary_layer
 from bitloom.hls_gen.compiler.lowering import Lowered, input_planes, lower, plane_coefficients
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model

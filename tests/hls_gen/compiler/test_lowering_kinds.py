@@ -17,7 +17,8 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer, run_integer_layer
+from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
+from bitloom.hls_gen.compiler.lowered_rules import run_integer_layer
 from bitloom.hls_gen.compiler.lowering import Engine, Lowered, engines_of, lower, lower_integer
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model

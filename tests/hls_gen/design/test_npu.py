@@ -33,6 +33,7 @@ BAD = {
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
+    "skip_bits": (10, "npu: skip_bits must be 0..9, got 10"),
     "aheads": (1, "npu: aheads must be 0 or >= 2, got 1"),
     "joined_words": (1, "npu: joined_words must be 0 or >= 2, got 1"),
     "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
@@ -293,7 +294,12 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
 
 @pytest.mark.parametrize(("parameters", "message"), [
     ({**INTEGER, "joined_words": 2}, "npu: joined_words must be 0 without a skip store, got 2"),
-    ({"skip_words": 9}, "npu: skip_words must be 0 for engine binary, got 9"),
+    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words must be 0 for engine binary, got 2"),
+    ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
+    ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 1"),
+    ({"skip_bits": 2}, "npu: skip_bits must be 0 for engine binary with skip_words = 0, got 2"),
+    ({**INTEGER, "skip_words": 9, "skip_bits": 2},
+     "npu: skip_bits must be 0 for engine integer with skip_words = 9, got 2"),
     ({**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
      "npu: feature_bits must be <= 18 for skip_words = 9, got 19"),
     ({**INTEGER, "ol": 3, "skip_words": 9},

@@ -1,0 +1,102 @@
+"""The blocks of all layers of a network, and the way through them: forward from map to map, backward against it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.graph import INPUT, final, walk
+from bitloom.golden.layer import OneInput
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+
+from .blocks import block
+from .reproducible import to_grid
+from .residual import AddBlock, SignBlock
+from .training_block import Params, Slopes, TrainingBlock
+
+
+class TapedBlock(NamedTuple):
+    """What `BlockGraph.forward` did at a layer: the layer's name and what its block noted."""
+
+    name: str
+    tape: Any
+
+
+class BlockGraph:
+    """How the layers of a network are trained.
+
+    Parameters
+    ----------
+    network : Network
+        Layers of kinds that `bitloom.golden.training.blocks.block` knows, and additions. A threshold that reads
+        integers, behind a requantisation or an addition, is a sign without batch normalisation.
+    batch : int
+        Images of a batch.
+
+    Attributes
+    ----------
+    blocks : dict of str to TrainingBlock
+        By the layer's name, in the order of the layers.
+
+    Raises
+    ------
+    ValueError
+        If a layer can't be trained.
+    """
+
+    def __init__(self, network: Network, batch: int) -> None:
+        self._reads = network.reads
+        self.blocks: dict[str, TrainingBlock] = {}
+        units = {INPUT: 1.0}
+        integers = {layer.name for layer in network.layers if isinstance(layer, Requantise | Add)}
+        for layer in network.layers:
+            own, sources = [units[name] for name in self._reads[layer.name]], network.sources(layer)
+            if isinstance(layer, Add):
+                made: TrainingBlock = AddBlock(layer, sources, batch, own)
+            elif isinstance(layer, Threshold) and self._reads[layer.name][0] in integers:
+                made = SignBlock(layer, sources[0], batch, own[0])
+            else:
+                assert isinstance(layer, OneInput)  # no other layer reads several maps
+                made = block(layer, sources[0], batch, own[0])
+            self.blocks[layer.name], units[layer.name] = made, made.target_unit
+
+    def values(self, name: str, inputs: list[Array]) -> Array:
+        """What a layer's block takes: the map that the layer reads, or several as one array."""
+        return np.stack(inputs) if len(inputs) > 1 else inputs[0]
+
+    def forward(self, params: Mapping[str, Params], x: Array) -> tuple[Array, list[TapedBlock]]:
+        """The network's output for (N, positions, C) images, and what `backward` needs to know."""
+        steps: list[TapedBlock] = []
+
+        def compute(name: str, inputs: list[Array]) -> Array:
+            made, tape = self.blocks[name].forward(params[name], self.values(name, inputs))
+            steps.append(TapedBlock(name, tape))
+            return made
+
+        return final(made for _, made in walk(self._reads, x, compute)), steps
+
+    def backward(
+        self, params: Mapping[str, Params], steps: list[TapedBlock], error: Array
+    ) -> Iterator[tuple[str, Slopes]]:
+        """Derivatives of the loss by the parameters, layer by layer from the last one on.
+
+        Parameters
+        ----------
+        params : mapping of str to mapping of str to array
+            Those of a layer may change as soon as its derivatives are there.
+        steps : list of TapedBlock
+            What `forward` gave.
+        error : (N, positions, C) float64
+            Derivatives of the loss by the output.
+        """
+        errors = {steps[-1].name: error}
+        for name, tape in reversed(steps):
+            back, slopes = self.blocks[name].backward(params[name], tape, to_grid(errors.pop(name)))
+            yield name, slopes
+            reads = self._reads[name]
+            for read, own in zip(reads, [back] if len(reads) == 1 else back):
+                errors[read] = errors[read] + own if read in errors else own

@@ -1,0 +1,227 @@
+"""Residual networks of bits (docs/decisions/0022): lowered layers against golden, the flow model without a deadlock,
+sizes for several networks, every refusal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden.encoding import BIPOLAR, TERNARY, signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.pool import MaxPool, MinPool
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.lowered_layers import IntegerLayer
+from bitloom.hls_gen.compiler.lowering import Engine, check_engines, engines_of, lower
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.ways import ways
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade
+from tests.errors import value_error
+from tests.hls_gen.compiler.test_residual import SEEDS, some
+from tests.networks import binary_residual_networks, random_images, random_integer_model
+
+NPU = Npu(kfp=4, kgp=4, pfp=4, ol=2)
+SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
+
+
+def lowered_equals_golden(network, seed):
+    model, images = random_integer_model(network, seed, 24), random_images(network, 2, seed)
+    assert set(engines_of(network)) == {"binary"}
+    found, expected = lower(model).forward(images), model.forward(images)
+    found = 2 * found.astype(int) - 1 if network.output.encoding.kind == "bipolar" else found
+    np.testing.assert_array_equal(found, expected.reshape(found.shape))
+
+
+@some(6)
+@given(binary_residual_networks(), SEEDS)
+def test_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+def flows(network, seed, order):
+    """No deadlock in stores of the sizes that are found, and one in smaller stores."""
+    model = random_integer_model(network, seed, 24)
+    made = size_memories("d", [model], NPU, CompileChoices(map_order=order))
+    (npu,) = made.npus
+    chain = system(plan(model, made.npus, CompileChoices(map_order=order)), made.npus)
+    assert [npu.skip_words] == smooth_skips(chain, 4)
+    least = least_skip(chain, 0, 2)
+    assert 2 <= least <= npu.skip_words
+
+    def of(words):
+        return replace(chain, units=(replace(chain.units[0], skip_words=words),))
+
+    simulate(of(least), 4)
+    assert simulate(of(npu.skip_words), 4).left == simulate(of(None), 4).left
+    if least > 2:
+        with pytest.raises(Deadlock):
+            simulate(of(least - 1), 2)
+
+
+@some(2)
+@given(binary_residual_networks(8, 2), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_flow(network, seed, order):
+    flows(network, seed, order)
+
+
+def conv(name, reads, channels=4, weight=BIPOLAR):
+    return Conv(name=name, out_channels=channels, kernel=(3, 3), padding=(1,) * 4, weight=weight, inputs=(reads,))
+
+
+def act(name, reads, **more):
+    return Requantise(name=name, **{"encoding": signed(5), "inputs": (reads,), **more})
+
+
+def sign(name, reads, **more):
+    return Threshold(name=name, inputs=(reads,), **more)
+
+
+def add(name, *reads):
+    return Add(name=name, encoding=signed(6), inputs=reads)
+
+
+FIRST = (conv("conv_1", "@input"), act("act_1", "conv_1"), sign("sign_1", "act_1"))
+SECOND = (conv("conv_2", "sign_1"), act("act_2", "conv_2"), add("add_2", "act_2", "act_1"))
+BLOCK = (*FIRST, *SECOND, sign("sign_2", "add_2"))
+
+
+def residual(*layers):
+    return Network(name="net", input=SOURCE, layers=layers)
+
+
+def test_a_map_is_kept_where_it_is_added():
+    """Bits go to the map store, integers to the skip store; of the last layer's nobody needs them."""
+    made = plan(random_integer_model(residual(*BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
+    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
+        ("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1"),
+    ]  # fmt: skip
+    assert made.npus[0].kept == [True, False]
+    assert (made.npus[0].folding.sources, made.npus[0].folding.targets) == (("host", "loop"), ("loop", "host"))
+    assert [set(row) & {"forks", "low", "double"} for row in made.npus[0].results] == [{"low", "double"}] * 2
+
+
+def test_widths_are_those_of_all_networks():
+    """A network with thresholds alone runs on the same design: there they are biases."""
+    act_1 = Threshold(name="threshold_1", levels=2)
+    plain = residual(conv("conv_1", "@input", 3), act_1, conv("conv_2", "threshold_1"))
+    models = [random_integer_model(network, 1, 24) for network in (plain, residual(*BLOCK))]
+    apart = [size_memories("d", [model], NPU).npus[0] for model in models]
+    (both,) = size_memories("d", models, NPU).npus
+    assert both == size_memories("d", models[::-1], NPU).npus[0]
+    assert [one.skip_bits for one in (*apart, both)] == [0, 6, 6]
+    assert both.skip_words > 2
+    (low, high), limits = (-54, 54), models[0].arrays["threshold_1"]["threshold"]  # of 27 taps and channels, and 54
+    assert both.acc_bits >= apart[0].acc_bits
+    assert 1 << both.acc_bits - 1 > high - max(low, limits.min())
+    manifest = Manifest.of(size_memories("d", models, NPU), "0" * 64)
+    for model in models:
+        compile_model(model, manifest)
+    too_small = Manifest.of(size_memories("d", models[:1], NPU), "0" * 64)
+    with value_error("net: skip_words must be >= 59, design d has 0"):
+        compile_model(models[1], too_small)
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"),
+    [
+        ((*FIRST, *SECOND),
+         "conv_2: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, and "
+         "perhaps a max_pool or min_pool, got requantise, add"),
+        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2", rounding="twice"), add("add_2", "act_2", "act_1"),
+          sign("sign_2", "add_2")), "act_2: rounding must be once or even on the binary engine, got twice"),
+        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2"), add("add_2", "act_2", "sign_1"),
+          sign("sign_2", "add_2")),
+         "add_2: what is added to a binary layer must be made by requantise or add, got threshold"),
+        ((conv("conv_1", "@input", 3), act("act_1", "conv_1"), sign("sign_1", "act_1"),
+          conv("conv_2", "sign_1", 3), act("act_2", "conv_2"), add("add_2", "act_2", "act_1"), sign("sign_2", "add_2")),
+         "conv_1: channels of a map that is requantised must fill steps of ol = 2 results of kgp = 4 kernels, got 3"),
+        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2"), conv("conv_3", "sign_1"), act("act_3", "conv_3"),
+          add("add_3", "act_3", "act_2"), sign("sign_3", "add_3")),
+         "conv_2: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, and "
+         "perhaps a max_pool or min_pool, got requantise"),
+        ((*BLOCK, conv("conv_3", "sign_2"), act("act_3", "conv_3"), add("add_3", "act_3", "add_2"),
+          sign("sign_3", "add_3"), conv("conv_4", "sign_3"), act("act_4", "conv_4"), add("add_4", "act_4", "act_1"),
+          sign("sign_4", "add_4")),
+         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_2 and conv_4"),
+    ],
+)  # fmt: skip
+def test_what_cant_be_built(layers, message):
+    network = residual(*layers)
+    model = random_integer_model(network, 1, 24)
+    with value_error(message):
+        plan(model, [NPU])
+
+
+@pytest.mark.parametrize(
+    ("limit", "direction", "pool", "message"),
+    [
+        (1, 1, None, "sign_2: a threshold of integers must be x >= 0 or x <= -1, got x >= 1"),
+        (0, -1, None, "sign_2: a threshold of integers must be x >= 0 or x <= -1, got x <= 0"),
+        (-1, -1, MaxPool, "sign_2: a threshold of integers must be x >= 0 before a max_pool, got the other one"),
+        (0, 1, MinPool, "sign_2: a threshold of integers must be x <= -1 before a min_pool, got the other one"),
+    ],
+)
+def test_other_thresholds_of_integers(limit, direction, pool, message):
+    pools = () if pool is None else (pool(name="pool_2", kernel=(2, 2), stride=(2, 2)),)
+    network = residual(*BLOCK, *pools, conv("conv_3", "pool_2" if pools else "sign_2"))
+    model = random_integer_model(network, 1, 24)
+    own = {"threshold": np.full((4, 1), limit), "direction": np.full(4, direction)}
+    with value_error(message):
+        lower(Model(network, {**model.arrays, "sign_2": own}))
+
+
+def test_levels_of_integers():
+    network = residual(*FIRST, *SECOND, sign("sign_2", "add_2", levels=2))
+    model = random_integer_model(residual(*BLOCK), 1, 24)
+    own = {"threshold": np.zeros((4, 2), int), "direction": np.ones(4, int)}
+    with value_error("sign_2: a threshold of integers must have 1 level, got 2"):
+        lower(Model(network, {**model.arrays, "sign_2": own}))
+
+
+def test_a_map_of_bits_has_one_reader():
+    """Two binary layers read it, and an integer NPU adds what comes of both."""
+    eight = {"weight": signed(8)}
+    network = residual(
+        conv("conv_1", "@input"), Threshold(name="bits_1"),
+        conv("conv_2", "bits_1"), sign("bits_2", "conv_2"), conv("conv_4", "bits_2", **eight), act("act_4", "conv_4"),
+        conv("conv_3", "bits_1"), sign("bits_3", "conv_3"), conv("conv_5", "bits_3", **eight), act("act_5", "conv_5"),
+        add("add_6", "act_4", "act_5"),
+    )  # fmt: skip
+    engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
+    layers = lower(random_integer_model(network, 1, 24), engines=engines).layers
+    integer = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
+    with value_error("conv_1: one layer must read a map of bits, got conv_2 and conv_3"):
+        ways("net", cascade([NPU, integer]), layers, [int(isinstance(p, IntegerLayer)) for p in layers])
+
+
+def test_engines():
+    check_engines(residual(*BLOCK), ["binary"] * 2)
+    ternary = (conv("conv_1", "@input", weight=TERNARY), *FIRST[1:], *SECOND, sign("sign_2", "add_2"))
+    assert engines_of(residual(*ternary)) == ["binary"] * 2
+    assert engines_of(residual(*FIRST, *SECOND)) == ["binary", "integer"]
+
+
+@pytest.mark.slow
+@some(300)
+@given(binary_residual_networks(), SEEDS)
+def test_many_lowered_layers(network, seed):
+    lowered_equals_golden(network, seed)
+
+
+@pytest.mark.slow
+@some(100)
+@given(binary_residual_networks(8, 2), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_many_flows(network, seed, order):
+    flows(network, seed, order)

@@ -27,8 +27,8 @@ from tests.simulated import outputs, overlay, tally
 from .test_residual import DESIGNS as RESIDUAL
 
 ROOMY = replace(
-    RESIDUAL["k4"].npus[0], skip_words=0, pool_kernel_rows=1024, pool_scale_rows=256, pool_jumps=1024, half_even=1,
-    round_twice=1, bias_fraction_bits=6,
+    RESIDUAL["k4"].npus[0], skip_words=0, joined_words=0, pool_kernel_rows=1024, pool_scale_rows=256, pool_jumps=1024,
+    half_even=1, round_twice=1, bias_fraction_bits=6,
 )  # fmt: skip
 DESIGNS = {
     "k4": RESIDUAL["k4"],  # compiled once for both

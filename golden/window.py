@@ -26,13 +26,16 @@ class Window:
     stride : (int, int)
         Rows and columns from one window to the next, each >= 1.
     padding : (int, int, int, int)
-        Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel in that
-        direction, so that every window has a valid tap.
+        Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel's span in
+        that direction, so that every window has a valid tap; a dilated one may have none, see `reaches`.
+    dilation : (int, int)
+        Rows and columns from one tap to the next, each >= 1.
     """
 
     kernel: Pair
     stride: Pair = (1, 1)
     padding: Sides = (0, 0, 0, 0)
+    dilation: Pair = (1, 1)
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -43,17 +46,35 @@ class Window:
             ("kernel", 2, 1, self.kernel),
             ("stride", 2, 1, self.stride),
             ("padding", 4, 0, self.padding),
+            ("dilation", 2, 1, self.dilation),
         ):
             if not isinstance(value, (tuple, list)) or len(value) != size or any(not isinstance(v, int) for v in value):
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
-        (kh, kw), (top, left, bottom, right) = self.kernel, self.padding
+        (kh, kw), (top, left, bottom, right) = self.span, self.padding
         if max(top, bottom) >= kh or max(left, right) >= kw:
+            what = f"the dilated kernel {self.span}" if self.dilated else f"the kernel {self.kernel}"
             raise ValueError(
-                f"{name}: padding (top, left, bottom, right) must be smaller than the kernel "
-                f"{self.kernel}, got {self.padding}"
+                f"{name}: padding (top, left, bottom, right) must be smaller than {what}, got {self.padding}"
             )
+
+    @property
+    def dilated(self) -> bool:
+        """Whether other positions lie between those of the taps."""
+        return any(taps > 1 < apart for taps, apart in zip(self.kernel, self.dilation))
+
+    @property
+    def span(self) -> Pair:
+        """Rows and columns from the first tap to the last one, both included: the kernel where nothing is dilated."""
+        rows, columns = ((taps - 1) * apart + 1 for taps, apart in zip(self.kernel, self.dilation))
+        return rows, columns
+
+    def reaches(self, height: int, width: int) -> bool:
+        """Whether every window has a valid tap on a map of this size: where one is dilated, a map narrower than the
+        taps are apart may lie between two of them."""
+        rows, columns = self.reads(height, width)
+        return all(((at >= 0) & (at < size)).any(axis=1).all() for at, size in ((rows, height), (columns, width)))
 
     @property
     def taps(self) -> int:
@@ -62,7 +83,7 @@ class Window:
 
     def output_size(self, height: int, width: int) -> Pair:
         """(rows, columns) of the output; (0, ...) or less if the window does not fit."""
-        (kh, kw), (sy, sx), (top, left, bottom, right) = self.kernel, self.stride, self.padding
+        (kh, kw), (sy, sx), (top, left, bottom, right) = self.span, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
     def reads(self, height: int, width: int) -> tuple[Array, Array]:
@@ -77,7 +98,8 @@ class Window:
         """
         outputs, first = self.output_size(height, width), self.padding
         rows, columns = (
-            np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) - first[k] for k in (0, 1)
+            np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) * self.dilation[k] - first[k]
+            for k in (0, 1)
         )
         return rows, columns
 

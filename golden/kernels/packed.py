@@ -157,7 +157,7 @@ def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forw
 
 def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None:
     """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
-    if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
+    if source.encoding != BIPOLAR or layer.weight != BIPOLAR or layer.window(source).dilated:
         return None
     weight, target = arrays["weight"], layer.output(source)
     positions = layer.window(source).positions(source.height, source.width)

@@ -97,6 +97,9 @@ class Weighted(OneInput):
                 f"{self.name}: the window must fit the padded map, got kernel {self.window(source).kernel} "
                 f"on {source.height} x {source.width}"
             )
+        if self.window(source).dilated and not self.window(source).reaches(source.height, source.width):
+            got = f"dilation {self.window(source).dilation} on {source.height} x {source.width}"
+            raise ValueError(f"{self.name}: every window must have a tap on the map, got {got}")
         return Map(height=rows, width=columns, channels=self.out_channels, encoding=self._output_encoding(source))
 
     def _output_encoding(self, source: Map) -> Encoding:
@@ -191,16 +194,19 @@ class Conv(Weighted):
         Rows and columns from one window to the next.
     padding : (int, int, int, int)
         Rows or columns at top, left, bottom and right that add 0 to the sums.
+    dilation : (int, int)
+        Rows and columns from one tap to the next; every window must have a tap on the map.
     """
 
     kind: ClassVar[str] = "conv"
     kernel: Pair
     stride: Pair = (1, 1)
     padding: Sides = (0, 0, 0, 0)
+    dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})  # came after the first files
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.window(None).check(self.name)
 
     def window(self, source: Map | None) -> Window:
-        return Window(kernel=self.kernel, stride=self.stride, padding=self.padding)
+        return Window(kernel=self.kernel, stride=self.stride, padding=self.padding, dilation=self.dilation)

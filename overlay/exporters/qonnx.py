@@ -205,7 +205,8 @@ class _Writer:
 
 
 def _sliding(window: Window) -> dict[str, tuple[int, ...]]:
-    return {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
+    made = {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
+    return {**made, "dilations": window.dilation} if window.dilated else made
 
 
 def first_sums(layer: Requantise, source: Map, arrays: dict[str, Array] | Any) -> Array:

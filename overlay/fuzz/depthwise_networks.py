@@ -11,7 +11,7 @@ from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 
 from .pick import Pick
-from .random_networks import encodings, maps, pools, requantisation, windows
+from .random_networks import dilated, encodings, maps, pools, requantisation, windows
 
 MOST_SIDE, MOST_CHANNELS = 8, 20
 """Rows, columns and channels of a map at most: keeps simulation quick."""
@@ -37,10 +37,11 @@ def depthwise_network(
     source = maps(pick, encodings(pick, feature_bits), MOST_SIDE, MOST_CHANNELS)
     at, layers = source, list[Layer]()
     for i in range(pick.integer(2, 5)):
-        kind, window = pick.of([Conv, DepthwiseConv, DepthwiseConv]), windows(pick, at, 4)
+        kind, window = pick.of([Conv, DepthwiseConv, DepthwiseConv]), dilated(pick, at, windows(pick, at, 4))
         layer = kind(
             name=f"conv_{i}", out_channels=at.channels if kind is DepthwiseConv else pick.integer(1, MOST_CHANNELS),
-            kernel=window.kernel, stride=window.stride, padding=window.padding, weight=encodings(pick, weight_bits),
+            kernel=window.kernel, stride=window.stride, padding=window.padding, dilation=window.dilation,
+            weight=encodings(pick, weight_bits),
         )  # fmt: skip
         layers += [layer, requantisation(pick, f"act_{i}", feature_bits, fraction, roundings)]
         at = layers[-1].output_of([layer.output(at)])

@@ -9,9 +9,10 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
+from bitloom.golden.window import Window
 
 from .pick import Pick
-from .random_networks import encodings, pools, requantisation
+from .random_networks import dilated, encodings, pools, requantisation
 from .residual_networks import BLOCKS, MOST_CHANNELS, MOST_SIDE, BlockMaker
 
 JOINS = ("fire", "dense_step", "dense_steps", "aggregate")
@@ -23,6 +24,10 @@ MOST_OF_A_WAY = 10
 
 class _JoinMaker(BlockMaker):
     """A network in the making."""
+
+    def window(self, at: Map) -> Window:
+        """The window of a convolution that may make a map of any size, perhaps a dilated one."""
+        return dilated(self.pick, at, super().window(at))
 
     def beside(self, at: Map, reads: str, size: Map | None = None) -> tuple[Map, str]:
         """A convolution of few channels; ``size``: its map has that height and width."""

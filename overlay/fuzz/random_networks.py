@@ -4,6 +4,7 @@ A ``Pick`` makes the choices: one of its own for a campaign, Hypothesis for a te
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,15 @@ def windows(pick: Pick, source: Map, largest: int) -> Window:
         spans(pick, source.width, largest),
     )
     return Window(kernel=(kh, kw), stride=(sy, sx), padding=(top, left, bottom, right))
+
+
+def dilated(pick: Pick, source: Map, window: Window) -> Window:
+    """The window, in one of three cases with its taps further apart, where it then fits the map."""
+    if pick.integer(0, 2):
+        return window
+    made = replace(window, dilation=(pick.integer(1, 3), pick.integer(1, 3)))
+    fits = min(made.output_size(source.height, source.width)) > 0 and made.reaches(source.height, source.width)
+    return made if fits else window
 
 
 def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:

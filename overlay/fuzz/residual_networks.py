@@ -12,6 +12,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
+from bitloom.golden.window import Window
 
 from .binary_residual_networks import to_size
 from .pick import Pick
@@ -30,15 +31,20 @@ class BlockMaker:
         self.pick, self.feature_bits, self.weight_bits, self.roundings = pick, feature_bits, weight_bits, roundings
         self.layers: list[Layer] = []
 
+    def window(self, at: Map) -> Window:
+        """The window of a convolution that may make a map of any size."""
+        return windows(self.pick, at, 3)
+
     def conv(self, at: Map, reads: str, shape: Map | None = None) -> tuple[Map, str]:
         """A convolution with its requantisation; ``shape``: its map has that size."""
-        number, window = len(self.layers), windows(self.pick, at, 3)
+        number, window = len(self.layers), self.window(at)
         channels = shape.channels if shape else self.pick.integer(1, MOST_CHANNELS)
         if shape and window.output_size(at.height, at.width) != (shape.height, shape.width):
             window = to_size(at, shape, self.pick.flip())
         layer = Conv(
             name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
-            padding=window.padding, weight=encodings(self.pick, self.weight_bits), inputs=(reads,),
+            padding=window.padding, dilation=window.dilation, weight=encodings(self.pick, self.weight_bits),
+            inputs=(reads,),
         )  # fmt: skip
         act = requantisation(self.pick, f"act_{number}", self.feature_bits, 0, self.roundings)
         self.layers += [layer, act]

@@ -158,6 +158,7 @@ class _Maker:
             kernel=(rows, columns),
             stride=section.window.stride,
             padding=section.window.padding,
+            dilation=section.window.dilation,
         )
 
     def _thresholds(

@@ -27,11 +27,12 @@ def taps_of(x: Array, window: Window, filler: float) -> Iterator[tuple[int, int,
     rows, columns = output_size(window, x.shape)
     top, left, bottom, right = window.padding
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=filler)
-    (down, aside), (height, width) = window.stride, window.kernel
+    (down, aside), (height, width), (lower, further) = window.stride, window.kernel, window.dilation
     for row in range(height):
         for column in range(width):
-            taken = padded[:, :, row : row + (rows - 1) * down + 1 : down]
-            yield row, column, taken[..., column : column + (columns - 1) * aside + 1 : aside]
+            begin, first = row * lower, column * further
+            taken = padded[:, :, begin : begin + (rows - 1) * down + 1 : down]
+            yield row, column, taken[..., first : first + (columns - 1) * aside + 1 : aside]
 
 
 def check_weights(count: int) -> None:

@@ -141,7 +141,7 @@ class Raster:
         """The counters that run through the same taps as ``tables``; None if no counters do."""
         stage, window = tables.stage, tables.stage.window
         outputs, kept = _grid(tables.output_order, stage.output_size[1]), _grid(tables.input_order, stage.width)
-        if tables.map_order != "raster" or outputs is None or kept is None:
+        if tables.map_order != "raster" or outputs is None or kept is None or window.dilated:
             return None
         if len(np.unique(tables.index)) < len(tables.input_order):  # others come by, for another reader
             return None

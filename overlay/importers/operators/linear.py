@@ -1,6 +1,7 @@
 """Convolutions and matrix products."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +29,8 @@ def conv(node: NodeView) -> None:
 def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
     """Append a convolution and its bias.
 
-    Kernels of several groups, and dilated ones, become plain kernels with zeros.
+    Kernels of several groups become plain kernels with zeros, and so do dilated ones of which a window has no tap on
+    the map.
     """
     weight = grid.integers
     if weight.ndim != 4 or len(node.shape) != 4:
@@ -36,8 +38,12 @@ def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) ->
     if "kernel_shape" in node.node.attributes and tuple(node.attribute("kernel_shape", ())) != weight.shape[2:]:
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
     dilations = pair(node, "dilations")
-    weight = _dilated(_ungrouped(weight, groups, node.shape), dilations)
-    window = sliding(node, (weight.shape[2], weight.shape[3]))
+    weight = _ungrouped(weight, groups, node.shape)
+    window = sliding(node, (weight.shape[2], weight.shape[3]), dilations)
+    rows, columns = node.shape[2:]
+    if min(window.output_size(rows, columns)) > 0 and not window.reaches(rows, columns):
+        weight = _dilated(weight, dilations)
+        window = sliding(node, (weight.shape[2], weight.shape[3]))
     node.append(Linear, weight=weight, scale=output_scales(grid, 0), window=window)
     if bias is not None:
         node.affine(add=node.per_channel(bias))
@@ -84,13 +90,16 @@ def output_scales(grid: Grid, axis: int) -> Array:
     return rows[:, 0].copy()
 
 
-def sliding(node: NodeView, kernel: tuple[int, int], *, ceil: bool = False) -> Window:
+def sliding(
+    node: NodeView, kernel: tuple[int, int], dilation: tuple[int, int] = (1, 1), *, ceil: bool = False
+) -> Window:
     """The window of a convolution or a pool."""
-    stride = pair(node, "strides")
-    padding = _padding(node, kernel, stride)
+    dilation = (dilation[0] if kernel[0] > 1 else 1, dilation[1] if kernel[1] > 1 else 1)
+    window = Window(kernel=kernel, stride=pair(node, "strides"), dilation=dilation)
+    padding = _padding(node, window.span, window.stride)
     if ceil:
-        padding = _to_the_end(node.shape, kernel, stride, padding)
-    window = Window(kernel=kernel, stride=stride, padding=padding)
+        padding = _to_the_end(node.shape, kernel, window.stride, padding)
+    window = replace(window, padding=padding)
     try:
         window.check("the window")
     except ValueError as e:

@@ -1,0 +1,109 @@
+"""Dilated convolutions, with rectangular kernels: golden against onnxruntime, files, taps that miss the map, and what a
+device computes of them."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden import file
+from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.kernels.tiled.conv import from_golden
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.npu import Npu
+from tests.cases import case_map, random_values
+from tests.errors import value_error
+
+
+def drawn(seed: int):
+    """(layer, source, x (N, H, W, C), weight) with everything unequal; every third layer is a depthwise one, every
+    fourth one binary."""
+    rng = np.random.default_rng(seed)
+    source_encoding, weight_encoding = (BIPOLAR, BIPOLAR) if seed % 4 == 3 else (signed(4), signed(5))
+    kh, kw, down, aside = (int(v) for v in rng.integers(1, 4, 4))
+    spans = (kh - 1) * down + 1, (kw - 1) * aside + 1
+    source = case_map(*(int(rng.integers(max(span, apart), span + 6)) for span, apart in zip(spans, (down, aside))), 3,
+                      source_encoding)  # fmt: skip
+    (top, bottom), (left, right) = (rng.integers(0, span, 2).tolist() for span in spans)
+    kind, outputs = (DepthwiseConv, 3) if seed % 3 == 2 else (Conv, 2)
+    layer = kind(
+        name="conv_1", out_channels=outputs, kernel=(kh, kw), weight=weight_encoding,
+        padding=(top, left, bottom, right), dilation=(down, aside),
+        stride=(int(rng.integers(1, 3)), int(rng.integers(1, 3))),
+    )  # fmt: skip
+    x = random_values((2, *source.shape), source_encoding, rng)
+    return layer, source, x, random_values(layer.array_shapes(source)["weight"], weight_encoding, rng)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_equals_onnxruntime(seed, tmp_path):
+    helper = pytest.importorskip("onnx").helper
+    onnxruntime = pytest.importorskip("onnxruntime")
+    layer, source, x, weight = drawn(seed)
+    depthwise = isinstance(layer, DepthwiseConv)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=layer.kernel, strides=layer.stride,
+                            pads=layer.padding, dilations=layer.dilation, group=3 if depthwise else 1)  # fmt: skip
+    ends = [helper.make_tensor_value_info(name, 1, None) for name in "xwy"]
+    model = helper.make_model(helper.make_graph([node], "g", ends[:2], ends[2:]),
+                              opset_imports=[helper.make_opsetid("", 13)], ir_version=8)  # fmt: skip
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (y,) = session.run(None, {"x": x.transpose(0, 3, 1, 2).astype(np.float32),
+                              "w": weight.transpose(0, 3, 1, 2).astype(np.float32)})  # fmt: skip
+    network = Network(name="dilated", input=source, layers=(layer,))
+    made = Model(network, {"conv_1": {"weight": weight}})
+    np.testing.assert_array_equal(made.forward(x), y.transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(packed.forward(made, x), made.forward(x))
+    file.save(made, tmp_path / "dilated.npz")
+    assert file.load(tmp_path / "dilated.npz").network == network
+
+
+def test_a_plan_has_no_rows_of_zeros():
+    """Nine taps of 7 x 5 positions: nine kernel rows, and a beat for each tap on the map; tables, for counters are for
+    dense windows."""
+    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), dilation=(3, 2), padding=(3, 2, 3, 2), weight=signed(8))
+    network = Network(name="dilated", input=case_map(8, 9, 3, signed(8)), layers=(layer,))
+    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
+    npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
+              window_former=True)  # fmt: skip
+    made = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
+    valid = (layer.window(None).positions(8, 9) >= 0).sum()
+    assert made.ideal == [("conv_1", valid)]
+    assert len(made.npus[0].kernels[0]) == 9
+    assert made.formed is None
+    assert made.npus[0].conv.layers[0]["by_counters"] == 0
+
+
+def test_a_map_between_two_taps():
+    window = Window(kernel=(2, 1), dilation=(4, 1), padding=(2, 0, 2, 0))
+    assert (window.span, window.dilated) == ((5, 1), True)
+    assert window.reaches(4, 2)  # taps at rows -2 and 2, -1 and 3, 0 and 4, 1 and 5
+    assert not window.reaches(3, 2)  # -1 and 3 lie on both sides
+    assert not Window(kernel=(1, 3), dilation=(9, 1)).dilated
+
+
+def binary():
+    layer = Conv(name="c", out_channels=1, kernel=(2, 2), dilation=(1, 2))
+    from_golden(layer, case_map(4, 4, 1, BIPOLAR), np.ones((1, 2, 2, 1), np.int8), word_bits=32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=(0, 1)),
+         "c: dilation must be >= 1, got (0, 1)"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=3), "c: dilation must be 2 integers, got 3"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=(3, 1), padding=(4, 0, 0, 0)),
+         "c: padding (top, left, bottom, right) must be smaller than the dilated kernel (4, 2), got (4, 0, 0, 0)"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), dilation=(4, 1), padding=(2, 0, 2, 0)).output(
+            case_map(1, 2, 1)),
+         "c: every window must have a tap on the map, got dilation (4, 1) on 1 x 2"),
+        (binary, "c: dilation must be (1, 1), got (1, 2)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(call, message):
+    with value_error(message):
+        call()

@@ -108,6 +108,8 @@ HOSTILE = {
     "a wide window that pads": lambda: wide_conv(pads=[1000] * 4),
     "dilations": lambda: begun((1, 60, 60)).node("Conv", np.ones((1, 1, 3, 3), np.float32), dilations=[4096, 4096],
                                                  pads=[4096] * 4),
+    "dilations past the map": lambda: begun((1, 60, 60)).node("Conv", np.ones((1, 1, 2, 2), np.float32),
+                                                              dilations=[4096, 4096], pads=[4095] * 4),
     "a matrix of many outputs": lambda: dense(1, 1 << 25),
     "a matrix of many inputs": lambda: dense(1 << 22, 2),
     "a large matrix": lambda: dense(4096, 4096),

@@ -15,7 +15,7 @@ from .onnx_files import Chain
 
 QUICK = [
     "ConstantOfShape", "Expand", "Range", "Tile", "4,900 products", "4,900 tiny products", "4,900 clips",
-    "50,000 nodes", "groups", "a wide window", "dilations", "numbers of 1e38", "NaN weights",
+    "50,000 nodes", "groups", "a wide window", "dilations past the map", "numbers of 1e38", "NaN weights",
 ]  # fmt: skip
 TAKES_MB = 1000
 CHILD = """
@@ -39,6 +39,13 @@ def test_refused_or_imported(name):
     with pytest.raises(ValueError, match=r"must|at most|scale") as refused:
         import_graph(to_graph(data), name="x")
     assert all(len(line) < 300 for line in str(refused.value).splitlines())
+
+
+def test_dilations_take_no_weights_for_what_lies_between():
+    """Of nine taps, 4,096 positions apart, one lies on the map."""
+    made = import_graph(to_graph(HOSTILE["dilations"]()), name="x")
+    assert [array.shape for array in made.model.arrays["conv_1"].values()] == [(1, 3, 3, 1)]
+    assert made.model.network.output.shape == (60, 60, 1)
 
 
 def test_numbers_at_the_ends_of_floating_point():

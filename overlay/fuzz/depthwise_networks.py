@@ -18,7 +18,8 @@ MOST_SIDE, MOST_CHANNELS = 8, 20
 
 
 def depthwise_network(
-    pick: Pick, feature_bits: int = 9, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ROUNDINGS
+    pick: Pick, feature_bits: int = 9, weight_bits: int = 8, fraction: int = 0, roundings: Sequence[str] = ROUNDINGS,
+    channels: int = MOST_CHANNELS,
 ) -> Network:
     """2 to 5 layers, each a plain or a depthwise convolution with its requantisation and perhaps a pool, and at the end
     perhaps a dense layer, which may be raw.
@@ -33,8 +34,10 @@ def depthwise_network(
         Bits of a bias behind the point at most.
     roundings
         How requantisations may round.
+    channels
+        Of the input at most.
     """
-    source = maps(pick, encodings(pick, feature_bits), MOST_SIDE, MOST_CHANNELS)
+    source = maps(pick, encodings(pick, feature_bits), MOST_SIDE, channels)
     at, layers = source, list[Layer]()
     for i in range(pick.integer(2, 5)):
         kind, window = pick.of([Conv, DepthwiseConv, DepthwiseConv]), dilated(pick, at, windows(pick, at, 4))

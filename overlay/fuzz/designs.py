@@ -48,6 +48,18 @@ SINGLE["int_raster"] = Design(
 )
 """One NPU. Tables of those called raster have no room for a layer of several taps: such layers run by counters."""
 
+BLOCKS = {
+    "int_blocks": Design(
+        name="int_blocks", stream_bits=64,
+        npus=(
+            replace(ROOMY_INTEGER, kfp=12, kgp=6, pfp=4, ol=2, accumulators=4, kernels_per_multiplier=2, depthwise=True,
+                    pool_kernel_rows=1024, pool_scale_rows=256, pool_jumps=1024, window_former=True, former_channels=3,
+                    former_column=12, former_columns=4, former_line=32, layers=8, **WIDE),
+        ),
+    )
+}  # fmt: skip
+"""A pool unit with weights, and a window former: depthwise convolutions, and first layers of few channels."""
+
 BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=256, pool_words=256, taps=8192, olds=8192,
     jumps=4096, pool_taps=2048, pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,

@@ -26,7 +26,7 @@ from .networks import compiled, network_case
 
 BATCH = 25
 """Cases that a process does at a time."""
-DESIGNS = ("k3_g5", "ring_of_2", "k64_g64", "integer_cascade", "streamed")
+DESIGNS = ("k3_g5", "ring_of_2", "k64_g64", "integer_cascade", "streamed", "int_blocks")
 QUIET_CYCLES = 20_000
 """Cycles without progress after which nothing more is expected of an attacked device."""
 MOST_STEPS = 200

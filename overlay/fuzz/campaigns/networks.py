@@ -19,7 +19,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.campaign import Case
-from bitloom.overlay.fuzz.designs import CHAINS, SINGLE, STREAMED
+from bitloom.overlay.fuzz.depthwise_networks import MOST_CHANNELS, depthwise_network
+from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, SINGLE, STREAMED
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
@@ -28,7 +29,7 @@ from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
 """Cases that a process does at a time."""
-DESIGNS = {**SINGLE, **CHAINS, **STREAMED}
+DESIGNS = {**SINGLE, **BLOCKS, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
@@ -46,7 +47,10 @@ def network_case(pick: Pick, names: Sequence[str]) -> Case:
         mapping = way(pick, design, sum(isinstance(layer, Weighted) for layer in network.layers))
         if mapping is not None:
             break
-    orders = ["raster"] if "raster" in name else ["pull", "raster", "columns"]
+    by_rows = "raster" in name or design.npus[0].window_former  # which forms windows in no other order
+    orders = ["raster"] if by_rows else ["pull", "raster", "columns"]
+    if design.npus[0].depthwise:
+        mapping = None  # a convolution that joins another one is no layer of its own
     map_order = pick.of(orders)
     plain = len(design.npus) == 1 and design.npus[0].accumulators == 1
     return {
@@ -120,6 +124,10 @@ def _network(pick: Pick, design: Design) -> Network:
     if several and pick.integer(0, 2):
         around = design.closed or "loop" in npu.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
+    if npu.depthwise:
+        channels = npu.former_channels or MOST_CHANNELS
+        widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits
+        return depthwise_network(pick, *widths, npu.roundings, channels)
     if npu.engine == "integer":
         return integer_network(pick, npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits, npu.roundings)
     return binary_network(pick, most_planes(npu))

@@ -7,6 +7,7 @@ import pytest
 
 from bitloom.overlay.fuzz.campaign import replay
 from bitloom.overlay.fuzz.campaigns import device, files, networks
+from bitloom.overlay.fuzz.designs import BLOCKS
 from bitloom.overlay.fuzz.pick import SeededPick
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
@@ -57,6 +58,14 @@ def test_device():
 @pytest.mark.slow
 def test_device_at_length():
     assert attack("device", device.campaign(), 10_000)["right"] >= 1000
+
+
+@pytest.mark.slow  # compiles a model
+def test_depthwise_weights_and_a_window_former():
+    """Networks that use them are exact, and survive attacks on their packets too."""
+    assert attack("networks", networks.NetworkCampaign(tuple(BLOCKS)), 60)["exact"] >= 40
+    ends = attack("device", device.DeviceCampaign(tuple(BLOCKS)), 200)
+    assert min(ends["right"], ends["incomplete"]) > 0
 
 
 def requests(cases):

@@ -33,14 +33,15 @@ def sum_bits(npu: Npu) -> tuple[int, int]:
 def multiplier_bits(npu: Npu, kernels: int) -> tuple[int, int]:
     """LUTs and flip-flops of the multipliers of ``kernels`` PEs, beside DSP blocks.
 
-    Of the additions of weights one is a DSP block's. Registers of features are those of all groups: the first has them.
-    Where products lie as close as they can, both smallest operands are looked for.
+    Of the additions of weights one is a DSP block's, and so is the register of one weight. Where products lie as close
+    as they can, both smallest operands are looked for, and no weight's register is the block's. Registers of features,
+    those of all groups, are not counted: they are the blocks', or there once.
     """
     f, w = npu.feature_bits, npu.weight_bits
     apart = packed_products.spacing(kernels, f, w)
     lut = (kernels - 2) * packed_products.operand_bits(kernels, apart, w)
     close = apart < f + w
-    return npu.kfp * (lut + 4 * close), npu.kfp * (w + 1) * close
+    return npu.kfp * (lut + 4 * close), npu.kfp * (kernels * w + 1 if close else (kernels - 1) * w)
 
 
 def _stages(npu: Npu) -> Iterator[tuple[int, int]]:

@@ -22,8 +22,8 @@ def test_sums(one, luts):
 def test_multipliers():
     """A DSP block takes the addition of two weights; where products lie close, smallest operands cost LUTs.
 
-    Flip-flops are those of `multipliers` by Yosys 0.70: 32 of 4 lanes with 8-bit features, 104 with 9 bits and 416 of 16
-    lanes, 9 a lane of these for the feature, which all groups share.
+    Flip-flops are those of `multipliers` by Yosys 0.70: 32 of 4 lanes with 8-bit features, 104 with 9 bits and 416 of
+    16 lanes, 9 a lane of these for the feature, which all groups share.
     """
     assert multiplier_bits(npu(8, 4, 8, 22), 2) == (0, 8 * 8)
     assert multiplier_bits(npu(8, 4, 9, 22), 2) == (8 * 4, 8 * 17)

@@ -633,6 +633,8 @@ MUTANTS = [
         ("(source, row.source), (beside, 0)", "(source, row.source)")),
     *of("hls_gen/compiler/concatenations.py", "hls_gen/compiler/test_concatenations.py",
         ("slice(first, behind)", "slice(0, behind - first)"),
+        ("get(below, (below,)) + self.stacks.pop", "get(below, (below,))[:1] + self.stacks.pop"),
+        ("len(plain) == 1 and", "len(plain) < 3 and"),
         ("2 * np.arange(made.encoding.bits) + 1 - made.encoding.bits", "np.arange(made.encoding.bits)"),
         ("len(self._readers(read)) != 1", "len(self._readers(read)) < 1")),
     *of("hls_gen/compiler/store_choice.py", "hls_gen/compiler/test_residual.py",

@@ -1,6 +1,7 @@
 """Concatenations as an NPU takes them: of two maps, read by one conv or dense layer (docs/decisions/0023). What a
 network writes otherwise is rewritten, exactly.
 
+    convs of one map, acts, concat   -->  conv, act                where kernels slide alike; both engines have that
     concat of concat                 -->  one concat               where nothing else reads the inner one
     sums, concat, requantise         -->  requantise, concat       where nothing else reads the maps; thresholds, too
     concat, pool                     -->  pools, concat            where nothing else reads the maps
@@ -49,6 +50,10 @@ def placed(model: Model) -> Model:
     arrays = {name: its for name, its in model.arrays.items() if name in left}
     for name, (source, channels) in graph.parts.items():
         arrays[name] = {what: values[channels] for what, values in model.arrays[source].items()}
+    for name, sources in graph.stacks.items():
+        if name in left:
+            kinds = model.arrays[sources[0]]
+            arrays[name] = {what: np.concatenate([model.arrays[one][what] for one in sources]) for what in kinds}
     return Model(network, {**arrays, **graph.arrays})
 
 
@@ -68,6 +73,8 @@ class _Placing:
     """Of layers that came in."""
     parts: dict[str, tuple[str, slice]] = field(default_factory=dict)
     """Layers whose arrays are those of another layer for some of its channels."""
+    stacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Layers whose arrays are those of several layers, one behind the other."""
 
     def rewritten(self) -> Network:
         """The network; the same object where there is nothing to do."""
@@ -78,6 +85,8 @@ class _Placing:
         self.maps = dict(network.maps)
         before = dict(self.layers)
         self._flatten()
+        for name in self._concatenations():
+            self._stack(name)
         for name in self._concatenations():
             self._place(name)
         return network if self.layers == before else replace(network, layers=tuple(self.layers.values()))
@@ -109,6 +118,48 @@ class _Placing:
                 inputs = (*inputs[:place], *self.layers[name].inputs, *inputs[place + 1 :])
                 self._put(replace(its[0], inputs=inputs))
                 del self.layers[name]
+
+    def _stack(self, name: str) -> None:
+        """Make one convolution of those of one map that a concatenation has side by side."""
+        layer, inputs = self.layers[name], list[str]()
+        for read in layer.inputs:
+            if inputs and self._alike(inputs[-1], read):
+                inputs[-1] = self._stacked(inputs[-1], read)
+            else:
+                inputs.append(read)
+        if len(inputs) > 1:
+            self._put(replace(layer, inputs=tuple(inputs)))
+            return
+        act = self.layers.pop(inputs[0])
+        self.stacks[name] = self.stacks.pop(act.name)
+        self._put(replace(act, name=name))
+
+    def _alike(self, first: str, second: str) -> bool:
+        """Whether two maps are made by activations, and these of convolutions, that differ in channels alone and are
+        needed for one concatenation alone."""
+        acts = [self.layers.get(name) for name in (first, second)]
+        if first == second or not all(isinstance(act, Requantise | Threshold) for act in acts):
+            return False
+        convs = [self.layers.get(act.inputs[0]) for act in acts if act is not None]
+        alone = all(len(self._readers(one.name)) == 1 for one in (*acts, *convs) if one is not None)
+        if not alone or not all(type(conv) is Conv for conv in convs):
+            return False
+        plain = {replace(conv, name="a", out_channels=1) for conv in convs if isinstance(conv, Conv)}
+        return len(plain) == 1 and len({replace(act, name="a", inputs=()) for act in acts if act is not None}) == 1
+
+    def _stacked(self, first: str, second: str) -> str:
+        """Put the kernels and channels of the second of two maps that are alike behind those of the first one; the name
+        of their common map."""
+        one, other = self.layers[first], self.layers[second]
+        for below, behind in ((one.inputs[0], other.inputs[0]), (first, second)):
+            self.stacks[below] = self.stacks.get(below, (below,)) + self.stacks.pop(behind, (behind,))
+        conv, more = self.layers[one.inputs[0]], self.layers.pop(other.inputs[0])
+        assert isinstance(conv, Conv)
+        assert isinstance(more, Conv)
+        self._put(replace(conv, out_channels=conv.out_channels + more.out_channels))
+        self._put(one)
+        del self.layers[second]
+        return first
 
     def _place(self, name: str) -> None:
         """Rewrite a concatenation, and those that come of it, until each is as an NPU takes it."""

@@ -19,6 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.concatenations import placed, placed_network
 from bitloom.hls_gen.compiler.lowering import engines_of, lower
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
 from tests.networks import joined_networks, random_images, random_integer_model
@@ -72,6 +73,13 @@ CASES = {
                 concat("concat_6", "act_4", "concat_5"), conv("conv_9", "concat_6")),
                {"concat_6": ("concat_6_maps", "act_3"), "concat_6_maps_maps": ("act_4", "act_2"),
                 "concat_6_maps_copy": ("concat_6_maps_maps",), "concat_6_maps": ("concat_6_maps_copy",)}),
+    "one window": ((conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
+                    conv("conv_4", "act_1", 5, 3), concat("concat_5", "act_3", "act_4", "act_2"),
+                    conv("conv_9", "concat_5")), {"conv_3": ("act_1",), "concat_5": ("conv_3",)}),
+    "one window of two maps": (
+        (conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
+         conv("conv_4", "act_2", 5, 3), concat("concat_5", "act_4", "act_3"), conv("conv_9", "concat_5")),
+        {"concat_5": ("act_4", "act_3")}),
     "a pool": ((*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
                {"pool_5_of": ("act_2",), "pool_5_of_2": ("act_3",), "pool_5": ("pool_5_of", "pool_5_of_2")}),
     "a pool of a map with two readers": (
@@ -108,7 +116,7 @@ def test_rewriting(name):
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
     assert placed(made) is made
     assert placed_network(network) == made.network
-    assert (made is model) == (name == "as it is")
+    assert (made is model) == (name in ("as it is", "one window of two maps"))
     assert made.network.layers[-1].name == LAST
     lowered_equals_golden(network, 5)
 
@@ -123,14 +131,38 @@ def test_names_that_are_taken_or_long():
 @pytest.mark.parametrize("levels", [1, 3])
 def test_copies_of_bits(levels):
     """In the binary engine: kernels of ternary weights, and thresholds that give each value back."""
+    model, images = bits_joined(levels, wide=True)
+    assert model.network.maps["concat_4"].encoding == bipolar(levels)
+    found = lower(model)
+    joins = {p.name: (p.reads, p.joins) for p in found.layers if p.joins}
+    assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
+    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+    with value_error("conv_1: one layer must read a map of bits, got conv_3 and conv_2"):
+        plan(model, [Npu()])
 
-    def binary(name, reads, channels):
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_bits_of_one_window_need_no_hardware(levels):
+    """In a binary NPU, too: kernels of both convolutions are those of one."""
+    model, images = bits_joined(levels, wide=False)
+    found = plan(model, [Npu()]).lowered
+    assert [(p.name, p.out_channels, p.joins) for p in found.layers] == [
+        ("conv_1", 5, None), ("conv_3", 7, None), ("conv_5", 5, None), ("dense_8", 4, None),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+
+
+def bits_joined(levels, wide):
+    """Bits of two convolutions of a map side by side, twice; one of them has wider windows if they are ``wide``."""
+
+    def binary(name, reads, channels, wide=False):
         threshold = Threshold(name=name.replace("conv", "act"), levels=levels, inputs=(name,))
-        return Conv(name=name, out_channels=channels, kernel=(1, 2), inputs=(reads,)), threshold
+        window = {"kernel": (1, 4), "padding": (0, 1, 0, 1)} if wide else {"kernel": (1, 2)}
+        return Conv(name=name, out_channels=channels, inputs=(reads,), **window), threshold
 
-    layers = [*binary("conv_1", INPUT, 5), *binary("conv_2", "act_1", 3), *binary("conv_3", "act_1", 4)]
+    layers = [*binary("conv_1", INPUT, 5), *binary("conv_2", "act_1", 3, wide), *binary("conv_3", "act_1", 4)]
     layers += concat("concat_4", "act_3", "act_2")
-    layers += [*binary("conv_5", "concat_4", 2), *binary("conv_6", "concat_4", 3)]
+    layers += [*binary("conv_5", "concat_4", 2), *binary("conv_6", "concat_4", 3, wide)]
     layers += [*concat("concat_7", "act_5", "act_6"), Dense(name="dense_8", out_channels=4)]
     network = Network(name="bits", input=Map(height=6, width=6, channels=3, encoding=BIPOLAR), layers=tuple(layers))
     rng, arrays = np.random.default_rng(levels), {}
@@ -139,12 +171,7 @@ def test_copies_of_bits(levels):
         arrays[layer.name] = {what: rng.choice([-1, 1], shape) for what, shape in shapes.items()}
         if "threshold" in shapes:
             arrays[layer.name]["threshold"] = rng.integers(-4, 5, shapes["threshold"])
-    model, images = Model(network, arrays), random_images(network, 4, 1)
-    assert network.maps["concat_4"].encoding == bipolar(levels)
-    found = lower(model)
-    joins = {p.name: (p.reads, p.joins) for p in found.layers if p.joins}
-    assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
-    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+    return Model(network, arrays), random_images(network, 4, 1)
 
 
 def test_words_of_both_maps_in_turn():

@@ -40,6 +40,11 @@ class ResultWidths(Capacities, Folding):
         return self.ol if self.keeps_steps else self.kfp
 
     @property
+    def skip_word_bits(self) -> int:
+        """Width of a word of the skip store, without the mark who takes it."""
+        return self.skip_lanes * self.value_bits
+
+    @property
     def roundings(self) -> tuple[str, ...]:
         """How layers may round (golden.layers.requantise.ROUNDINGS)."""
         return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.lowering import input_planes
 from bitloom.hls_gen.compiler.lowering_integer import stored_bits
@@ -36,13 +37,20 @@ def small_npu(model: Model) -> Npu:
     if needs_integer(model):
         widest = max(map(stored_bits, integers), default=0)
         return replace(INTEGER, feature_bits=min(max(INTEGER.feature_bits, widest), FEATURE_BITS))
-    planes = min(max(map(input_planes, integers), default=1), PLANES)
+    source = network.input.encoding
+    planes = 1 if source.kind == "bipolar" else min(input_planes(source), PLANES)
     return Npu(shift_bits=max(Npu.shift_bits, bits_for(planes - 1)))
 
 
 def needs_integer(model: Model) -> bool:
-    """Whether the network needs the integer engine: it requantises, or has weights of several bits."""
+    """Whether the network needs the integer engine: it has weights of several bits, or requantises where no signs go
+    on."""
+    network = model.network
+    signed = {network.reads[layer.name][0] for layer in network.layers if isinstance(layer, Threshold)}
+    added = {name for layer in network.layers if isinstance(layer, Add) and layer.name in signed
+             for name in network.reads[layer.name]}  # fmt: skip
     return any(
-        isinstance(layer, Requantise) or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
-        for layer in model.network.layers
+        (isinstance(layer, Requantise) and layer.name not in signed | added)
+        or (isinstance(layer, Weighted) and layer.weight.kind in ("signed", "unsigned"))
+        for layer in network.layers
     )

@@ -14,7 +14,10 @@ from .pictures import pictures
 
 NAMES = ("digits", "mnist")
 """Data that have a name: the 360 test images of scikit-learn's digits, and MNIST's test images where they are."""
-DEFAULTS = {"digits-cnn": "digits", "digits-or": "digits", "digits-words": "digits", "lfc-w1a1": "mnist"}
+DEFAULTS = {
+    "digits-cnn": "digits", "digits-or": "digits", "digits-residual": "digits", "digits-words": "digits",
+    "lfc-w1a1": "mnist",
+}  # fmt: skip
 """Network -> the test images that it was trained for."""
 
 

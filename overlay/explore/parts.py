@@ -115,22 +115,23 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     counts = sum(bits_for(n) for n in (npu.windows, npu.groups, npu.levels))
     values = {"one": 1, "counts": counts, "queue": queue, "lanes": npu.ol * acc, "pointer": pointer, "slot": slot,
               "several": several, "raw": npu.ol * acc * raw}  # fmt: skip
-    values |= requantise_sizes(npu) if npu.engine == "integer" else {}
-    yield AreaPart(f"results_{npu.engine}", "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
+    values |= requantise_sizes(npu) if npu.requantises else {}
+    kind = "results_integer" if npu.requantises else "results_binary"
+    yield AreaPart(kind, "results_unit", values, n, dsp=npu.ol * multiplier_dsps(npu))
     if npu.skip_words:
         yield from _addition(npu, n)
     yield from pool_parts(npu, n)
 
 
 def _addition(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The addition, the fork of maps and the skip store."""
-    row, cut = npu.memory("additions").width, npu.word_bits * (npu.kfp > npu.ol)
+    """The addition, the fork of maps, or of steps, and the skip store."""
+    row, cut = npu.memory("additions").width, npu.skip_word_bits * (npu.skip_lanes > npu.ol)
     values = {"one": 1, "wide": npu.ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", values, n, **addition_products(npu))
-    if npu.ol > npu.kfp:
+    if npu.ol > npu.skip_lanes:
         yield from collector(npu.word_bits, npu.ol // npu.kfp, npu.ol * npu.feature_bits, 0, n)
-    yield AreaPart("map_fork", "map_fork", {"one": 1}, n)
-    width = npu.word_bits + 1
+    yield AreaPart("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
+    width = npu.skip_word_bits + npu.forks_maps
     yield AreaPart("fifo", f"fifo_{width}x{npu.skip_words}", fifo_sizes(width, npu.skip_words), n)
 
 

@@ -32,7 +32,7 @@ def dsps(left: int, right: int) -> int:
 
 def addition_products(npu: Npu) -> dict[str, Any]:
     """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
-    left, right, count = npu.feature_bits, npu.add_factor_bits, 2 * npu.ol
+    left, right, count = npu.value_bits, npu.add_factor_bits, 2 * npu.ol
     if "addition" in npu.lut_products:
         return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
     return {"dsp": count * dsps(left, right), "lut": 0.0}
@@ -40,7 +40,7 @@ def addition_products(npu: Npu) -> dict[str, Any]:
 
 def multiplier_dsps(npu: Npu) -> int:
     """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
-    multiplies = npu.engine == "integer" and npu.multiplier_bits
+    multiplies = npu.requantises and npu.multiplier_bits
     if multiplies and split_product(npu) is not None:
         return 2
     return dsps(npu.biased_bits, npu.multiplier_bits + 1) if multiplies else 0

@@ -85,7 +85,8 @@ def npu_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     if "loop" in npu.inlets:
         yield Store("map_store", npu.word_bits, npu.map_words, int(npu.map_words > timing.LUT_RAM_WORDS))
     if npu.skip_words:
-        yield Store("skip_store", npu.word_bits + 1, npu.skip_words, int(npu.skip_words > timing.LUT_RAM_WORDS))
+        width = npu.skip_word_bits + npu.forks_maps  # a word of a map has a mark
+        yield Store("skip_store", width, npu.skip_words, int(npu.skip_words > timing.LUT_RAM_WORDS))
     if npu.former_column > 1:
         width = (npu.former_column - 1) * npu.former_lane_bits
         yield Store("line_memory", width, npu.former_line, int(npu.former_line > timing.LUT_RAM_WORDS))

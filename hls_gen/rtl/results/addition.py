@@ -114,7 +114,7 @@ def addition(library: Library, npu: Npu) -> Block:
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     side = result_side_bits(npu)
     source = Stream.input(b, "in", npu.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))
-    skip = Stream.input(b, "skip", npu.skip_lanes * npu.value_bits)
+    skip = Stream.input(b, "skip", npu.skip_word_bits)
     out = Stream.output(b, "out", npu.ol * npu.value_bits, last=True, side_bits=side + steps)
     waits = b.output("waits", means="a step waits for a word of the skip store")
 

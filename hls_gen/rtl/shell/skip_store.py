@@ -63,7 +63,7 @@ def skip_store(c: NpuContext) -> SkipStore:
 
 def _store_of_steps(c: NpuContext) -> SkipStore:
     """The store of a binary NPU: steps of integers, all of which are for the addition."""
-    b, w = c.b, c.npu.skip_lanes * c.npu.value_bits
+    b, w = c.b, c.npu.skip_word_bits
     b.comment("Skip store: steps of integers that wait for the addition.")
     words, out = Stream.wires(b, "skipped", w), Stream.wires(b, "skip_out", w)
     b.instance(

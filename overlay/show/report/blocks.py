@@ -79,7 +79,7 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
         yield _text(right + 36, top + height / 2 - 1, "map store", "small")
         yield _text(right + 36, top + height / 2 + 13, f"{params.map_words:,} {TIMES} {params.word_bits} bit", "small")
     if params.skip_words:
-        words = f"skip store {params.skip_words:,} {TIMES} {params.word_bits} bit"
+        words = f"skip store {params.skip_words:,} {TIMES} {params.skip_word_bits} bit"
         yield _text(right + 36, top + height / 2 + 27, words, "small")
 
 

@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build.small_npu import small_npu
 from tests.networks import binary_residual_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
 
@@ -75,6 +76,11 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
 
 def test_random_binary_residual_networks(folder: Path) -> None:
     assert tally(lambda data: check("k4", folder, data), 4) == {"compared": 4}
+
+
+def test_the_engine_that_a_network_gets_by_itself() -> None:
+    npu = small_npu(zoo.load("digits-residual"))
+    assert (npu.engine, npu.shift_bits) == ("binary", 3)
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""Proofs of what joins streams or stores: stream.py and ping_pong.py of hls_gen/rtl/primitives, shell/map_fork.py."""
+"""Proofs of what joins streams or stores: stream.py and ping_pong.py of hls_gen/rtl/primitives, shell/map_fork.py,
+results/signs.py."""
 
 from collections.abc import Iterator
 
@@ -8,6 +9,8 @@ from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.ping_pong import ping_pong
+from bitloom.hls_gen.rtl.results.signs import signs
+from bitloom.hls_gen.rtl.results.step import result_side_bits
 from bitloom.hls_gen.rtl.shell.map_fork import map_fork
 from tests.hls_gen.rtl.test_stream import diamond, forked, joined
 
@@ -105,4 +108,26 @@ def _map_forks() -> Iterator[Proof]:
     )  # fmt: skip
 
 
-PROOFS = (*_ping_pongs(), *_joints(), *_map_forks())
+def _signs() -> Iterator[Proof]:
+    """The fork of steps, of which the signs go on."""
+    npu = Npu(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
+    side = result_side_bits(npu)
+    yield Proof(
+        name="signs",
+        source="hls_gen/rtl/results/signs.py",
+        block=lambda: signs(Library(32, npus=[npu]), npu),
+        rules="signs",
+        sizes={"WIDTH": npu.skip_word_bits, "LANES": npu.ol, "SIDE": side},
+        reach=8,
+        breaks=(
+            Broken("assign for_skip = in_valid & ~sides_done_1;", "assign for_skip = in_valid;",
+                   "kept_where_it_lacks"),
+            Broken("assign served_skip = skip_ready | ~keeps;", "assign served_skip = skip_ready;",
+                   "taken_when_all_have_it"),
+            Broken("sides_done_0 <= 1'd0;\n      end\n      if(in_valid)", "end\n      if(in_valid)",
+                   "offered_to_who_lacks_it"),
+        ),
+    )  # fmt: skip
+
+
+PROOFS = (*_ping_pongs(), *_joints(), *_map_forks(), *_signs())

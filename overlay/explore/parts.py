@@ -18,7 +18,7 @@ from .kernel_parts import by_rule
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
 from .pool_parts import pool_parts
-from .products import LUT_INPUTS, addition_products, dsps, multiplier_dsps, requantise_sizes, sum_sizes
+from .products import addition_products, dsps, multiplier_dsps, narrow_product_luts, requantise_sizes, sum_sizes
 
 
 def parts(design: Design) -> list[AreaPart]:
@@ -144,11 +144,10 @@ def array_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     own = npu.kgp if npu.kernels_per_multiplier == 1 else sharing(npu).count(1)
     if npu.engine == "integer":
         bits = npu.feature_bits + npu.weight_bits
-        direct, products = bits <= LUT_INPUTS, lanes * npu.feature_bits * npu.weight_bits
-        features = {"one": 1, "lanes": lanes * bits, "acc": acc, "direct": direct * lanes * bits,
-                    "products": products * (not direct), "several": several * acc, "alone": acc * (not several),
-                    "choice": choice, **sum_sizes(npu)}  # fmt: skip
         each = dsps(npu.feature_bits, npu.weight_bits)
+        products = 0.0 if each else lanes * narrow_product_luts(npu.feature_bits, npu.weight_bits)
+        features = {"one": 1, "lanes": lanes * bits, "acc": acc, "products": products, "several": several * acc,
+                    "alone": acc * (not several), "choice": choice, **sum_sizes(npu)}  # fmt: skip
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
         if own:
             yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)

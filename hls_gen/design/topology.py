@@ -3,8 +3,9 @@ former stands there, and no other NPU keeps one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from .capacities import FORMER
 from .folding import Folding
 
 F = TypeVar("F", bound=Folding)
@@ -43,4 +44,6 @@ def ring(npus: Sequence[F]) -> tuple[F, ...]:
 
 def _joined(npu: F, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> F:
     """The NPU with these inlets and outlets."""
-    return replace(npu, inlets=inlets, outlets=outlets, window_former=npu.window_former and "host" in inlets)
+    former = npu.window_former and "host" in inlets
+    sizes: dict[str, Any] = {} if former else {name: 0 for name in FORMER if hasattr(npu, name)}
+    return replace(npu, inlets=inlets, outlets=outlets, window_former=former, **sizes)

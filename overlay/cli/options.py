@@ -179,16 +179,19 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
     return given
 
 
+chunk_option = click.option(
+    "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
+    help="What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: tuples:1]",
+)  # fmt: skip
+"""``--chunk``."""
+
 chain_options = together(
     click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
     click.option(
         "--mapping", callback=_mapping, metavar="N,N,...", help="NPU of each conv and dense layer.  [default: chosen]"
     ),
-    click.option(
-        "--chunk", callback=_chunk, metavar="tuples|rows|columns[:N]",
-        help="What each of the two buffers between NPUs takes; without N, as many as it holds.  [default: tuples:1]",
-    ),
+    chunk_option,
     click.option(
         "--dataflow", multiple=True, callback=_dataflow, metavar="[LAYER=]DATAFLOW",
         help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",

@@ -15,6 +15,7 @@ import numpy as np
 from bitloom.golden import zoo
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny as networks
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
@@ -89,8 +90,20 @@ def entry(name: str) -> Entry:
     return Entry(name, made.model, images, path.name)
 
 
+def design_name(npus: Sequence[Npu]) -> str:
+    """Name of the design with these NPUs."""
+    shape = "ring" if "ring" in npus[0].inlets else "chain"
+    return NAME if len(npus) == 1 else f"{NAME}-{shape}{len(npus)}"
+
+
 def measure(
-    names: Sequence[str], frames: int, folder: Path, progress: Progress | None = None
+    names: Sequence[str],
+    frames: int,
+    folder: Path,
+    progress: Progress | None = None,
+    *,
+    npus: Sequence[Npu] = (NPU,),
+    chunk: str | None = None,
 ) -> tuple[list[Figures], builds.Build]:
     """Build one design for some networks and run each of them on it.
 
@@ -101,9 +114,13 @@ def measure(
     frames
         Of the longer batch of each: an even number, 2 at the least.
     folder
-        The build goes to ``folder / NAME``.
+        The build goes to ``folder / design_name(npus)``.
     progress
         Called with a network's name, frames done and frames, after each batch.
+    npus
+        The design's NPUs: a chain or a ring.
+    chunk
+        As `bitloom.hls_gen.compiler.choices.CompileChoices` has it.
 
     Returns
     -------
@@ -112,7 +129,9 @@ def measure(
     """
     entries = [entry(name) for name in names]
     models = [one.model for one in entries]
-    build = builds.build(folder / NAME, size_memories(NAME, models, (NPU,), stream_bits=STREAM_BITS), models)
+    name, choices = design_name(npus), CompileChoices(chunk=chunk)
+    design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
+    build = builds.build(folder / name, design, models, choices=choices)
     done: list[Figures] = []
     for one in entries:
         tell: Any = None if progress is None else lambda at, of, name=one.name: progress(name, at, of)

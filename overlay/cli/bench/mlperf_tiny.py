@@ -5,8 +5,10 @@ from pathlib import Path
 import click
 
 from bitloom.golden.zoo.mlperf_tiny import NETWORKS
+from bitloom.hls_gen.design.design import MOST_NPUS
+from bitloom.overlay.build.chosen_design import TOPOLOGIES
 from bitloom.overlay.cli.area import COLUMNS
-from bitloom.overlay.cli.options import out_option
+from bitloom.overlay.cli.options import chunk_option, out_option
 from bitloom.overlay.cli.progress import bar, working
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
 from bitloom.overlay.study import design_figures, mlperf_tiny
@@ -28,11 +30,17 @@ AREA = {**COLUMNS, "levels": "levels"}
 @click.command("mlperf-tiny")
 @click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
+@click.option("--topology", type=click.Choice(["cascade", "ring"]), help="Join several NPUs like the design's one.")
+@click.option("--npus", type=click.IntRange(2, MOST_NPUS), default=2, help="How many, for --topology.")
+@chunk_option
 @click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
 @out_option(design_figures.FOLDER, "The build goes here.")
 @json_option
 @one_line_errors
-def mlperf_tiny_command(names: tuple[str, ...], frames: int, area: bool, out: Path, as_json: bool) -> None:
+def mlperf_tiny_command(
+    names: tuple[str, ...], frames: int, topology: str | None, npus: int, chunk: str | None, area: bool, out: Path,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
 
     Trained weights are read where the data folder (BITLOOM_DATA) has the benchmark's files; else weights are seeded.
@@ -40,10 +48,11 @@ def mlperf_tiny_command(names: tuple[str, ...], frames: int, area: bool, out: Pa
     """
     with bar("building and running") as update:
         found, build = mlperf_tiny.measure(
-            tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total)
-        )
+            tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total),
+            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * npus) if topology else (mlperf_tiny.NPU,), chunk=chunk,
+        )  # fmt: skip
     modelled = design_figures.model_figures(build.design)
-    report, areas = {"design": mlperf_tiny.NAME, "networks": found, "model": modelled}, {"by the area model": modelled}
+    report, areas = {"design": build.design.name, "networks": found, "model": modelled}, {"by the area model": modelled}
     if area:
         with working("synthesis"):
             areas["by Yosys"] = design_figures.area_figures(build.design)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.concatenations import placed_network
+from bitloom.hls_gen.compiler.depthwise import joined
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -20,24 +21,32 @@ from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.designs import chain, looped
-from tests.networks import random_images, random_integer_model
+from tests.networks import depthwise_networks, random_images, random_integer_model
 from tests.overlay.build.test_residual import JOINED, NPU, RESIDUAL, RULES
 from tests.simulated import outputs, overlay, tally
 
+FORMER = {"window_former": True, "former_channels": 4, "former_column": 20, "former_columns": 10, "former_line": 20}
 SMALL = replace(NPU, kfp=4, kgp=4, pfp=4, ol=2, aheads=512, buffer_words=8)
+DEPTHWISE = {"depthwise": True, "pool_kernel_rows": 1024, "pool_scale_rows": 256, "pool_jumps": 1024}
 WIDE = replace(SMALL, kgp=6, accumulators=16, buffer_words=4, aheads=0)
 BARE = replace(SMALL, kgp=8, ol=4, pool=False, skip_words=63, buffer_words=2)
 DESIGNS = {
     "looped_ring": Design(name="looped_ring", spill_words=512, npus=looped(ring([SMALL, WIDE]))),
-    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([WIDE, SMALL, replace(WIDE, depthwise=True)])),
+    "depthwise": Design(
+        name="depthwise", spill_words=512,
+        npus=looped(ring([replace(SMALL, **DEPTHWISE | FORMER), replace(WIDE, **DEPTHWISE)])),
+    ),
+    "cascade": Design(name="cascade", stream_bits=64, npus=cascade([replace(WIDE, **FORMER), SMALL, WIDE])),
     "ring_of_2": Design(name="ring_of_2", spill_words=63, npus=ring([SMALL, WIDE])),
     "ring_of_3": Design(name="ring_of_3", spill_words=512, npus=ring([BARE, SMALL, WIDE])),
     "pipeline": Design(name="pipeline", npus=chain([SMALL, WIDE, replace(SMALL, raster=True), SMALL, WIDE, BARE])),
 }
-"""Chains and rings with stores of block RAM and LUT RAM, chunks of 2 words to 8. Of a pipeline results may leave
-anywhere. NPUs that are looped may compute layers in turn: they are chains as well as rings, by the mapping."""
+"""Chains and rings with stores of block RAM and LUT RAM, chunks of 2 words to 8; a window former, and pool units with
+weights in all NPUs. Of a pipeline results may leave anywhere. NPUs that are looped may compute layers in turn: they are
+chains as well as rings, by the mapping."""
 QUICK = {"looped_ring": 6}
 """Designs of the default tier, and how many networks are drawn for each."""
+OWN = depthwise_networks(9, 8, 0, NPU.roundings)
 MANY = 50
 """Networks for each design of the slow tier."""
 FRAMES = 4
@@ -63,15 +72,18 @@ def mapped(design: Design, layers: int, data: st.DataObject) -> list[int] | None
 
 
 def check(name: str, folder: Path, data: st.DataObject) -> str:
-    """``unfit`` where the network that is drawn is refused, else ``exact``, ``copied`` where there were copies."""
+    """``unfit`` where the network that is drawn is refused; else ``exact``, and what there was of ``copies``, of
+    ``depthwise`` convolutions in pool units, and of windows that a ``former`` made."""
     bit, manifest = overlay(DESIGNS[name], folder)
-    network, seed = data.draw(st.one_of(RESIDUAL, JOINED)), data.draw(st.integers(0, 2**32 - 1))
+    network, seed = data.draw(st.one_of(RESIDUAL, JOINED, OWN)), data.draw(st.integers(0, 2**32 - 1))
     raster = any(npu.raster for npu in manifest.npus)
     order = "raster" if raster else data.draw(st.sampled_from(["pull", "raster"]))
     stalls = {key: data.draw(st.sampled_from([0.0, 0.4])) for key in ("source", "sink")}
     model, images = random_integer_model(network, seed, 32, 31), random_images(network, FRAMES, seed)
-    count = len(parts(placed_network(network)))
-    choices = CompileChoices(map_order=order, mapping=mapped(DESIGNS[name], count, data))
+    cut = parts(placed_network(network))
+    if manifest.npus[0].depthwise:
+        cut = joined(cut, model)
+    choices = CompileChoices(map_order=order, mapping=mapped(DESIGNS[name], len(cut), data))
     chunk = data.draw(st.sampled_from([1, 2, 1000]))
     try:
         program = compile_model(model, manifest, choices, chunk=chunk)
@@ -86,18 +98,23 @@ def check(name: str, folder: Path, data: st.DataObject) -> str:
     flow = simulate(system(made, manifest.npus, stream_bits=manifest.stream_bits, spill_words=spill), FRAMES)
     assert counters["cycles"] == flow.left[-1] + 1
     np.testing.assert_array_equal(outputs(bit, program, images, **stalls, seed=seed)[0], golden)
-    return "copied" if any(is_copy(p.name) for p in made.lowered.layers) else "exact"
+    layers = made.lowered.layers
+    used = {"copies": any(is_copy(p.name) for p in layers), "depthwise": any(p.depthwise is not None for p in layers),
+            "former": made.formed is not None}  # fmt: skip
+    return " ".join(["exact", *(what for what, there in used.items() if there)])
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_random_graphs(name: str, folder: Path) -> None:
     found = tally(partial(check, name, folder), QUICK[name])
-    assert found["copied"] >= 1
-    assert found["exact"] >= 1
+    assert found["exact"]
+    assert found["exact copies"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DESIGNS)
 def test_many_random_graphs(name: str, folder: Path) -> None:
     found = tally(partial(check, name, folder), MANY)
-    assert found["copied"] + found["exact"] >= 5  # most have too many layers for a pipeline
+    for what in ("copies", "depthwise", "former") if name == "depthwise" else ():
+        assert any(what in key for key in found)
+    assert found.total() - found["unfit"] >= 5  # most have too many layers for a pipeline

@@ -7,16 +7,22 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import mlperf_tiny
 from bitloom.overlay.study.design_figures import model_figures
-from bitloom.overlay.study.mlperf_tiny import measure
+from bitloom.overlay.study.mlperf_tiny import NPU, entry, measure
 from tests.errors import value_error
 from tests.paths import ROOT
 from tests.printed import row
 
+MANY = (ROOT / "docs" / "how-to" / "many-npus.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "explanation" / "mlperf-tiny.md").read_text(encoding="utf-8")
 
 
@@ -63,3 +69,19 @@ def test_four_networks_on_one_design(tmp_path):
     cells = re.search(rf"^\| {weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
     assert cells is not None
     assert cells.group(1).split(" | ") == [f"{area[key]:,}" for key in ("lut", "lutram", "ff", "bram36", "dsp")]
+
+
+@pytest.mark.slow  # ResNet-8 on arrays of 256 lanes each
+@pytest.mark.parametrize(("shape", "join", "count", "chunk"), [
+    ("ring of 2", ring, 2, None), ("chain of 2", cascade, 2, "rows:32"), ("chain of 3", cascade, 3, "rows:32"),
+])  # fmt: skip
+def test_resnet_8_on_several_npus(shape, join, count, chunk, tmp_path):
+    """Every frame is golden's, and cycles are the flow model's and those that the page states."""
+    (found,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)
+    assert found["mismatches"] == 0
+    made = plan(entry("ic").model, build.design.npus, CompileChoices(chunk=chunk))
+    flow = simulate(system(made, build.design.npus, stream_bits=64, spill_words=build.design.spill_words))
+    cycles = found["latency_cycles"], found["cycles_per_frame"]
+    assert cycles == (flow.latency, flow.cycles_per_frame)
+    (stated,) = re.findall(rf"^\| {shape}[^|]* \| ([\d,]+) \| ([\d,]+) \|", MANY, re.M)
+    assert [round(value) for value in cycles] == [int(cell.replace(",", "")) for cell in stated]

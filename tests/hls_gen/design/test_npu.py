@@ -452,3 +452,12 @@ def test_memories_of_the_integer_engine(pool):
     names = {m.name for m in Npu(**INTEGER, pool=pool).memories()}
     assert ("reciprocals" in names) == ("pool_layers" in names) == pool
     assert "scales" in names
+
+
+def test_a_topology_keeps_the_first_window_former_alone():
+    """With its sizes, which no other NPU may have."""
+    npu = Npu(**INTEGER, **SIZES, window_former=True)
+    for join in (pipeline, cascade, ring):
+        first, second = join([npu] * 2)
+        assert (first.window_former, [getattr(first, name) for name in SIZES]) == (True, list(SIZES.values()))
+        assert (second.window_former, [getattr(second, name) for name in SIZES]) == (False, [0] * len(SIZES))

@@ -38,7 +38,7 @@ def test_the_command_prints_the_area(monkeypatch, options):
     figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, "latency_cycles": 1529,
                "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}  # fmt: skip
     by_yosys = {"lut": 23_456, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
-    monkeypatch.setattr(mlperf_tiny, "measure", lambda *_: ([figures], SimpleNamespace(design=design)))
+    monkeypatch.setattr(mlperf_tiny, "measure", lambda *_, **__: ([figures], SimpleNamespace(design=design)))
     monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
     modelled = model_figures(design)
     command = ["bench", "mlperf-tiny", "ad", *options]
@@ -48,6 +48,26 @@ def test_the_command_prints_the_area(monkeypatch, options):
     told = json.loads(CliRunner().invoke(bitloom, [*command, "--json"], catch_exceptions=False).output)
     assert told["model"] == modelled
     assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))
+
+
+@pytest.mark.parametrize(("options", "npus", "chunk", "name"), [
+    ([], (NPU,), None, "mlperf-tiny"),
+    (["--topology", "ring"], ring([NPU] * 2), None, "mlperf-tiny-ring2"),
+    (["--topology", "cascade", "--npus", "3", "--chunk", "rows:4"], cascade([NPU] * 3), "rows:4", "mlperf-tiny-chain3"),
+])  # fmt: skip
+def test_the_command_joins_npus(monkeypatch, options, npus, chunk, name):
+    """The first one alone has a window former."""
+    asked = []
+
+    def measured(*_, **given):
+        asked.append(given)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(mlperf_tiny, "measure", measured)
+    CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
+    assert asked == [{"npus": npus, "chunk": chunk}]
+    assert mlperf_tiny.design_name(npus) == name
+    assert [npu.window_former for npu in npus] == [True, *[False] * (len(npus) - 1)]
 
 
 @pytest.mark.slow  # four networks of up to 268,000 cycles a frame

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
@@ -15,6 +16,8 @@ from .show import dump, json_option, one_line_errors, table
 
 MINUTES = 5.0
 """How long a campaign takes where nothing else is said."""
+OF_CAMPAIGNS = ("minutes", "cases", "seed", "out", "resume", "jobs", "scheduler")
+"""Parameters that only a campaign looks at."""
 
 
 @click.command("fuzz")
@@ -46,6 +49,7 @@ def fuzz_command(
     A case that finds something is written to a file of its own, and the exit status is then 1. A campaign can be
     stopped at any time and resumed; the same seed gives the same cases on every machine.
     """
+    _check_unused(resume, case)
     if case is not None:
         _replay(campaign, case)
         return
@@ -63,6 +67,19 @@ def fuzz_command(
         _show(done, out)
     if done.found:
         sys.exit(1)
+
+
+def _check_unused(resume: bool, case: Path | None) -> None:
+    """ValueError if an option is given that a case that is run again, or a campaign that goes on, would leave aside."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        if case is not None and name in OF_CAMPAIGNS:
+            raise ValueError(f"fuzz: --replay runs one case, so {parameter.opts[0]} must be left out")
+        if resume and name == "seed":
+            raise ValueError("fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")
 
 
 def _show(done: CampaignState, out: Path) -> None:

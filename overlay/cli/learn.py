@@ -133,6 +133,8 @@ def _check_unused(machine: str | None) -> None:
         if given and machine is not None and parameter.name in WITHOUT_MACHINE:
             rule = "must be left out with --machine, which has one run of its own"
             raise ValueError(f"learn: {parameter.opts[0]} {rule}")
+    if context.params["all_settings"] and context.params["settings"]:
+        raise ValueError("learn: give --setting or --all-settings, not both")
 
 
 def _about(images: LearnData, plan: LearnPlan) -> str:

@@ -113,10 +113,11 @@ def append_log(path: Path, head: str, lines: list[str]) -> None:
 
 
 @contextmanager
-def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int], None]]:
+def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int | None], None]]:
     """A progress bar on standard error, gone when it is done; gives ``update(done, total)``.
 
-    Without a terminal it is a line every EVERY_SECONDS, with ``-q`` nothing.
+    The total is None where only the time ends the work. Without a terminal it is a line every EVERY_SECONDS, with
+    ``-q`` nothing.
     """
     with step(title):
         if verbosity() == QUIET:
@@ -153,7 +154,7 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _spoken(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+def _spoken(what: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
     """Says every EVERY_SECONDS how far the work is; gives ``update(done, total)``."""
     begin, ended, state = time.monotonic(), threading.Event(), list[str]()
 
@@ -162,8 +163,8 @@ def _spoken(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             far = f" {state[-1]}," if state else ""
             _say(f"{what}:{far} {time.monotonic() - begin:.0f} s")
 
-    def update(done: int, total: int) -> None:
-        state[:] = [f"{done:,} of {total:,} {unit}"]
+    def update(done: int, total: int | None) -> None:
+        state[:] = [f"{done:,}{'' if total is None else f' of {total:,}'} {unit}"]
 
     thread = threading.Thread(target=say, daemon=True)
     thread.start()

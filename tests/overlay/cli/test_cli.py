@@ -290,6 +290,7 @@ def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--timeline", "x.svg"], "learn: --timeline needs --machine"),
+        (["--all-settings", "--setting", "codes-1"], "learn: give --setting or --all-settings, not both"),
         (["--slaves", "8"], "learn: --slaves needs --machine"),
         (["--rate-places", "5"], "learn: --rate-places needs --machine"),
         *((["--machine", "interpreter", *option],

@@ -55,6 +55,22 @@ def work(wait: threading.Event | None) -> click.Command:
     return command
 
 
+def test_of_what_only_time_ends_the_lines_tell_what_is_done(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    come = threading.Event()
+
+    def hear(line: str) -> None:
+        if re.fullmatch(r"fuzz: 1,200 cases, \d+ s", line):
+            come.set()
+
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(progress, "_say", hear)
+    with progress.bar("fuzz", "cases") as update:
+        update(1_200, None)
+        assert come.wait(MOST_SECONDS)
+
+
 def test_a_line_now_and_then(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
     result = CliRunner().invoke(work(listener.come), [])

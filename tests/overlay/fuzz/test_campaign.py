@@ -183,6 +183,25 @@ def test_the_command(dice, tmp_path):
     assert f"found: {path}" in ran.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--replay", "x.json", option, *value], f"fuzz: --replay runs one case, so {option} must be left out")
+     for option, *value in (("--minutes", "1"), ("--cases", "1"), ("--seed", "0"), ("--out", "x"), ("--resume",),
+                            ("--jobs", "1"), ("--scheduler", "x"))]
+    + [(["--resume", "--seed", "3"],
+        "fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")],
+)  # fmt: skip
+def test_nothing_that_is_said_is_left_aside(words, message):
+    ran = call("device", *words)
+    assert (ran.exit_code, ran.output) == (1, f"bitloom: {message}\n")
+
+
+def test_a_campaign_that_only_time_ends(dice, tmp_path):
+    """The total of its cases is unknown."""
+    ran = call("device", "--minutes", "0.0001", "--jobs", 1, "--seed", 1, "--out", tmp_path / "a")
+    assert "cases of seed 1" in ran.stdout, ran.output
+
+
 def test_minutes_are_a_number(tmp_path):
     ran = call("device", "--minutes", "nan", "--out", tmp_path)
     assert ran.exit_code == 2

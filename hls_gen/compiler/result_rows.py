@@ -89,6 +89,13 @@ def _append_depthwise(made: NpuPlan, p: Depthwise | None, words: Layout) -> Layo
     return steps
 
 
+def added_in_steps(words: Layout, steps: Layout) -> bool:
+    """Whether words of a map in the skip store, cut into steps or put together to some, are the ``steps`` in which the
+    results leave that it is added to."""
+    (count, kfp), ol = words.shape, steps.shape[1]
+    return count == -(-len(steps) * ol // kfp) and np.array_equal(regroup(words, ol)[: len(steps)], steps)
+
+
 def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu: Npu) -> None:
     """Raise ValueError unless the map that a lowered layer adds lies in the skip store as its results leave.
 
@@ -98,9 +105,7 @@ def check_added(p: BinaryLayer | IntegerLayer, maps: Mapping[str, MapWords], npu
         check_steps(p, npu)
     if p.adds is None or npu.keeps_steps:
         return
-    steps, words = result_layout(p.out_channels, p.levels, npu.kgp, npu.ol), maps[p.adds].layout
-    cut = regroup(words, npu.ol)[: len(steps)]
-    if len(words) != -(-len(steps) * npu.ol // npu.kfp) or not np.array_equal(cut, steps):
+    if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.kgp, npu.ol)):
         pfp = f", pfp = {npu.pfp}" if npu.pool else ""
         raise ValueError(
             f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "

@@ -31,6 +31,8 @@ class Sizing:
     spill_words
         Words of the spill store on the closing edge of a ring; None: as many as are ever in use
         (hls_gen/compiler/flow).
+    skip_words
+        Words of each skip store; None: as many as are ever in use.
     stream_weights
         Whether weights are streamed: kernel rows for two layers, and what doesn't fit comes down the stream with every
         frame.
@@ -39,6 +41,7 @@ class Sizing:
     """
 
     spill_words: int | None = None
+    skip_words: int | None = None
     stream_weights: bool = False
     equal: bool = False
 
@@ -92,7 +95,10 @@ def size_memories(
     if sizing.equal:
         needs = [[need for several in needs for need in several]] * len(npus)
     fitted = tuple(_fit(npu, parts, streamed) for npu, parts, streamed in zip(npus, own, needs))
-    fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
+    if sizing.skip_words is None:
+        fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
+    else:
+        fitted = tuple(replace(npu, skip_words=npu.skip_words and sizing.skip_words) for npu in fitted)
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].inlets:
         spill_words = _spill_words(plans, fitted, stream_bits)

@@ -78,7 +78,7 @@ def build_command(
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
             _refuse({"design": design_name, **options})
-            found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model)
+            found: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
             design = found.design(subject.model, subject.name, subject.models[1:])
         else:
             found, design = _designed(subject, options)

@@ -1,41 +1,45 @@
 """The command explore: foldings for a network within a budget."""
 
 import json
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from bitloom.golden import zoo as networks
+from bitloom.golden import zoo
 from bitloom.golden.atomic import write_text
-from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.network import Model
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.estimate import error
 from bitloom.overlay.explore.plot import plot
-from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, Effort, Explored, explore
-from bitloom.overlay.explore.tries import Row
-from bitloom.overlay.explore.variations import setting_of
+from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAMED_WEIGHTS, Effort, Explored, explore
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import Board
 from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
+from .found_designs import RESOURCES, number, show_front, show_npus
 from .old_names import Command
 from .options import FILE, OLD_OPTIONS, board_option, map_order_option, stream_bits_option
 from .progress import bar, working
-from .show import dump, grid, json_option, one_line_errors
+from .show import dump, json_option, one_line_errors
 
-HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36",
-          "DSP", "map order"]  # fmt: skip
-RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
-"""What a board's device has, by the budget's name."""
+CLOCK_MHZ = 100.0
+"""Clock of a build where none is given."""
+_FROM = {
+    "option": "--clock-mhz), which is given and not found",
+    "default": "that of a build; else --clock-mhz), which is not found",
+}
+"""Where a clock comes from, as a text goes on behind its frequency."""
 
 
 @click.command("explore", cls=Command, old_options=OLD_OPTIONS)
-@click.argument("network")
+@click.argument("networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True)
 @board_option("Budget: all of this board's device, but for a margin of its LUTs.")
 @click.option(
     "--margin", type=click.FloatRange(0),
@@ -47,10 +51,14 @@ RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 @click.option("--lanes", type=float, help="Lanes at most.")
 @click.option("--cycles", type=float, help="Cycles a frame at most: the smallest design that keeps to it is chosen.")
 @click.option("--rate", type=float, help="Frames a second at least, instead of --cycles; with --clock-mhz.")
-@click.option("--clock-mhz", type=float, default=100.0, help="Clock for --rate and for frames a second.")
+@click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock for --rate and for frames a second.")
 @click.option("--latency", type=float, help="Latency at most, in cycles.")
 @stream_bits_option("64")
 @map_order_option(*MAP_ORDERS, default="both")
+@click.option(
+    "--streamed-weights", type=click.Choice(list(STREAMED_WEIGHTS)), default="auto",
+    help="Whether weights come with every frame; auto: in some designs, where block RAM lacks or that saves LUTs.",
+)  # fmt: skip
 @click.option("--points", type=click.IntRange(1), default=POINTS, help="Intervals of the sweep.")
 @click.option(
     "--halvings",
@@ -66,9 +74,10 @@ RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 @json_option
 @one_line_errors
 def explore_command(
-    network: str,
+    networks: tuple[str, ...],
     stream_bits: str,
     map_order: str,
+    streamed_weights: str,
     points: int,
     halvings: int,
     jobs: int,
@@ -82,39 +91,64 @@ def explore_command(
     """Search foldings for NETWORK: NPUs, their layers, lanes and memories, within a budget or for a rate.
 
     NPUs are joined to pipelines, cascades and rings; they have tables or counters, either dataflow, and where a network
-    needs or allows it both engines.
+    needs or allows it both engines, window formers, pool units with weights, and multipliers that PEs share. Several
+    NETWORKs get one NPU that computes them in turn: cycles are then those of a round, a frame of each.
 
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
     """
-    limit = _budget(**budget)
+    limit, clock = _budget(**budget), _clock(budget["clock_mhz"])
     on = find_board(budget["board_name"]) if budget["board_name"] else None
     if picture is not None:
         check_plot(picture)
-    model = networks.find(network)
-    name = model.network.name
-    effort = Effort(points=points, halvings=halvings, workers=Workers(jobs, scheduler))
+    models = [zoo.find(network) for network in networks]
+    name = " + ".join(model.network.name for model in models)
+    effort = Effort(points=points, halvings=halvings, workers=Workers(jobs, scheduler),
+                    streamed_weights=streamed_weights)  # fmt: skip
     with bar(f"{name}: searching", "intervals") as update:
-        found = explore(model, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update)
+        found = explore(models, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort,
+                        progress=update)  # fmt: skip
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", found.front, found.best, limit.lut)
     if save is not None:
         _save(found, limit, name, save)
-    measured = _measured(found, model, name) if synthesise and found.best else None
+    measured = _measured(found, models) if synthesise and found.best else None
     if as_json:
         dump({"network": name, "front": [row.to_dict() for row in found.front],
               "best": found.best and found.best.to_dict(), "nearest": found.nearest and found.nearest.to_dict(),
               "budget": {key: value for key, value in asdict(limit).items() if value is not None},
-              "model_error": error(), "synthesised": measured, "tried": found.tried,
+              "clock": asdict(clock), "model_error": error(), "synthesised": measured, "tried": found.tried,
               "varied": list(found.varied)})  # fmt: skip
         return
-    _show_front(name, found, on, budget["clock_mhz"])
+    show_front(name, found, on, clock.mhz)
     click.echo(f"{found.tried} designs were tried; varied beside the foldings: {', '.join(found.varied)}")
-    _show_budget(found, limit, on, budget["clock_mhz"])
+    _show_budget(found, limit, on, clock)
     if measured is not None:
         _show_measured(measured)
     if found.best is not None:
-        _show_npus(found.best, [layer.name for layer in model.network.layers if isinstance(layer, Weighted)])
+        show_npus(found.best, found.layers)
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """A clock by which frames a second are told.
+
+    Attributes
+    ----------
+    mhz
+        Its frequency.
+    source
+        "option", or "default" where none was given.
+    """
+
+    mhz: float
+    source: str
+
+
+def _clock(mhz: float) -> _Clock:
+    """The clock of the command line."""
+    given = click.get_current_context().get_parameter_source("clock_mhz") is ParameterSource.COMMANDLINE
+    return _Clock(mhz, "option" if given else "default")
 
 
 def _budget(
@@ -144,13 +178,13 @@ def _save(found: Explored, limit: Budget, name: str, path: Path) -> None:
     write_text(path, json.dumps(found.best.candidate.to_dict(), indent=1) + "\n")
 
 
-def _measured(found: Explored, model: Any, name: str) -> dict[str, Any]:
+def _measured(found: Explored, models: Sequence[Model]) -> dict[str, Any]:
     """The chosen design's area by Yosys."""
     from bitloom.overlay.area.synthesis import area
 
     assert found.best is not None
     with working("synthesis (minutes for a large design)"):
-        design = found.best.candidate.design(model, name)
+        design = found.best.candidate.design(models[0], models[0].network.name, models[1:])
         total = area(design).total
         clock = clock_figures(design, found.best.figures.cycles)
     return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp, **clock}
@@ -164,11 +198,6 @@ def _show_measured(measured: dict[str, Any]) -> None:
     click.echo(f"chosen, clock: {mhz:.0f} MHz, {rate:,.0f} frames a second at it; {HOW}")
 
 
-def _number(value: float) -> str:
-    """All digits before the point, and one behind it where it is no integer."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
-
-
 def _missed(found: Explored, limit: Budget) -> str:
     """What the nearest design takes where its limit is less."""
     assert found.nearest is not None
@@ -176,20 +205,11 @@ def _missed(found: Explored, limit: Budget) -> str:
     values = {"lut": f.lut, "ff": f.area.ff, "bram36": f.area.bram36, "dsp": f.area.dsp, "lanes": f.lanes,
               "cycles": f.cycles, "latency": f.latency}  # fmt: skip
     names = {key: RESOURCES.get(key, key) for key in values}
-    over = [f"{_number(values[key])} {names[key]} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
+    over = [f"{number(values[key])} {names[key]} for {getattr(limit, key):,.0f}" for key in limit.excess(f)]
     return f"the nearest takes {', '.join(over)}"
 
 
-def _show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
-    """Print the front and the chosen design, the largest share of the board last."""
-    rows = [_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(found.front)]
-    if found.best is not None:
-        rows.append(_row("chosen", found.best, on, clock_mhz))
-    title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
-    grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
-
-
-def _show_budget(found: Explored, limit: Budget, on: Board | None, clock_mhz: float) -> None:
+def _show_budget(found: Explored, limit: Budget, on: Board | None, clock: _Clock) -> None:
     """Print what the columns mean, how far the area formula may be off, and what was missed if nothing fits."""
     made = error()
     click.echo(
@@ -198,48 +218,11 @@ def _show_budget(found: Explored, limit: Budget, on: Board | None, clock_mhz: fl
         f"(the {made['designs']} reference designs whose synthesis is recorded)"
     )
     click.echo(
-        f"frames a second: at {clock_mhz:g} MHz (--clock-mhz), which is given and not found; --synthesise and "
-        "bitloom timing estimate a design's own clock"
+        f"frames a second: at {clock.mhz:g} MHz ({_FROM[clock.source]}; --synthesise and bitloom timing estimate a "
+        "design's own clock"
     )
     if on and limit.lut is not None and limit.lut < on.lut:
         click.echo(f"budget: {limit.lut:,.0f} LUT of the {on.lut:,} of {on.name}")
     if found.best is None:
-        fastest = f"the fastest that was tried takes {_number(found.front[0].figures.cycles)} cycles a frame"
+        fastest = f"the fastest that was tried takes {number(found.front[0].figures.cycles)} cycles a frame"
         click.echo(f"nothing fits: {_missed(found, limit)}; {fastest}")
-
-
-def _show_npus(best: Row, names: list[str]) -> None:
-    """Print the folding and the memories of each NPU of the chosen design."""
-    header = ["NPU", "layers", "engine", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows",
-              "kernel RAM", "tuple words"]  # fmt: skip
-    rows = []
-    for n, npu in enumerate(best.candidate.npus):
-        values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
-                  npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
-        cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
-        rows.append([str(n), _layers([names[i] for i in best.candidate.own(n)], names), npu.engine, *cells])
-    grid("the chosen design", header, rows, labels=3)
-    orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
-    if orders:
-        click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")
-
-
-def _layers(own: list[str], names: list[str]) -> str:
-    """The layers of an NPU: the first and the last one of a run, else all of them."""
-    first = names.index(own[0])
-    if len(own) > 1 and own == names[first : first + len(own)]:
-        return f"{own[0]} .. {own[-1]}"
-    return ", ".join(own)
-
-
-def _row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
-    """Cells of one design."""
-    f, a = row.figures, row.figures.area
-    rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
-    cells = [name, row.candidate.topology, f"{f.lanes:,}", _number(f.cycles), rate, f"{f.latency:,}",
-             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
-    if on is None:
-        return cells
-    used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}
-    share, key = max((value / getattr(on, key), key) for key, value in used.items())
-    return [*cells, f"{share:.0%} {RESOURCES[key]}"]

@@ -5,7 +5,7 @@ from math import inf
 
 from bitloom.overlay.platform.boards import Board
 
-from .candidate import Figures
+from .figures import Figures
 
 
 @dataclass(frozen=True, kw_only=True)

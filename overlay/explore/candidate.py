@@ -1,4 +1,4 @@
-"""A candidate of the search: NPUs, mapping and dataflows for a network; the design that it makes, and its figures."""
+"""A candidate of the search: NPUs, mapping and dataflows for a network, and the design that it makes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -10,23 +10,17 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.dataflow import read_choices, read_chunk
-from bitloom.hls_gen.compiler.flow import Deadlock, simulate
-from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.capacities import POWERS_OF_TWO
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu, renamed
 from bitloom.hls_gen.design.reader import Reader
-from bitloom.overlay.area.netlist import Resources
 
-from .estimate import estimate
+from .engines import Engines
 
 FORMAT = "bitloom-foldings"
 VERSION = 1
-FRAMES = 4
-"""Frames that the flow model is run for."""
 CAPACITIES = POWERS_OF_TWO
 """Memory sizes of an NPU that a candidate may ask for; all others follow from the network."""
 DEFAULTS = {f.name: f.default for f in fields(Npu)} | dict.fromkeys(CAPACITIES, 2)
@@ -38,7 +32,8 @@ NPU_KEYS = (*(f.name for f in fields(Folding)), *CAPACITIES)
 SCHEMA = Path(__file__).parent / "foldings.schema.json"
 """The format of such files as a JSON schema, for editors and other tools; a test holds it to the reader."""
 KEYS = (
-    "format", "version", "network", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk", "order", "work",
+    "format", "version", "network", "also", "stream_bits", "map_order", "dataflow", "mapping", "npus", "chunk", "order",
+    "work",
 )  # fmt: skip
 """What a file may say; the last two are names of bitloom 0.1."""
 
@@ -54,7 +49,8 @@ class Candidate:
     npus
         The chain of NPUs. Of their memory sizes only CAPACITIES count, as what they must hold at the least.
     mapping
-        NPU of each weighted layer, counted from 0.
+        NPU of each weighted layer in the order of computing, counted from 0; depthwise convolutions that a pool unit
+        computes are none.
     stream_bits
         Width of both streams, 32 or 64.
     map_order
@@ -63,6 +59,8 @@ class Candidate:
         Dataflow by layer name; output_stationary for those not named.
     chunk
         What a buffer between neighbours takes; see `CompileChoices`.
+    also
+        Names of further networks that its one NPU has room for.
     """
 
     network: str
@@ -72,12 +70,14 @@ class Candidate:
     map_order: str = "pull"
     dataflow: Mapping[str, str] = field(default_factory=dict)
     chunk: str = ""
+    also: tuple[str, ...] = ()
 
     @property
     def choices(self) -> CompileChoices:
-        """How the network is compiled for the candidate's design."""
+        """How networks are compiled for the candidate's design; one NPU computes all layers of any network."""
         order, dataflow = self.map_order, dict(self.dataflow)
-        return CompileChoices(map_order=order, dataflow=dataflow, mapping=self.mapping, chunk=self.chunk)
+        mapping = self.mapping if len(self.npus) > 1 else None
+        return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=self.chunk)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -85,9 +85,9 @@ class Candidate:
         return self.npus, self.mapping, self.map_order, tuple(sorted(self.dataflow.items()))
 
     @property
-    def engines(self) -> tuple[str, ...]:
-        """The engine of each weighted layer."""
-        return tuple(self.npus[n].engine for n in self.mapping)
+    def engines(self) -> Engines:
+        """What computes the layers."""
+        return Engines(tuple(self.npus[n].engine for n in self.mapping), any(npu.depthwise for npu in self.npus))
 
     @property
     def closed(self) -> bool:
@@ -117,15 +117,18 @@ class Candidate:
         """Whether weights come over the stream in each frame."""
         return any(npu.stream_weights for npu in self.npus)
 
-    def design(self, model: Model, name: str = "explored", also: Sequence[Model] = ()) -> Design:
-        """The design for ``model``, called ``name``, with room for the models ``also``.
+    def design(
+        self, model: Model, name: str = "explored", also: Sequence[Model] = (), skip_words: int | None = None
+    ) -> Design:
+        """The design for ``model``, called ``name``, with room for the models ``also``; skip stores have
+        ``skip_words``, or as many as are ever in use.
 
         Raises
         ------
         ValueError
             If the NPUs can't compute the network.
         """
-        sizing = Sizing(stream_weights=self.stream_weights)
+        sizing = Sizing(stream_weights=self.stream_weights, skip_words=skip_words)
         made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
@@ -139,24 +142,36 @@ class Candidate:
         It holds of an NPU only what differs from DEFAULTS.
         """
         npus = [{k: v for k, v in asdict(n).items() if k in NPU_KEYS and v != DEFAULTS[k]} for n in self.npus]
-        return {"format": FORMAT, "version": VERSION, "network": self.network, "stream_bits": self.stream_bits,
+        also = {"also": list(self.also)} if self.also else {}
+        return {"format": FORMAT, "version": VERSION, "network": self.network, **also, "stream_bits": self.stream_bits,
                 "map_order": self.map_order, "dataflow": dict(self.dataflow), "mapping": list(self.mapping),
                 "npus": npus, **({"chunk": self.chunk} if self.chunk else {})}  # fmt: skip
 
     @classmethod
-    def load(cls, path: Path, model: Model) -> "Candidate":
+    def load(cls, path: Path, model: Model, also: Sequence[Model] = ()) -> "Candidate":
         """Read a candidate from a file that ``bitloom explore --save`` wrote.
+
+        Parameters
+        ----------
+        path
+            The file.
+        model, also
+            The network that it shall be for, and further ones on the same design.
 
         Raises
         ------
         ValueError
-            If the file holds none, or one for another network than ``model``.
+            If the file holds none, or one for another network than ``model``, or for one that isn't given.
         """
         data = read_json(path, "foldings")
         with naming(path):
             made = cls.from_dict(data)
         if made.network != model.network.name:
             raise ValueError(f"{path}: foldings must be for {model.network.name}, got {made.network}")
+        given = [one.network.name for one in also]
+        missing = [name for name in made.also if name not in given]
+        if missing:
+            raise ValueError(f"{path}: these foldings are also for {', '.join(missing)}, which must be given, got none")
         return made
 
     @classmethod
@@ -183,91 +198,10 @@ class Candidate:
         file.require(stream_bits in STREAM_BITS, "stream_bits must be 32 or 64", stream_bits)
         return cls(network=file.text("network"), npus=tuple(npus), mapping=file.numbers("mapping", 0, len(npus) - 1),
                    stream_bits=stream_bits, map_order=map_order, dataflow=dataflow,
-                   chunk=read_chunk(file.data))  # fmt: skip
+                   chunk=read_chunk(file.data),
+                   also=file.texts("also") if "also" in file.data else ())  # fmt: skip
 
 
 def _has(npu: Npu, key: str) -> bool:
     """Whether the NPU has that memory."""
     return npu.pool or key != "pool_words"
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Figures of a candidate, all from models.
-
-    Attributes
-    ----------
-    area
-        By the area model.
-    lanes
-        Multiply-accumulates a cycle; a channel that is read as several bit planes counts once.
-    cycles
-        Cycles a frame in a steady stream, by the flow model.
-    latency
-        Cycles of one frame alone, by the flow model.
-    stores
-        Most words that each store between layers ever held, by name.
-    """
-
-    area: Resources
-    lanes: int
-    cycles: float
-    latency: int
-    stores: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def lut(self) -> int:
-        """LUTs of logic and of memory together."""
-        return self.area.lut + self.area.lutram
-
-
-def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
-    """Run the flow model on the design that a candidate makes.
-
-    Parameters
-    ----------
-    model, candidate, design
-        What belongs together.
-    frames
-        Frames to run.
-
-    Returns
-    -------
-    bitloom.hls_gen.compiler.flow.Result
-        Cycles, latency, waits and fill levels.
-
-    Raises
-    ------
-    Deadlock
-        If the design can't finish a frame.
-    """
-    return simulate(whole_system(plan(model, design.npus, candidate.choices), design), frames)
-
-
-def figures(model: Model, candidate: Candidate, design: Design | None = None) -> Figures | None:
-    """Figures of a candidate.
-
-    Parameters
-    ----------
-    model, candidate
-        What belongs together.
-    design
-        The candidate's design; None makes it.
-
-    Returns
-    -------
-    Figures or None
-        None where the candidate makes no design that finishes.
-    """
-    try:
-        design = design or candidate.design(model)
-        found = flow(model, candidate, design)
-    except (ValueError, Deadlock):
-        return None
-    return Figures(estimate(design), lanes(candidate), found.cycles_per_frame, found.latency, found.stores)
-
-
-def lanes(candidate: Candidate) -> int:
-    """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
-    alone = candidate.mapping.count(0) == 1
-    return sum((npu.kfp if n or not alone else npu.plane_lanes) * npu.kgp for n, npu in enumerate(candidate.npus))

@@ -6,12 +6,14 @@ that keeps to the interval (one_npu.py); then the runs and KFPs that together co
 leads to the next NPU, one with several also leads back to itself: a pipeline, a cascade, or anything between.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
 
-from .one_npu import NpuChoices, Own, Price, Segment
+from .npu_depths import Own
+from .one_npu import NpuChoices, Price, Segment
 
 KEPT, EVEN = 8, 8
 """KFPs of a run that are looked at together with those of the run before it, the cheapest; and as many that are
@@ -45,15 +47,23 @@ class Chain:
         """
         count = len(self.choices.layers)
         after: dict[int, dict[int, Tail]] = {count: {0: (0.0, ())}}
-        for i in reversed(range(count)):
+        ends = [j for j in range(count) if self._ends(j)] if not self.choices.networks else [count - 1]
+        for i in sorted({0, *(j + 1 for j in ends[:-1])}, reverse=True):
             here: dict[int, Tail] = {}
-            for j in range(i, count):
+            for j in ends[bisect_left(ends, i) :]:
                 for kfp, found in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
                     if len(found[1]) <= self.most_npus and (kfp not in here or found[0] < here[kfp][0]):
                         here[kfp] = found
             kept = sorted(here.items(), key=lambda item: item[1][0])
             after[i] = dict(kept[:KEPT] + [item for item in kept[KEPT:] if item[0] % EVEN == 0][:KEPT])
         return list(min(after[0].values(), key=lambda found: found[0])[1]) if after[0] else None
+
+    def _ends(self, last: int) -> bool:
+        """Whether a run may end with that layer: of all maps until there, its own alone is needed behind it, and by the
+        next layer alone."""
+        made = enumerate(self.choices.layers[: last + 1])
+        needed = [(i, n, n == one.reader) for i, one in made for n in (one.reader, one.taker) if n is not None]
+        return [found for found in needed if found[1] > last] in ([(last, last + 1, True)], [])
 
     def _runs(self, own: Own, interval: int, price: Price, after: dict[int, Tail]) -> Iterator[tuple[int, Tail]]:
         """For each KFP of an NPU for layers ``own``: the price, and the NPUs from there on."""

@@ -1,27 +1,36 @@
-"""The weighted layers of a network as the search sees them, each for the engine that it shall be computed by."""
+"""The lowered layers of a network as the search sees them, each for the engine that it shall be computed by."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from bitloom.golden.graph import INPUT
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.depthwise import joined
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
-from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.ways import needs_skip_store
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 from bitloom.overlay.build.small_npu import needs_integer
 
-from .layer_demand import LayerDemand, layer_demand
+from .engines import Engines
+from .layer_demand import LayerDemand
+from .make_demand import ReadingWays, layer_demand
 from .sharing import value_bits
 
-Engines = tuple[str, ...]
-"""The engine of each weighted layer, "binary" or "integer"."""
+FORMED_LANES = 256
+"""Channels of the words for which a window former is tried: narrower ones have more words of a window."""
 
 
 def engine_choices(model: Model) -> list[Engines]:
-    """For each layer the engine that it is for; further choices are worth a try, too, where a layer may have another.
+    """For each layer the engine that it is for; further choices are worth a try, too, where a layer may have another,
+    or where depthwise convolutions may do without pool units with weights.
 
     A network of both kinds has NPUs of both. The first layer of a binary network whose input are integers may have an
     integer NPU, which needs no bit planes.
@@ -29,23 +38,37 @@ def engine_choices(model: Model) -> list[Engines]:
     Raises
     ------
     ValueError
-        If the network is no chain of layers.
+        If maps are added in a network with layers for the binary engine.
     """
-    model.network.chain("bitloom explore")
-    count = sum(isinstance(layer, Weighted) for layer in model.network.layers)
+    own = tuple(engines_of(model.network))
+    added = next((layer.name for layer in model.network.layers if isinstance(layer, Add)), None)
+    if added and "binary" in own:
+        rule = "bitloom explore takes additions in networks of integers"
+        raise ValueError(f"{added}: {rule}, got one with binary layers")
+    count = len(own)
     if not needs_integer(model):
         binary = ("binary",) * count
         integers = model.network.input.encoding.kind != "bipolar"
-        return [binary, ("integer", *binary[1:])] if integers and count > 1 else [binary]
-    own = tuple(engines_of(model.network))
+        mixed = [("integer", *binary[1:])] if integers and count > 1 else []
+        return [Engines(names) for names in (binary, *mixed)]
     # what one engine can compute alone, it does; features between engines are bits
-    return list(dict.fromkeys([("integer",) * count, own]))
+    return [*_joined(model, own), *(Engines(names) for names in dict.fromkeys([("integer",) * count, own]))]
+
+
+def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
+    """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
+    entry = model.network.next_layer(INPUT)
+    cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
+    left = [part.name for part in joined(cut, model)]
+    engines = {part.name: engine for part, engine in zip(cut, own)}
+    names = dict.fromkeys([("integer",) * len(left), tuple(engines[name] for name in left)])
+    return [Engines(found, depthwise=True) for found in names] if len(left) < len(cut) else []
 
 
 def layers(
-    model: Model, map_order: str = "pull", engines: Sequence[str] | None = None, *, counters: bool = False
+    model: Model, map_order: str = "pull", engines: Engines | None = None, *, counters: bool = False
 ) -> list[LayerDemand]:
-    """The weighted layers of a network.
+    """The lowered layers of a network, in the order in which they are computed.
 
     Parameters
     ----------
@@ -63,23 +86,63 @@ def layers(
     ValueError
         If these engines can't compute the network; by default, if no engines can.
     """
-    if engines is None:
-        engines = possible_engines(model)[0]
-    kinds = list(dict.fromkeys(engines))
-    mapping = tuple(kinds.index(engine) for engine in engines)
+    engines = engines or possible_engines(model)[0]
+    widths = _feature_bits(model, engines)
+    made = _planned(model, map_order, engines, max(widths))
+    found = _demands(made, engines, counters)
+    found = [replace(layer, feature_bits=width) for layer, width in zip(found, widths)]
+    first = found[0]
+    if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
+        formed = _planned(model, map_order, engines, max(widths), planes=first.planes, former=True)
+        if formed.formed:
+            behind = replace(_demands(formed, engines, counters)[0], formed=formed.formed, feature_bits=widths[0])
+            found[0] = replace(first, joined=behind)
+    return found
+
+
+def _planned(
+    model: Model, map_order: str, engines: Engines, feature_bits: int, *, planes: int = 0, former: bool = False
+) -> Plan:
+    """A plan for one NPU of each engine that can compute whatever the engine can, NPU 0 perhaps with a window former in
+    front of words of many channels."""
+    kinds = list(dict.fromkeys(engines.names))
     words = _word_channels(model)
     npus = [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
-    made = plan(model, npus, CompileChoices(map_order=map_order, mapping=mapping))
-    widths = _feature_bits(model, engines)
-    tables, out = iter(made.schedule.tables), list[LayerDemand]()
-    bits = value_bits(made.lowered)
-    for p, engine, width in zip(made.lowered.layers, engines, widths):
+    bits = {"feature_bits": feature_bits, "depthwise": engines.depthwise}
+    npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
+    if former:
+        side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
+        lanes = FORMED_LANES * (side.get("planes", 0) + 1)
+        npus[0] = replace(npus[0], kfp=lanes, window_former=True, **side)
+    mapping = tuple(kinds.index(engine) for engine in engines.names)
+    return plan(model, npus, CompileChoices(map_order=map_order, mapping=mapping))
+
+
+def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
+    """The layers of a plan, without the widths of their features."""
+    lowered = made.lowered.layers
+    number = {p.name: i for i, p in enumerate(lowered)}
+    by = ReadingWays(counters=counters, ahead=needs_skip_store(lowered), depthwise=engines.depthwise)
+    tables, bits, out = iter(made.schedule.tables), value_bits(made.lowered), list[LayerDemand]()
+    for p in lowered:
         conv = next(tables)
         pool = next(tables) if p.pool else None
-        planes = made.lowered.input_bits if engine == "binary" and p.reads == INPUT else 0
-        demand = layer_demand(p, conv, pool, planes=planes, counters=counters)
-        out.append(replace(demand, bits=bits[p.reads], feature_bits=width))
+        planes = made.lowered.input_bits if isinstance(p, BinaryLayer) and p.reads == INPUT else 0
+        demand = layer_demand(p, conv, pool, planes=planes, by=by)
+        out.append(replace(demand, bits=bits[p.reads], **_ways(p, made, number)))
     return out
+
+
+def _ways(p: BinaryLayer | IntegerLayer, made: Plan, number: dict[str, int]) -> dict[str, int | None]:
+    """Whose map a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
+    way = made.ways[p.name]
+    taker = way.skip_reader or way.adder
+    return {
+        "reads": None if p.reads == INPUT else number[p.reads],
+        "reader": None if way.target == "skip" or way.reader is None else number[way.reader],
+        "taker": number[taker] if taker else None,
+        "adds": number[p.adds] if p.adds else None,
+    }
 
 
 def possible_engines(model: Model) -> list[Engines]:
@@ -93,7 +156,7 @@ def possible_engines(model: Model) -> list[Engines]:
     found, reason = list[Engines](), ValueError()
     for engines in engine_choices(model):
         try:
-            _lowered(model, engines, dict.fromkeys(range(len(engines)), FEATURE_BITS))
+            _lowered(model, engines, dict.fromkeys(range(len(engines.names)), FEATURE_BITS))
         except ValueError as error:
             reason = error
         else:
@@ -101,6 +164,36 @@ def possible_engines(model: Model) -> list[Engines]:
     if not found:
         raise reason
     return found
+
+
+def engines_in_common(models: Sequence[Model]) -> list[list[Engines]]:
+    """For networks that have an NPU in common: choices, each of the engines of every network's layers.
+
+    Raises
+    ------
+    ValueError
+        If no engine computes all layers of all networks.
+    """
+    each = [possible_engines(model) for model in models]
+    made = list[list[Engines]]()
+    for depthwise in (True, False) if any(one.depthwise for found in each for one in found) else (False,):
+        for name in ("binary", "integer"):
+            chosen = [_with(found, name, depthwise) for found in each]
+            if all(chosen):
+                made.append([one for one in chosen if one])
+    if not made:
+        told = ", ".join(f"{model.network.name}: {'/'.join(sorted(set(found[0].names)))}"
+                         for model, found in zip(models, each))  # fmt: skip
+        raise ValueError(f"explore: several networks need one engine that computes all their layers, got {told}")
+    return made
+
+
+def _with(found: Sequence[Engines], name: str, depthwise: bool) -> Engines | None:
+    """Of a network's choices that in which all layers have that engine, None where there is none; without depthwise
+    convolutions all are the same with pool units with weights and without."""
+    own = [one for one in found if set(one.names) == {name}]
+    fits = next((one for one in own if one.depthwise == depthwise), None)
+    return fits or (replace(own[0], depthwise=name == "integer") if own and depthwise else None)
 
 
 def _word_channels(model: Model) -> int:
@@ -117,26 +210,31 @@ def _any(engine: str, n: int, count: int, words: int) -> Npu:
     joined = ("ring",) * (count > 1)
     made = Npu(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
     if engine == "integer":
-        made = Npu(engine="integer", feature_bits=FEATURE_BITS, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+        made = Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
     if words:
         made = replace(made, pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
     return replace(made, inlets=(*("host",) * (n == 0), *joined, "loop"), outlets=(*joined, "loop", "host"))
 
 
-def _lowered(model: Model, engines: Sequence[str], widths: dict[int, int]) -> None:
+def _lowered(model: Model, engines: Engines, widths: dict[int, int]) -> None:
     """Lower the network for these engines, features as wide as ``widths`` says by layer; ValueError if they can't."""
-    integer = {i: Engine("integer", widths[i], WEIGHT_BITS) for i, engine in enumerate(engines) if engine == "integer"}
-    lower(model, engines=[integer.get(i, Engine()) for i in range(len(engines))])
+    binary = Engine(depthwise=engines.depthwise)
+    made = [
+        Engine("integer", widths[i], WEIGHT_BITS, engines.depthwise) if name == "integer" else binary
+        for i, name in enumerate(engines.names)
+    ]
+    lower(model, engines=made)
 
 
-def _feature_bits(model: Model, engines: Sequence[str]) -> list[int]:
+def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
     layer of the binary one lies."""
-    widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(engines)}
-    for first, engine in enumerate(engines):
-        if engine == "binary" or (first and engines[first - 1] == "integer"):
+    names = engines.names
+    widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
+    for first, engine in enumerate(names):
+        if engine == "binary" or (first and names[first - 1] == "integer"):
             continue
-        last = next((i for i in range(first, len(engines)) if engines[i] == "binary"), len(engines))
+        last = next((i for i in range(first, len(names)) if names[i] == "binary"), len(names))
         for bits in range(2, FEATURE_BITS):
             tried = {**widths, **dict.fromkeys(range(first, last), bits)}
             try:
@@ -145,4 +243,4 @@ def _feature_bits(model: Model, engines: Sequence[str]) -> list[int]:
                 continue
             widths = tried
             break
-    return [widths[i] for i in range(len(engines))]
+    return [widths[i] for i in range(len(names))]

@@ -5,25 +5,23 @@ A layer on an NPU of its own takes, for a frame,
     sum over windows of groups x max(valid taps x words, steps, (steps + latency + 1) / 2)     cycles
 
 with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KGP / OL) x levels: the results of a group
-leave in so many steps, and those of two groups may be on their way.
+leave in so many steps, and those of two groups may be on their way. A pool unit with weights and a window former take
+cycles of their own, and the slowest of the three counts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.fitted import LEAST
-from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
-from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.window_former import FormedWindows
 
-from .reading_demand import ReadingDemand, tabled
+from .reading_demand import ReadingDemand
 
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
@@ -31,7 +29,7 @@ SMALL_MAP = 16
 
 @dataclass(frozen=True, eq=False)
 class LayerDemand:
-    """A weighted layer with its threshold and its pool.
+    """A weighted layer with its threshold, its pool, and the depthwise convolution that joined it.
 
     Attributes
     ----------
@@ -75,6 +73,26 @@ class LayerDemand:
         Windows that leave the NPU, behind the pool.
     input_bits
         Width of an input value.
+    rounding
+        Capacities ``half_even`` and ``round_twice`` that its requantisations need.
+    pool_places
+        Taps of the pool's window; 0 without a pool.
+    depthwise
+        Whether the pool is a depthwise convolution, computed by a pool unit with weights.
+    reads
+        Number of the layer whose map it reads; None: the network's input.
+    reader
+        Number of the layer that reads its map from the map store or on the next NPU; None: there is none.
+    taker
+        Number of the layer that reads or adds its map from the skip store; None: it doesn't go there.
+    adds
+        Number of the layer whose map it adds; None: it adds none.
+    add_widths
+        Capacities that its addition needs.
+    joined
+        The layer with joined taps, as behind a window former; None where a former can't feed it.
+    formed
+        Of a layer with joined taps: what the former makes.
     cache
         For what is worked out once.
     """
@@ -102,6 +120,16 @@ class LayerDemand:
     macs: int = 0
     output_windows: int = 1
     input_bits: int = 1
+    rounding: Mapping[str, int] = field(default_factory=dict)
+    pool_places: int = 0
+    depthwise: bool = False
+    reads: int | None = None
+    reader: int | None = None
+    taker: int | None = None
+    adds: int | None = None
+    add_widths: Mapping[str, int] = field(default_factory=dict)
+    joined: Optional["LayerDemand"] = None
+    formed: FormedWindows | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -119,8 +147,33 @@ class LayerDemand:
         """Different numbers of valid taps of a window, and how many windows have each."""
         return np.unique(self.taps, return_counts=True)
 
+    def seen_by(self, npu: Npu) -> "LayerDemand":
+        """The layer as that NPU reads it: with joined taps where it has a window former for it."""
+        gains = npu.window_former and self.joined is not None and self.gains_by_former(npu)
+        return self.joined if gains and self.joined is not None else self
+
+    def numbered_from(self, first: int) -> "LayerDemand":
+        """The layer where the layers of its network have numbers from ``first`` on."""
+        joined = self.joined and self.joined.numbered_from(first)
+        numbers = {key: getattr(self, key) for key in ("reads", "reader", "taker", "adds")}
+        moved: dict[str, Any] = {key: None if n is None else n + first for key, n in numbers.items()}
+        return replace(self, joined=joined, **moved)
+
+    def gains_by_former(self, npu: Npu) -> bool:
+        """Whether a window former in front of that NPU makes the layer faster."""
+        other = self.joined
+        if other is None or other.formed is None or other.formed.channels > npu.plane_lanes:
+            return False
+        if self.planes and not npu.planes:
+            return False
+        beats = other.taps_in_all * other.words(npu) * other.groups(npu)
+        formed = replace(other.formed, word_lanes=npu.plane_lanes)
+        return max(formed.cycles, beats) < self.taps_in_all * self.words(npu) * self.groups(npu)
+
     def words(self, npu: Npu) -> int:
         """Words of a tuple of the layer's input."""
+        if self.formed is not None:
+            return replace(self.formed, word_lanes=npu.plane_lanes).words
         if not self.planes:
             return -(-self.channels // npu.kfp)
         one_after_another = 1 if npu.planes else self.planes + 1
@@ -138,8 +191,13 @@ class LayerDemand:
         if npu.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":
-            return int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
-        return int((np.maximum(taps * beats, steps) * count).sum()) * groups
+            array = int((np.maximum(taps * beats * groups, groups * steps) * count).sum())
+        else:
+            array = int((np.maximum(taps * beats, steps) * count).sum()) * groups
+        beside = self.pool_beats(npu) if self.depthwise else 0
+        if self.formed is not None:
+            beside = max(beside, replace(self.formed, word_lanes=npu.plane_lanes).cycles)
+        return max(array, beside)
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""
@@ -168,12 +226,24 @@ class LayerDemand:
                  "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
                  "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
         if npu.engine == "integer":
-            found |= {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.bias_fraction_bits}
+            found |= {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.bias_fraction_bits,
+                      **self.rounding, **self.add_widths}  # fmt: skip
+        if npu.skip_words:
+            found["aheads"] = made.aheads
+        if self.formed is not None:
+            found |= self.formed.needs()
         if npu.pool and self.pool:
             pool_words = geared(steps, npu.ol, npu.pfp)
             found |= {"pool_words": self.pool.ring_words(pool_words), "pool_tuple_words": pool_words,
                       "pool_taps": self.pool.taps, "pool_olds": self.pool.olds}  # fmt: skip
-        return {key: max(LEAST.get(key, 2), value) for key, value in found.items()}
+            found["window_taps"] = max(found["window_taps"], self.pool_places)
+            found["input_words"] = max(found["input_words"], self.pool.tuples * pool_words)
+            if npu.depthwise:
+                found["pool_jumps"] = self.pool.jumps
+            if self.depthwise:
+                found |= {"pool_kernel_rows": self.pool_places * pool_words,
+                          "pool_scale_rows": pool_words * (npu.pfp // npu.ol)}  # fmt: skip
+        return found
 
     def fits(self, npu: Npu, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
@@ -181,62 +251,11 @@ class LayerDemand:
         width, words = npu.ol, self.steps(npu)
         if npu.pool:
             words, width = geared(words, npu.ol, npu.pfp), npu.pfp
+        if npu.depthwise:
+            words, width = words * (npu.pfp // npu.ol), npu.ol
         whole = all(n // npu.ol % self.levels == 0 for n in {lanes, width} - {npu.ol})
         return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
 
     def pool_beats(self, npu: Npu) -> int:
         """Beats of the pool unit a frame."""
         return self.pool_taps * geared(self.steps(npu), npu.ol, npu.pfp)
-
-
-def layer_demand(
-    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, *, planes: int, counters: bool
-) -> LayerDemand:
-    """The demand of a lowered layer of the compiler.
-
-    Parameters
-    ----------
-    p
-        The layer.
-    conv, pool
-        The schedules of its convolution and, where it has one, of its pool.
-    planes
-        Bit planes of its input, if that is one of integers to the binary engine; else 0.
-    counters
-        Whether NPUs have counters for raster order.
-    """
-    visits = p.visits
-    places = int(p.weight.shape[1])
-    low, high = p.value_range[0], p.value_range[1] + 1
-    binary = isinstance(p, BinaryLayer)
-    channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
-    windows = len(conv.output_order) if pool is None else len(pool.output_order)
-    taps, results = np.bincount(conv.window) * visits, np.arange(p.out_channels * p.levels)[:, None]
-    return LayerDemand(
-        name=p.name,
-        engine="binary" if binary else "integer",
-        channels=channels,
-        planes=planes,
-        kernels=p.out_channels,
-        levels=p.levels,
-        places=places,
-        taps=taps,
-        reading={again: tabled(conv, visits, again, raster=counters) for again in (False, True)},
-        pool=None if pool is None else tabled(pool, 1, False, kernel=False, raster=counters),
-        pool_taps=0 if pool is None else len(pool.index),
-        raw=p.raw,
-        any_match=binary and p.any_match,
-        word_channels=p.word_channels if binary else 0,
-        value_bits=1 + max(high.bit_length(), (~low).bit_length()),
-        weight_bits=1 if binary else _bits(p.weight),
-        multiplier_bits=0 if binary else multiplier_bits([scales(p, results)]),
-        bias_fraction_bits=0 if binary else p.fraction,
-        macs=len(conv.index) * channels * p.out_channels,
-        output_windows=windows,
-    )
-
-
-def _bits(values: np.ndarray) -> int:
-    """Bits of two's complement that hold all of ``values``; 2 at the least."""
-    low, high = int(values.min()), int(values.max())
-    return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))

@@ -5,38 +5,35 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLANES, bits_for
 from bitloom.overlay.area.netlist import Resources
 
+from .added import added_fits
+from .changed import changed, saving
 from .estimate import estimate_core, estimate_outlets
 from .layer_demand import LayerDemand
 from .memory import STYLES
-from .sharing import shared_lanes
+from .npu_depths import Own, npu_depths
 from .sizes import splits, whole_words
 
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
-ROOM = 2
-"""Tuples that a tuple memory has room for beyond those it must hold."""
 BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 """Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
-LARGEST = (
-    "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "bias_fraction_bits", "windows",
-    "window_taps", "groups", "levels", "input_words",
-)  # fmt: skip
-"""Sizes of an NPU that are those of its largest layer; all others add up over its layers."""
+SHORT_WINDOWS = 4
+"""Accumulators of a PE with which results of short windows need not wait for each other."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
-Own = tuple[int, ...]
-"""Numbers of an NPU's layers, rising."""
+PFPS = (1, 2, 4, 8, 16)
+"""How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,11 @@ class NpuChoices:
         Whether NPUs have counters for raster order, which ``layers`` then are made for.
     streamed
         Whether weights come down the stream, so that an NPU of several layers needs fewer rows of kernels.
+    depthwise
+        Whether pool units have weights.
+    networks
+        Where ``layers`` are those of several networks: the numbers of each one's. They have an NPU in common, which
+        computes a frame of each in an interval. Empty for one network.
     """
 
     layers: Sequence[LayerDemand]
@@ -102,6 +104,8 @@ class NpuChoices:
     lut_rows: int = MOST_LUT_ROWS
     counters: bool = False
     streamed: bool = False
+    depthwise: bool = False
+    networks: Sequence[range] = ()
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
@@ -113,7 +117,7 @@ class NpuChoices:
         """Price and NPU of each folding of ``bare`` that keeps to the interval, in front of the NPU ``reader``."""
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
-            for full, area in self._sized(own, npu):
+            for full, area in self._sized(own, npu, dear=price.dsp > 0):
                 lanes = (full.kfp if len(own) > 1 else full.plane_lanes) * full.kgp
                 yield price.of(area, lanes) + gears, full
 
@@ -121,22 +125,29 @@ class NpuChoices:
         """NPUs for layers ``own``, one for each KFP that is looked at, without a folding beside; none where the layers
         are for different engines."""
         if own not in self._bare:
-            found = list[Npu]()
-            if len({self.layers[i].engine for i in own}) == 1:
-                found = self._wide(own, self._base(own))
+            found, mine = list[Npu](), [self.layers[i] for i in own]
+            if len({layer.engine for layer in mine}) == 1:
+                base = self._base(own)
+                found = self._wide(mine, base)
+                formed = self._wide([layer.joined or layer for layer in mine], changed(base, window_former=True))
+                found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
             self._bare[own] = found
         return self._bare[own]
 
-    def _wide(self, own: Own, base: Npu) -> list[Npu]:
-        """The NPU ``base`` with each KFP that is looked at."""
-        found, alone = list[Npu](), len(own) == 1
-        widest = max(self.layers[i].channels for i in own)
+    def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
+        """The layers ``own`` as that NPU reads them."""
+        return [self.layers[i].seen_by(npu) for i in own]
+
+    def _wide(self, mine: Sequence[LayerDemand], base: Npu) -> list[Npu]:
+        """The NPU ``base`` for these layers with each KFP that is looked at."""
+        found, alone = list[Npu](), len(mine) == 1
+        widest = max(layer.channels for layer in mine)
         wide = splits(widest) if alone else [w for w in WIDE if w < 2 * widest]
-        planes = self.layers[own[0]].planes
+        planes = mine[0].planes
         if planes:
             beside = max(2, planes)
             if beside <= PLANES:
-                sizes = [n * (beside + 1) for n in splits(self.layers[own[0]].channels)]
+                sizes = [n * (beside + 1) for n in splits(mine[0].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
                 found += [changed(base, kfp=n, planes=beside) for n in whole_words(sizes, base.word_lanes)]
             base = changed(base, shift_bits=max(3, bits_for(planes - 1)))
@@ -147,9 +158,11 @@ class NpuChoices:
         mine, last = [self.layers[i] for i in own], len(self.layers) - 1
         kinds, words = {layer.any_match for layer in mine}, {layer.word_channels for layer in mine}
         counted = "both" if len(kinds) > 1 else "or" if True in kinds else "popcount"
-        loop = any(i + 1 in own for i in own)
-        inlets = {"host": 0 in own, "ring": any(i and i - 1 not in own for i in own), "loop": loop}
-        outlets = {"ring": any(i < last and i + 1 not in own for i in own), "loop": loop, "host": last in own}
+        loop = any(layer.reader in own for layer in mine)
+        left = any(layer.reader not in (None, *own) for layer in mine)
+        inlets = {"host": 0 in own, "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
+        outlets = {"ring": left, "loop": loop, "host": last in own}
+        skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
         return Npu(
             engine=mine[0].engine,
             feature_bits=max(layer.feature_bits for layer in mine),
@@ -162,24 +175,28 @@ class NpuChoices:
             kgp=1,
             pfp=1,
             ol=1,
-            pool=any(layer.pool is not None for layer in mine),
+            pool=self.depthwise or any(layer.pool is not None for layer in mine),
+            depthwise=self.depthwise and mine[0].engine == "integer",
             raster=self.counters,
             stream_weights=self.streamed,
+            skip_words=2 * skips,
+            aheads=2 * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),
         )
 
     def cycles(self, own: Own, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        return sum(self.layers[i].cycles(npu, "output_stationary") for i in own) + (len(own) - 1) * BETWEEN
+        work = sum(layer.cycles(npu, "output_stationary") for layer in self.mine(own, npu))
+        return work + (len(own) - 1) * BETWEEN
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``."""
-        key = (own, npu.kfp, npu.planes, interval)
+        key = (own, npu.kfp, npu.planes, npu.window_former, interval)
         if key not in self._possible:
             kgps = self._kgps(own, npu, interval)
             self._possible[key] = [list(self._results(own, made, interval)) for made in kgps]
-        leaving = [] if reader is None else [self.layers[i] for i in own if i + 1 not in own]
+        leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
         for choices in self._possible[key]:
             fit = (m for m in choices if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
             found = next(fit, None)
@@ -188,7 +205,7 @@ class NpuChoices:
 
     def _kgps(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
-        mine = [self.layers[i] for i in own]
+        mine = self.mine(own, npu)
         beats = [(layer.taps_in_all * layer.words(npu), layer.kernels) for layer in mine]
         room = interval - (len(own) - 1) * BETWEEN
         if sum(b for b, _ in beats) > room or any(n.reading[False].tuples * n.words(npu) > interval for n in mine):
@@ -207,45 +224,55 @@ class NpuChoices:
 
     def _results(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each OL and PFP that are fast enough, the smallest first; at most CHOICES of them."""
-        mine, found = [self.layers[i] for i in own], 0
-        looped = [self.layers[i] for i in own if i + 1 in own]
-        for ol in splits(npu.kgp):
-            made = changed(npu, ol=ol, pfp=ol)
-            if self.cycles(own, made) > interval:
-                continue
-            for times in (1, 2, 4, 8) if npu.pool else (1,):
-                made = changed(made, pfp=ol * times)
+        mine, found = self.mine(own, npu), 0
+        looped = [layer for layer in mine if layer.reader in own]
+        ols = [ol for ol in splits(npu.kgp) if not npu.skip_words or not (npu.kfp % ol and ol % npu.kfp)]
+        for ol in ols:
+            bare = changed(npu, ol=ol)
+            fast = list(self._fast(own, bare, interval))
+            for made in fast:
                 beats = sum(layer.pool_beats(made) for layer in mine) if npu.pool else 0
-                if beats <= interval and all(layer.fits(made, npu.kfp) for layer in looped):
+                fits = all(layer.fits(made, npu.kfp) for layer in looped)
+                if beats <= interval and fits and self._adds(own, made):
                     yield made
-            found += 1
+            found += bool(fast)
             if found == CHOICES:
                 return
 
-    def _sized(self, own: Own, npu: Npu) -> list[tuple[Npu, Resources]]:
-        """The NPU with memories as large as its layers need, its kernels in each kind of RAM, and the area of each."""
-        key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes)
+    def _fast(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
+        """The NPU with each PFP that keeps to the interval, and with several accumulators a PE where it needs them."""
+        for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool else (1,):
+            made = changed(npu, pfp=npu.ol * times)
+            tried = [made, changed(made, accumulators=SHORT_WINDOWS)] if npu.engine == "integer" else [made]
+            yield from islice((one for one in tried if self.cycles(own, one) <= interval), 1)
+
+    def _adds(self, own: Own, npu: Npu) -> bool:
+        """Whether maps that are added lie in the skip store as results leave."""
+        return all(
+            added_fits(npu, self.layers[layer.adds].kernels, layer.kernels)
+            for layer in self.mine(own, npu)
+            if layer.adds is not None
+        )
+
+    def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Npu, Resources]]:
+        """The NPU with memories as large as its layers need, its kernels in each kind of RAM, and the area of each;
+        where DSP blocks are ``dear``, also with fewer of them."""
+        key = (own, npu.kfp, npu.kgp, npu.ol, npu.pfp, npu.planes, npu.accumulators, npu.window_former, dear)
         if key not in self._areas:
             full = changed(npu, **self.depths(own, npu))
             rows, large = full.kernel_rows, ("auto", "distributed")
             styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-            made = [changed(full, kernel_ram=style) for style in styles]
+            made = [changed(one, kernel_ram=style) for style in styles for one in saving(full, dear)]
             self._areas[key] = [(one, estimate_core(one, self.stream_bits)) for one in made]
         return self._areas[key]
 
     def depths(self, own: Own, npu: Npu) -> dict[str, int]:
         """Sizes of the memories that these layers need together, by the NPU's parameter."""
-        mine = [self.layers[i] for i in own]
-        each = [layer.depths(npu, "output_stationary", ROOM) for layer in mine]
-        found = {key: max(d.get(key, 2) for d in each) for key in LARGEST}
-        sums = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "pool_taps", "pool_olds")
-        found |= {key: max(2, sum(d.get(key, 0) for d in each)) for key in sums}
-        looped = [self.layers[i].output_windows * self.layers[i + 1].words(npu) for i in own if i + 1 in own]
-        if looped:
-            found["map_words"] = max(2, *looped)
-        if self.streamed:
-            found |= _streamed(npu, found, [d["kernel_rows"] for d in each], each[0]["input_words"] if 0 in own else 0)
-        return found | {"layers": max(2, len(own))} | shared_lanes(mine, npu, first=0 in own)
+        each = [
+            npu_depths(self.layers, tuple(i for i in own if i in numbers), npu, streamed=self.streamed)
+            for numbers in self.networks or [range(len(self.layers))]
+        ]
+        return {key: max(found.get(key, 0) for found in each) for key in each[0]}
 
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
@@ -259,23 +286,7 @@ class NpuChoices:
 
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""
-        layer = self.layers[0]
-        return geared(layer.reading[False].tuples * layer.words(npu), npu.host_word_bits, self.stream_bits) <= interval
-
-
-def _streamed(npu: Npu, found: Mapping[str, int], rows: Sequence[int], frame_words: int) -> dict[str, int]:
-    """What differs in ``found`` where weights are streamed, by the rules of ``hls_gen/compiler/sizing.py``: rows for
-    twice the largest layer, and tuples for a whole frame if these take fewer bits than the rows save."""
-    two = min(found["kernel_rows"], 2 * max(rows))
-    saved = (found["kernel_rows"] - two) * npu.kernel_store.width
-    tuples = max(found["tuple_words"], 1 << max(1, frame_words - 1).bit_length())
-    worth = (tuples - found["tuple_words"]) * npu.word_bits < saved
-    return {"kernel_rows": two, "tuple_words": tuples if worth else found["tuple_words"]}
-
-
-def changed(npu: Npu, **values: Any) -> Npu:
-    """The NPU with other values, without a check of them: much faster than ``dataclasses.replace``."""
-    made: Npu = object.__new__(Npu)
-    made.__dict__.update(npu.__dict__)
-    made.__dict__.update(values)
-    return made
+        firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
+        words = [layer.reading[False].tuples * layer.words(npu) if layer.formed is None
+                 else replace(layer.formed, word_lanes=npu.plane_lanes).frame_words for layer in firsts]  # fmt: skip
+        return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval

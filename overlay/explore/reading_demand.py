@@ -20,6 +20,8 @@ class ReadingDemand:
         Rows of the tables.
     steady
         Tuples with which counters don't wait at the beginning of a row of windows; 0 without counters.
+    aheads
+        Rows of the table of tuples that are claimed ahead; 0 without it.
     """
 
     hold: int
@@ -28,6 +30,7 @@ class ReadingDemand:
     olds: int
     jumps: int
     steady: int = 0
+    aheads: int = 0
 
     def ring_words(self, words: int, room: int = 1) -> int:
         """Words of a tuple memory, a power of two.
@@ -43,7 +46,9 @@ class ReadingDemand:
         return 1 << (max(least, (self.hold + room) * words) - 1).bit_length()
 
 
-def tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True, raster: bool = False) -> ReadingDemand:
+def tabled(
+    tables: StageTables, visits: int, again: bool, *, kernel: bool = True, raster: bool = False, ahead: bool = False
+) -> ReadingDemand:
     """What reading by these tables needs, or by counters in their place.
 
     Parameters
@@ -58,8 +63,10 @@ def tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True, r
         Whether they are a convolution's; else a pool's.
     raster
         Whether the NPU has counters.
+    ahead
+        Whether taps claim tuples ahead by a table.
     """
-    made = Tables(kernel=kernel, raster=raster)
+    made = Tables(kernel=kernel, raster=raster, ahead=ahead)
     if kernel:
         made.append(tables, 1, visits=visits, reread=again)
     else:
@@ -67,4 +74,4 @@ def tabled(tables: StageTables, visits: int, again: bool, kernel: bool = True, r
     hold = int(made.layers[-1]["hold_words"])  # a tuple is a word here
     tuples, taps = len(tables.input_order), rows(made.flags)
     steady = made.steady_words if raster else 0
-    return ReadingDemand(hold, tuples, taps, rows(made.olds), rows(made.jumps), steady)
+    return ReadingDemand(hold, tuples, taps, rows(made.olds), rows(made.jumps), steady, rows(made.aheads))

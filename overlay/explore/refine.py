@@ -12,8 +12,9 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .budget import Budget
-from .candidate import Candidate, Figures, figures
+from .candidate import Candidate
 from .demands import layers
+from .figures import Figures, figures
 
 STEPS = 4
 """Changes at most, one after the other."""

@@ -8,7 +8,8 @@ spill store must be, the flow model tells.
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .one_npu import NpuChoices, Own, Price, Segment
+from .npu_depths import Own
+from .one_npu import NpuChoices, Price, Segment
 
 MOST_RING = 4
 """NPUs of the largest ring that is tried: with more of them a chain has less to wait for."""

@@ -15,10 +15,13 @@ from bitloom.golden.network import Model
 
 from .budget import Budget
 from .one_npu import Price
+from .promising import promising
 from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
 from .refine import refine
-from .tries import FEW_NPUS, Joining, Row, Task, Tries
+from .task import FEW_NPUS, Joining, Task
+from .tries import Row, Tries
 from .variations import SETTINGS, MapSetting, setting_of
+from .varied import varied
 from .workers import Workers
 
 POINTS = 9
@@ -36,6 +39,8 @@ VARIED, ROUNDS = 4, 2
 """Rows that are varied at a time, and how often: the second time those that came of the first."""
 MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
 """What ``explore`` takes as map order."""
+STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
+"""Whether weights come down the stream: what of it is tried."""
 
 THIS_PROCESS = Workers()
 
@@ -44,7 +49,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long a search takes, and who does it.
+    """How long a search takes, what it leaves out, and who does it.
 
     Attributes
     ----------
@@ -56,11 +61,19 @@ class Effort:
         time.
     workers
         Who does the tasks; by default this process.
+    streamed_weights
+        Whether weights that come down the stream are tried: one of STREAMED_WEIGHTS, "auto" where block RAM lacks.
     """
 
     points: int = POINTS
     halvings: int = HALVINGS
     workers: Workers = THIS_PROCESS
+    streamed_weights: str = "auto"
+
+    def __post_init__(self) -> None:
+        known, got = ", ".join(STREAMED_WEIGHTS), self.streamed_weights
+        if got not in STREAMED_WEIGHTS:
+            raise ValueError(f"explore: streamed_weights must be one of {known}, got {got!r}")
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,8 @@ class Explored:
         Designs that were tried.
     varied
         What was varied beside the foldings, a few words each.
+    layers
+        Names of the layers as the best candidate's mapping counts them, in the order of computing.
     """
 
     front: tuple[Row, ...]
@@ -87,10 +102,11 @@ class Explored:
     nearest: Row | None = None
     tried: int = 0
     varied: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
 
 
 def explore(
-    model: Model,
+    model: Model | Sequence[Model],
     budget: Budget,
     *,
     stream_bits: int = 64,
@@ -103,7 +119,8 @@ def explore(
     Parameters
     ----------
     model
-        The trained network.
+        The trained network, or several: one NPU computes them in turn, and cycles and latency are sums over a frame of
+        each.
     budget
         What the design may take at most, and the rate or latency that is asked for.
     stream_bits
@@ -130,7 +147,8 @@ def explore(
         found = explore(model, Budget.of_board(board("Pynq-Z2"), lut=20_000))
         design = found.best.candidate.design(model)
     """
-    effort, tries = effort or Effort(), Tries(model, budget, stream_bits, _settings(map_order))
+    effort = effort or Effort()
+    tries = Tries(model, budget, stream_bits, _settings(map_order), STREAMED_WEIGHTS[effort.streamed_weights])
     sweep = _sweep(tries, effort)
     count = _Counter(len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1, progress)
     rows = list(count.rows(effort.workers, tries.rows, sweep))
@@ -139,14 +157,21 @@ def explore(
         rows += count.rows(effort.workers, tries.varied, _to_vary(rows, budget))
     for _ in range(effort.halvings):
         rows += count.rows(effort.workers, tries.rows, _between(rows, budget, effort))
-    fitting = _fitting(model, rows, budget)
+    fitting = _fitting(tries.model, rows, budget, late=not tries.also)
     count.end()
+    return _explored(tries, rows, fitting)
+
+
+def _explored(tries: Tries, rows: Sequence[Row], fitting: Sequence[Row]) -> Explored:
+    """What was found, with all rows that were tried, and those of them that fit."""
+    best = best_of(fitting, tries.budget)
     return Explored(
         front=tuple(pareto(fitting or rows)),
-        best=best_of(fitting, budget),
-        nearest=None if fitting else min(rows, key=lambda row: worst_excess(row, budget)),
+        best=best,
+        nearest=None if fitting else min(rows, key=lambda row: worst_excess(row, tries.budget)),
         tried=len({row.candidate.key for row in rows}),
-        varied=_varied(tries),
+        varied=varied(tries),
+        layers=tries.names(best.candidate.engines) if best else (),
     )
 
 
@@ -161,14 +186,15 @@ def _sweep(tries: Tries, effort: Effort) -> list[Task]:
     """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with; of ways beside the first
     one, fewer intervals are tried."""
     first, *others = tries.ways()
-    setting, free = tries.settings[0], tries.budget.cycles is None
+    setting, free = tries.first, tries.budget.cycles is None
     intervals = tries.intervals(effort.points)
     own = [
         Task(first, setting, interval, price)
         for k, interval in enumerate(intervals)
         for price in PRICES[: 3 - k // 3 * free]
     ]
-    return own + [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+    own += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+    return promising(tries, own)
 
 
 def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
@@ -181,12 +207,12 @@ def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
     """
     if not rows:
         raise ValueError(f"{tries.model.network.name}: no folding was found")
-    if len(tries.layers) == 1:
+    setting = replace(tries.first, streamed=True)
+    if len(tries.layers) == 1 or setting not in tries.settings or tries.first.streamed:
         return []
     asked = dict.fromkeys(row.asked for row in rows)
     fits = {row.asked for row in rows if row.fits}
     lacks = {row.asked for row in rows if "bram36" in tries.budget.excess(row.figures)}
-    setting = replace(tries.settings[0], streamed=True)
     return [Task(tries.ways()[0], setting, interval, FEW_NPUS) for interval in asked if interval in lacks - fits]
 
 
@@ -219,25 +245,6 @@ def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
     return ([best, *near] + [row for row in front[::step] if row is not best])[:VARIED]
 
 
-def _varied(tries: Tries) -> tuple[str, ...]:
-    """What a search varies beside foldings."""
-    ways = tries.ways()
-    sizes = sorted({max(way.ring) + 1 for way in ways if way.ring})
-    found = ["pipelines, cascades and single NPUs" if len(tries.layers) > 1 else "lanes of one NPU"]
-    if sizes:
-        found.append(f"rings of {' and '.join(map(str, sizes))} NPUs")
-    orders = list(dict.fromkeys(setting.map_order for setting in tries.settings))
-    found.append(f"map order {' and '.join(orders)}")
-    if any(setting.counters for setting in tries.settings):
-        found.append("tables and counters")
-    found.append("both dataflows")
-    if len(tries.layers) > 1:
-        found.append("streamed weights")
-    if len({engine for way in ways for engine in way.engines}) > 1:
-        found.append("NPUs of both engines")
-    return tuple(found)
-
-
 class _Counter:
     """Counts tasks that are done, for a progress bar."""
 
@@ -260,10 +267,10 @@ class _Counter:
             self._progress(done, self._total)
 
 
-def _fitting(model: Model, rows: Sequence[Row], budget: Budget) -> list[Row]:
-    """The rows that fit, and one that was refined until it did."""
+def _fitting(model: Model, rows: Sequence[Row], budget: Budget, *, late: bool) -> list[Row]:
+    """The rows that fit, and, if those that are only ``late`` may be refined, one that was until it did."""
     found = [row for row in rows if row.fits]
-    refined = _refined(model, rows, budget, best_of(found, budget))
+    refined = _refined(model, rows, budget, best_of(found, budget)) if late else None
     return found if refined is None else [*found, refined]
 
 

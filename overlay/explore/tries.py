@@ -4,20 +4,26 @@ An interval is the number of cycles that a frame may take on each NPU. Prices st
 are over the budget, they are charged more, until the NPUs keep to it. What came of it is then varied (variations.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Deadlock
+from bitloom.hls_gen.design.design import MOST_NPUS, Design
+from bitloom.overlay.area.netlist import Resources
 
 from .budget import Budget
-from .candidate import Candidate, Figures, figures
+from .candidate import Candidate
 from .chain import Chain
-from .demands import Engines, layers, possible_engines
+from .demands import engines_in_common, layers, possible_engines
+from .engines import Engines
 from .estimate import estimate
-from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Price, Segment
+from .figures import Figures, figures, lanes
+from .layer_demand import LayerDemand
+from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Segment
 from .ring import cheapest_ring, rings
+from .task import FEW_NPUS, STEPS, Joining, Task, between, candidate_of, raised
 from .variations import MapSetting, dataflows, in_settings, streamed
 
 SHARES = (1.0, 0.985, 0.95, 0.9)
@@ -26,15 +32,13 @@ SPAN = 64
 """Ratio of a sweep's longest interval to its shortest."""
 ROUNDS = 5
 """Attempts to bring a chain within its budget."""
-FEW_NPUS = Price()
-"""Every NPU costs what it takes, so that there are few of them."""
 WAITING, LAST_WAITING = 700.0, 2_000.0
 """LUTs by which an NPU is made cheaper where NPUs wait for each other, at a time and in all: with more of them less
 work lies on each."""
 LEAST_SAVED = 0.01
 """Share of the LUTs that a variation must save to be worth a look."""
-STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
-"""First price of what is over its limit, in LUTs a unit."""
+FAR = 1.05
+"""Share of a limit beyond which it isn't asked by how much exactly a candidate is over it."""
 
 
 @dataclass(frozen=True)
@@ -65,33 +69,8 @@ class Row:
                 "cycles_per_frame": f.cycles, "latency_cycles": f.latency,
                 "lanes": f.lanes, "lut": f.area.lut, "lutram": f.area.lutram, "ff": f.area.ff,
                 "bram36": f.area.bram36, "dsp": f.area.dsp, "fits": self.fits,
+                **({"cycles_by_network": dict(f.each)} if f.each else {}),
                 "foldings": self.candidate.to_dict()}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Joining:
-    """How NPUs shall be joined, and of which engines.
-
-    Attributes
-    ----------
-    engines
-        The engine of each weighted layer.
-    ring
-        NPU of each layer in a ring; None: a chain, in which the search chooses.
-    """
-
-    engines: Engines
-    ring: tuple[int, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is tried at a time: a way to join NPUs in a setting, an interval, and the price to begin with."""
-
-    way: Joining
-    setting: MapSetting
-    interval: int
-    price: Price
 
 
 class Tries:
@@ -99,41 +78,89 @@ class Tries:
 
     Parameters
     ----------
-    model
-        The trained network.
+    models
+        The trained network, or several that have an NPU in common.
     budget
         What a design may take, and the rate that is asked for.
     stream_bits
         Width of both streams, 32 or 64.
     settings
-        What is tried beside foldings, first that of the sweep; each also with streamed weights.
+        What is tried beside foldings.
+    streamed
+        Whether weights stay on the device, come down the stream, or both is tried.
 
     Raises
     ------
     ValueError
-        If no engine computes the network.
+        If no engine computes the network, or none computes all networks.
     """
 
-    def __init__(self, model: Model, budget: Budget, stream_bits: int, settings: Sequence[MapSetting]):
-        self.model, self.budget, self.stream_bits, self.settings = model, budget, stream_bits, tuple(settings)
-        self.engines = possible_engines(model)
+    def __init__(
+        self,
+        models: Model | Sequence[Model],
+        budget: Budget,
+        stream_bits: int,
+        settings: Sequence[MapSetting],
+        streamed: Sequence[bool] = (False, True),
+    ):
+        self.model, *self.also = (models,) if isinstance(models, Model) else models
+        self.budget, self.stream_bits = budget, stream_bits
+        if self.also:
+            together = engines_in_common([self.model, *self.also])
+        else:
+            together = [[engines] for engines in possible_engines(self.model)]
+        self.engines = [own[0] for own in together]
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
         self.choices = dict[tuple[Engines, MapSetting], NpuChoices]()
-        for engines in self.engines:
+        for own in together:
+            engines = own[0]
             for setting in settings:
-                made = layers(model, setting.map_order, engines, counters=setting.counters)
-                for where in (setting, replace(setting, streamed=True)):
+                made, networks = self._layers(own, setting)
+                for where in (replace(setting, streamed=one) for one in streamed):
                     self.choices[engines, where] = NpuChoices(
-                        made, stream_bits, lut_rows, where.counters, where.streamed
+                        made, stream_bits, lut_rows, where.counters, where.streamed, engines.depthwise, networks
                     )
-        self.layers = self.choices[self.engines[0], self.settings[0]].layers
+        self.settings = tuple(dict.fromkeys(where for _, where in self.choices))
+        self.first = self._first()
+        self.layers = self.choices[self.engines[0], self.first].layers
+        self.heavy = any(layer.taker is not None or layer.depthwise for layer in self.layers) or bool(self.also)
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
+
+    def _layers(self, engines: Sequence[Engines], setting: MapSetting) -> tuple[list[LayerDemand], list[range]]:
+        """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
+        found, networks = list[LayerDemand](), list[range]()
+        for model, own in zip((self.model, *self.also), engines):
+            made = layers(model, setting.map_order, own, counters=setting.counters)
+            networks.append(range(len(found), len(found) + len(made)))
+            found += [layer.numbered_from(len(found)) for layer in made] if found else made
+        return found, networks if self.also else []
+
+    def _first(self) -> MapSetting:
+        """The setting of the sweep: the first one, or the first one in which a window former can feed integer NPUs."""
+        formed = (
+            where
+            for (engines, where), made in self.choices.items()
+            if engines == self.engines[0] and where.streamed == self.settings[0].streamed
+            if any(layer.joined is not None and layer.engine == "integer" for layer in made.layers)
+        )
+        return next(formed, self.settings[0])
+
+    def names(self, engines: Engines) -> tuple[str, ...]:
+        """Names of the layers that these engines compute, of the first network first."""
+        return tuple(layer.name for layer in self.choices[engines, self.first].layers)
 
     def ways(self) -> list[Joining]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
         chains = [Joining(engines) for engines in self.engines]
-        return chains + [Joining(self.engines[0], mapping) for mapping in rings(self.engines[0])]
+        if self.also:
+            return chains
+        return chains + [Joining(self.engines[0], m) for m in rings(self.engines[0].names) if self._stays(m)]
+
+    def _stays(self, mapping: Sequence[int]) -> bool:
+        """Whether each map that waits in a skip store is made and taken on the same NPU."""
+        waiting = ((i, layer.taker) for i, layer in enumerate(self.layers))
+        return all(mapping[i] == mapping[taker] for i, taker in waiting if taker is not None)
 
     def intervals(self, points: int) -> list[int]:
         """Intervals to try: a sweep of ``points`` from the fastest one on.
@@ -156,19 +183,20 @@ class Tries:
         ValueError
             If no interval has a chain.
         """
-        least = max(max(layer.taps_in_all, layer.pool_taps) for layer in self.layers)
-        while self._segments(Task(self.ways()[0], self.settings[0], least, FEW_NPUS)) is None:
+        each = [max((layer.joined or layer).taps_in_all, layer.pool_taps) for layer in self.layers]
+        least = sum(each) if self.also else max(each)
+        while self.segments(Task(self.ways()[0], self.first, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
             if least > 1 << 40:
                 raise ValueError(f"{self.model.network.name}: no folding was found")
         return least
 
-    def _segments(self, task: Task) -> list[Segment] | None:
+    def segments(self, task: Task) -> list[Segment] | None:
         """The NPUs of a task at its price; None where there are none that are fast enough."""
         choices = self.choices[task.way.engines, task.setting]
         if task.way.ring is not None:
             return cheapest_ring(choices, task.way.ring, task.interval, task.price)
-        return Chain(choices).cheapest(task.interval, task.price)
+        return Chain(choices, 1 if self.also else MOST_NPUS).cheapest(task.interval, task.price)
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.
@@ -179,19 +207,24 @@ class Tries:
         """
         out, asked, ring = list[Row](), task.interval, task.way.ring is not None
         cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
-        for _ in range(ROUNDS):
-            segments, price = self._segments(task), task.price
-            row = None if segments is None else self._row(self._candidate(segments, task.setting), asked)
-            if row is None:
+        for last in (*[False] * (ROUNDS - 1), True):
+            segments, price = self.segments(task), task.price
+            if segments is None:
                 break
-            out.append(row)
+            candidate = self.candidate(segments, task.setting)
+            excess = self._hopeless(candidate)
+            row = None if excess else self._row(candidate, asked)
+            if row is None and (last or not excess):
+                break
+            if row is not None:
+                out.append(row)
+                excess = self.budget.excess(row.figures)
             if self.budget.lanes is not None and self._macs > self.budget.lanes * task.interval:
                 break  # no folding does it with so few lanes
-            excess = self.budget.excess(row.figures)
             over = excess.keys() & STEPS.keys()
             if over:
                 cheap = price
-                task = replace(task, price=_raised(price, over) if dear is None else _between(price, dear))
+                task = replace(task, price=raised(price, over) if dear is None else between(price, dear))
             elif "cycles" in excess and ring:
                 task = replace(task, interval=int(task.interval / excess["cycles"]))
             elif "cycles" in excess and price.npu > -LAST_WAITING:
@@ -199,10 +232,19 @@ class Tries:
                 task = replace(task, price=cheap)
             elif price != cheap:
                 dear = price
-                task = replace(task, price=_between(cheap, dear))
+                task = replace(task, price=between(cheap, dear))
             else:
                 break
         return out
+
+    def over(self, candidate: Candidate) -> dict[str, float]:
+        """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""
+        found = self.budget.excess(Figures(self._area(candidate), lanes(candidate), 0, 0))
+        return {key: value for key, value in found.items() if key in STEPS.keys() | {"lut"}}
+
+    def _hopeless(self, candidate: Candidate) -> dict[str, float]:
+        """The same where it is far more; nothing unless a run of the flow model takes long, which then need not be."""
+        return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
 
     def varied(self, row: Row) -> list[Row]:
         """What varies a row: other settings, dataflows and streamed weights, the foldings as they are.
@@ -211,46 +253,43 @@ class Tries:
         """
         candidate = row.candidate
         choices = {setting: made for (engines, setting), made in self.choices.items() if engines == candidate.engines}
-        made = [self._row(other, row.asked) for other in dataflows(candidate, choices)]
+        other_flows = () if self.also else dataflows(candidate, choices)
+        made = [self._row(other, row.asked) for other in other_flows]
         for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):
-            if self._saves(other, row.figures):
+            if self._saves(other, row):
                 made.append(self._row(other, row.asked))
         return [found for found in made if found is not None]
 
-    def _saves(self, candidate: Candidate, found: Figures) -> bool:
-        """Whether a candidate takes fewer LUTs, or less of what is over its limit."""
+    def _saves(self, candidate: Candidate, row: Row) -> bool:
+        """Whether a candidate takes fewer LUTs than that of a row, or less of what is over its limit."""
+        found = replace(row.figures, area=self._area(row.candidate)) if self.heavy else row.figures
         try:
-            area = estimate(candidate.design(self.model))
+            other = replace(found, area=self._area(candidate))
         except (ValueError, Deadlock):
             return False
-        other = replace(found, area=area)
         before, after = self.budget.excess(found), self.budget.excess(other)
         return other.lut < (1 - LEAST_SAVED) * found.lut or any(after.get(key, 0) < before[key] for key in before)
 
-    def _candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
+    def _area(self, candidate: Candidate) -> Resources:
+        """Area of a candidate; where a run of the flow model, which skip stores are sized by, takes long, by what the
+        search knows of its memories."""
+        if self.heavy:
+            spill = 2 * candidate.closed
+            return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
+        return estimate(candidate.design(self.model, also=self.also))
+
+    def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
         """The candidate of NPUs."""
-        return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+        if not self.also:
+            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+        npu, count = segments[0].npu, len(self.choices[self.engines[0], setting].networks[0])
+        names = tuple(one.network.name for one in self.also)
+        network = self.model.network.name
+        return Candidate(network, (npu,), (0,) * count, self.stream_bits, setting.map_order, also=names)
 
     def _row(self, candidate: Candidate, asked: int) -> Row | None:
         """The row of a candidate, None where it makes no design; each candidate is looked at once."""
         if candidate.key not in self._seen:
-            self._seen[candidate.key] = figures(self.model, candidate)
+            self._seen[candidate.key] = figures(self.model, candidate, also=self.also)
         found = self._seen[candidate.key]
         return None if found is None else Row(candidate, found, asked, self.budget.holds(found))
-
-
-def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
-    """The candidate that NPUs with their layers make for the network of that name."""
-    on = {i: n for n, segment in enumerate(segments) for i in segment.own}
-    npus = tuple(segment.npu for segment in segments)
-    return Candidate(name, npus, tuple(on[i] for i in range(len(on))), stream_bits, map_order)
-
-
-def _raised(price: Price, over: Iterable[str]) -> Price:
-    """A price at which each of ``over`` costs twice as much as before."""
-    return replace(price, **{key: max(STEPS[key], 2 * getattr(price, key)) for key in over})
-
-
-def _between(low: Price, high: Price) -> Price:
-    """The price midway between two; an NPU's price is that of ``high``."""
-    return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .candidate import Candidate
-from .one_npu import NpuChoices, changed
+from .changed import changed
+from .one_npu import NpuChoices
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,10 @@ def streamed(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) -> 
     candidate
         What is varied.
     choices
-        What an NPU may be, by setting: that of the candidate is among them with streamed weights.
+        What an NPU may be, by setting; without that of the candidate with streamed weights there are none.
     """
-    if not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
-        setting = replace(setting_of(candidate), streamed=True)
+    setting = replace(setting_of(candidate), streamed=True)
+    if setting in choices and not candidate.stream_weights and len(candidate.mapping) > len(candidate.npus):
         yield _resized(candidate, setting, choices[setting])
 
 
@@ -90,7 +91,8 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     npus = []
     for n, npu in enumerate(candidate.npus):
         other = changed(npu, raster=setting.counters, stream_weights=setting.streamed)
-        npus.append(changed(other, **choices.depths(candidate.own(n), other)))
+        own = tuple(range(len(choices.layers))) if choices.networks else candidate.own(n)
+        npus.append(changed(other, **choices.depths(own, other)))
     return replace(candidate, npus=tuple(npus), map_order=setting.map_order)
 
 

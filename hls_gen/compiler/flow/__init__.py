@@ -9,10 +9,23 @@ Exact but for what is not modelled: pauses of the host.
 from .kahn import Blocked, Deadlock
 from .layer import FlowLayer, Reading
 from .simulate import Result, Waits, simulate
-from .size import Spill, least_skip, smooth, smooth_skips, spill
+from .size import Spill, least_skip, skips_of, smooth, smooth_skips, spill
 from .system import System, Unit
 
 __all__ = [
-    "Blocked", "Deadlock", "FlowLayer", "Reading", "Result", "Spill", "System", "Unit", "Waits", "least_skip",
-    "simulate", "smooth", "smooth_skips", "spill",
+    "Blocked",
+    "Deadlock",
+    "FlowLayer",
+    "Reading",
+    "Result",
+    "Spill",
+    "System",
+    "Unit",
+    "Waits",
+    "least_skip",
+    "simulate",
+    "skips_of",
+    "smooth",
+    "smooth_skips",
+    "spill",
 ]  # fmt: skip

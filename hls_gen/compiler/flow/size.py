@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from bitloom.hls_gen.design import timing
 
 from .kahn import Deadlock
-from .simulate import FRAMES, simulate
+from .simulate import FRAMES, Result, simulate
 from .system import System
 
 
@@ -96,8 +96,13 @@ def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
         No size helps.
     """
     units = tuple(replace(unit, skip_words=None) for unit in system.units)
-    stores = simulate(replace(system, units=units, spill_words=None), frames).stores
-    held = [stores.get(f"npu{n}.skip_words", 0) for n in range(len(units))]
+    return skips_of(simulate(replace(system, units=units, spill_words=None), frames), len(units))
+
+
+def skips_of(found: Result, npus: int) -> list[int]:
+    """Sizes of the skip stores of so many NPUs in which nobody waits for room, as nobody did in what was simulated; 0
+    where nothing goes into one."""
+    held = [found.stores.get(f"npu{n}.skip_words", 0) for n in range(npus)]
     return [max(2, _registered(words)) if words else 0 for words in held]
 
 

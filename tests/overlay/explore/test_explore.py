@@ -16,8 +16,9 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.explore.budget import Budget
-from bitloom.overlay.explore.candidate import Candidate, figures
+from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import layers
+from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.search import Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
 from tests.networks import integer_networks, random_images, random_integer_model, random_model

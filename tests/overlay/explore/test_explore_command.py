@@ -11,11 +11,13 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli.explore import _missed, _row
+from bitloom.overlay.cli.explore import _missed
+from bitloom.overlay.cli.found_designs import front_row
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
-from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate, Figures
+from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.estimate import error
+from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.search import Explored
 from bitloom.overlay.explore.tries import Row
 
@@ -58,8 +60,8 @@ def test_a_foldings_file_may_stream_weights() -> None:
         ("{}", (), "{path}: foldings: format must be bitloom-foldings, got None"),
         (json.dumps(Candidate("lfc-w1a1", (Npu(),), (0,)).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
-        (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, stream_bits, "
-         "map_order, dataflow, mapping, npus, chunk, order, work, got 'npu'"),
+        (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, also, "
+         "stream_bits, map_order, dataflow, mapping, npus, chunk, order, work, got 'npu'"),
         (json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}), (), "{path}: foldings: npus[0]: npu: keys must be "
          + ", ".join(NPU_KEYS) + ", got 'kernel_rows'"),
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
@@ -129,7 +131,7 @@ def test_a_board_keeps_a_margin_and_rates_are_told() -> None:
 def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
     candidate = Candidate("net", (Npu(),), (0,))
     row = Row(candidate, Figures(Resources(lut=1_234_567), 4, value, 5), 1, False)
-    assert _row("1", row, None, 100)[3] == shown
+    assert front_row("1", row, None, 100)[3] == shown
     missed = _missed(Explored((row,), None, row), Budget(cycles=10, lut=100))
     assert missed == f"the nearest takes 1,234,567 LUT for 100, {shown} cycles for 10"
 

@@ -19,14 +19,16 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
-from bitloom.overlay.explore.candidate import Candidate, Figures, figures
+from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
+from bitloom.overlay.explore.figures import Figures, figures
 from bitloom.overlay.explore.one_npu import NpuChoices, Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.sizes import splits, whole_words
-from bitloom.overlay.explore.tries import Row, candidate_of
+from bitloom.overlay.explore.task import candidate_of
+from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.cases import case_map, random_model

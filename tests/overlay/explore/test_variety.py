@@ -22,20 +22,23 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
-from bitloom.overlay.explore.candidate import Candidate, figures, flow
+from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import engine_choices, layers, possible_engines
+from bitloom.overlay.explore.engines import Engines
+from bitloom.overlay.explore.figures import figures, flow
 from bitloom.overlay.explore.one_npu import NpuChoices, Price, Segment
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
-from bitloom.overlay.explore.tries import Tries, candidate_of
+from bitloom.overlay.explore.task import candidate_of
+from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of, streamed
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model, random_model
 
 COUNTERS = MapSetting("raster", counters=True)
-FIRST_INTEGER = ("integer", "binary", "binary", "binary")
+FIRST_INTEGER = Engines(("integer", "binary", "binary", "binary"))
 
 
 def ends() -> Model:
@@ -104,7 +107,7 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     [(None, MapSetting("raster")), (None, COUNTERS), (FIRST_INTEGER, MapSetting())],
     ids=["raster", "counters", "engines"],
 )
-def test_depths_are_those_of_sizing(engines: tuple[str, ...] | None, setting: MapSetting) -> None:
+def test_depths_are_those_of_sizing(engines: Engines | None, setting: MapSetting) -> None:
     """In every setting the search prices the memories that size_memories gives."""
     model = networks.load("digits-cnn")
     made = layers(model, setting.map_order, engines, counters=setting.counters)
@@ -153,11 +156,11 @@ def test_streamed_weights_are_a_variation_with_memories_of_their_own() -> None:
 
 
 def test_engines_of_layers() -> None:
-    binary = ("binary",) * 4
+    binary = Engines(("binary",) * 4)
     assert possible_engines(networks.load("digits-cnn")) == [binary, FIRST_INTEGER]
     assert engine_choices(networks.load("lfc-w1a1")) == [binary], "its input are bits"
-    assert possible_engines(networks.load("cifar-quick-int8")) == [("integer",) * 5]
-    assert possible_engines(ends()) == [("integer", "binary", "integer")]
+    assert possible_engines(networks.load("cifar-quick-int8")) == [Engines(("integer",) * 5)]
+    assert possible_engines(ends()) == [Engines(("integer", "binary", "integer"))]
     assert [layer.feature_bits for layer in layers(ends())] == [8, 1, 2], "as wide as the maps around it"
 
 
@@ -194,11 +197,11 @@ def test_a_network_of_both_kinds_gets_npus_of_both() -> None:
     model = ends()
     found = explore(model, Budget(lut=20_000), effort=Effort(points=2, halvings=0))
     assert found.best is not None
-    assert {row.candidate.engines for row in found.front} == {("integer", "binary", "integer")}
+    assert {row.candidate.engines for row in found.front} == {Engines(("integer", "binary", "integer"))}
     assert found.tried >= len(found.front)
     assert found.varied == ("pipelines, cascades and single NPUs", "rings of 2 NPUs", "map order pull and raster",
                             "tables and counters", "both dataflows", "streamed weights",
-                            "NPUs of both engines")  # fmt: skip
+                            "NPUs of both engines", "window former")  # fmt: skip
 
 
 def test_only_what_is_asked_for_is_varied() -> None:

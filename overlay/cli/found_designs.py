@@ -1,0 +1,105 @@
+"""What the command explore shows of designs: the Pareto front, and the NPUs of the chosen one."""
+
+from collections.abc import Sequence
+
+import click
+
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.explore.search import Explored
+from bitloom.overlay.explore.tries import Row
+from bitloom.overlay.explore.variations import setting_of
+from bitloom.overlay.platform.boards import Board
+
+from .show import grid
+
+HEADER = ["", "topology", "lanes", "cycles a frame", "frames a second", "latency, cycles", "LUT", "as RAM", "BRAM36",
+          "DSP", "map order"]  # fmt: skip
+RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+"""What a board's device has, by the budget's name."""
+
+
+def show_front(name: str, found: Explored, on: Board | None, clock_mhz: float) -> None:
+    """Print the front and the chosen design, the largest share of the board last.
+
+    Parameters
+    ----------
+    name
+        Of the networks.
+    found
+        What the search found.
+    on
+        The board, if one was given.
+    clock_mhz
+        Clock for frames a second.
+    """
+    rows = [front_row(str(k + 1), row, on, clock_mhz) for k, row in enumerate(found.front)]
+    if found.best is not None:
+        rows.append(front_row("chosen", found.best, on, clock_mhz))
+    title = f"{name}: Pareto front" + ("" if found.best else "; nothing fits the budget")
+    grid(title, HEADER + [f"of {on.name}" if on else ""] * bool(on), rows)
+    each = (found.best or found.front[0]).figures.each
+    if each:
+        told = ", ".join(f"{network} {number(cycles)}" for network, cycles in each.items())
+        whose = "the chosen one's" if found.best else "the first one's"
+        click.echo(f"cycles, latency, frames: of a round, a frame of each network; {whose} cycles are {told}")
+
+
+def front_row(name: str, row: Row, on: Board | None, clock_mhz: float) -> list[str]:
+    """Cells of one design, which the table calls ``name``; other parameters as of `show_front`."""
+    f, a = row.figures, row.figures.area
+    rate = f"{clock_mhz * 1e6 / f.cycles:,.0f}"
+    cells = [name, row.candidate.topology, f"{f.lanes:,}", number(f.cycles), rate, f"{f.latency:,}",
+             f"{f.lut:,}", f"{a.lutram:,}", f"{a.bram36:g}", str(a.dsp), setting_of(row.candidate).words]  # fmt: skip
+    if on is None:
+        return cells
+    used = {"lut": f.lut, "ff": a.ff, "bram36": a.bram36, "dsp": a.dsp}
+    share, key = max((value / getattr(on, key), key) for key, value in used.items())
+    return [*cells, f"{share:.0%} {RESOURCES[key]}"]
+
+
+def show_npus(best: Row, names: Sequence[str]) -> None:
+    """Print the folding and the memories of each NPU of the chosen design.
+
+    Parameters
+    ----------
+    best
+        The design.
+    names
+        Of the layers, in the order of computing.
+    """
+    header = ["NPU", "layers", "engine", "KFP", "KGP", "OL", "PFP", "planes", "accumulators", "kernel rows",
+              "kernel RAM", "tuple words", "besides"]  # fmt: skip
+    rows = []
+    for n, npu in enumerate(best.candidate.npus):
+        values = (npu.kfp, npu.kgp, npu.ol, npu.pfp if npu.pool else "", npu.planes or "", npu.accumulators,
+                  npu.kernel_rows, npu.kernel_ram, npu.tuple_words)  # fmt: skip
+        cells = [f"{v:,}" if isinstance(v, int) else v for v in values]
+        whose = "all" if best.candidate.also else _layers([names[i] for i in best.candidate.own(n)], names)
+        rows.append([str(n), whose, npu.engine, *cells, ", ".join(blocks_of(npu))])
+    grid("the chosen design", header, rows, labels=3)
+    orders = [layer for layer, order in best.candidate.dataflow.items() if order == "input_stationary"]
+    if orders:
+        click.echo(f"input_stationary: {', '.join(orders)}; output_stationary: all others")
+
+
+def blocks_of(npu: Npu) -> list[str]:
+    """What an NPU has besides, in words: a window former, weights in the pool unit, multipliers that PEs share, LUTs
+    that multiply."""
+    kernels = npu.kernels_per_multiplier
+    found = {"window former": npu.window_former, "depthwise pool unit": npu.depthwise,
+             f"{kernels} kernels a multiplier": kernels > 1, "additions in LUTs": "addition" in npu.lut_products,
+             "counters": npu.raster}  # fmt: skip
+    return [words for words, there in found.items() if there]
+
+
+def _layers(own: Sequence[str], names: Sequence[str]) -> str:
+    """The layers of an NPU: the first and the last one of a run, else all of them."""
+    first = names.index(own[0])
+    if len(own) > 1 and list(own) == list(names[first : first + len(own)]):
+        return f"{own[0]} .. {own[-1]}"
+    return ", ".join(own)
+
+
+def number(value: float) -> str:
+    """All digits before the point, and one behind it where it is no integer."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"

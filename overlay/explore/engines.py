@@ -1,0 +1,19 @@
+"""Which engine computes which layer."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What computes the layers of a network.
+
+    Attributes
+    ----------
+    names
+        The engine of each lowered layer, "binary" or "integer".
+    depthwise
+        Whether pool units have weights, so that depthwise convolutions are no layers of their own.
+    """
+
+    names: tuple[str, ...]
+    depthwise: bool = False

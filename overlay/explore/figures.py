@@ -1,0 +1,120 @@
+"""Figures of a candidate: area, cycles and latency of the design that it makes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.flow import Deadlock, simulate, skips_of
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.area.netlist import Resources
+
+from .candidate import Candidate
+from .estimate import estimate
+
+FRAMES = 4
+"""Frames that the flow model is run for."""
+ROOM_FOR_ALL = 1 << 22
+"""Words of a skip store that never gets full."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of a candidate, all from models.
+
+    Attributes
+    ----------
+    area
+        By the area model.
+    lanes
+        Multiply-accumulates a cycle; a channel that is read as several bit planes counts once.
+    cycles
+        Cycles a frame in a steady stream, by the flow model.
+    latency
+        Cycles of one frame alone, by the flow model.
+    stores
+        Most words that each store between layers ever held, by name.
+    each
+        Of several networks the cycles a frame by name; ``cycles`` and ``latency`` are sums then.
+    """
+
+    area: Resources
+    lanes: int
+    cycles: float
+    latency: int
+    stores: Mapping[str, int] = field(default_factory=dict)
+    each: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def lut(self) -> int:
+        """LUTs of logic and of memory together."""
+        return self.area.lut + self.area.lutram
+
+
+def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAMES) -> Any:
+    """Run the flow model on the design that a candidate makes.
+
+    Parameters
+    ----------
+    model, candidate, design
+        What belongs together.
+    frames
+        Frames to run.
+
+    Returns
+    -------
+    bitloom.hls_gen.compiler.flow.Result
+        Cycles, latency, waits and fill levels.
+
+    Raises
+    ------
+    Deadlock
+        If the design can't finish a frame.
+    """
+    return simulate(whole_system(plan(model, design.npus, candidate.choices), design), frames)
+
+
+def figures(
+    model: Model, candidate: Candidate, design: Design | None = None, also: Sequence[Model] = ()
+) -> Figures | None:
+    """Figures of a candidate.
+
+    Parameters
+    ----------
+    model, candidate
+        What belongs together.
+    design
+        The candidate's design; None makes it.
+    also
+        Further networks that it is for.
+
+    Returns
+    -------
+    Figures or None
+        None where the candidate makes no design that finishes.
+    """
+    models, sized = (model, *also), design is not None
+    try:
+        design = design or candidate.design(model, also=also, skip_words=ROOM_FOR_ALL)
+        found = [flow(one, candidate, design) for one in models]
+        if not sized and any(npu.skip_words for npu in design.npus):  # one run of the flow model is enough
+            design = _with_skips(design, found)
+    except (ValueError, Deadlock):
+        return None
+    each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
+    cycles, latency = sum(its.cycles_per_frame for its in found), sum(its.latency for its in found)
+    return Figures(estimate(design), lanes(candidate), cycles, latency, found[0].stores, each)
+
+
+def _with_skips(design: Design, found: Sequence[Any]) -> Design:
+    """The design with skip stores as large as was in use in what the flow model found for each network."""
+    words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
+    return replace(design, npus=tuple(replace(npu, skip_words=count) for npu, count in zip(design.npus, words)))
+
+
+def lanes(candidate: Candidate) -> int:
+    """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
+    alone = candidate.mapping.count(0) == 1
+    return sum((npu.kfp if n or not alone else npu.plane_lanes) * npu.kgp for n, npu in enumerate(candidate.npus))

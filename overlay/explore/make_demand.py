@@ -1,0 +1,117 @@
+"""A lowered layer of the compiler becomes a layer as the search sees it (layer_demand.py)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.npu_plan import signed_bits
+from bitloom.hls_gen.compiler.schedule import StageTables
+
+from .layer_demand import LayerDemand
+from .reading_demand import tabled
+
+
+@dataclass(frozen=True)
+class ReadingWays:
+    """By what means NPUs of the search read maps.
+
+    Attributes
+    ----------
+    counters
+        Whether they have counters for raster order.
+    ahead
+        Whether taps claim tuples ahead by a table, as NPUs with a skip store do.
+    depthwise
+        Whether pool units have weights.
+    """
+
+    counters: bool = False
+    ahead: bool = False
+    depthwise: bool = False
+
+
+def layer_demand(
+    p: BinaryLayer | IntegerLayer, conv: StageTables, pool: StageTables | None, *, planes: int, by: ReadingWays
+) -> LayerDemand:
+    """The demand of a lowered layer of the compiler.
+
+    Parameters
+    ----------
+    p
+        The layer.
+    conv, pool
+        The schedules of its convolution and, where it has one, of its pool.
+    planes
+        Bit planes of its input, if that is one of integers to the binary engine; else 0.
+    by
+        How NPUs read maps.
+    """
+    visits = p.visits
+    places = int(p.weight.shape[1])
+    binary = isinstance(p, BinaryLayer)
+    channels = int(p.weight.shape[2]) if planes else int(np.prod(p.weight.shape[2:]))
+    windows = len(conv.output_order) if pool is None else len(pool.output_order)
+    return LayerDemand(
+        name=p.name,
+        engine="binary" if binary else "integer",
+        channels=channels,
+        planes=planes,
+        kernels=p.out_channels,
+        levels=p.levels,
+        places=places,
+        taps=np.bincount(conv.window) * visits,
+        reading={again: tabled(conv, visits, again, raster=by.counters, ahead=by.ahead) for again in (False, True)},
+        pool=None if pool is None else tabled(pool, 1, False, kernel=by.depthwise, raster=by.counters),
+        pool_taps=0 if pool is None else len(pool.index),
+        pool_places=p.pool.taps if p.pool else 0,
+        raw=p.raw,
+        any_match=binary and p.any_match,
+        word_channels=p.word_channels if binary else 0,
+        value_bits=_value_bits(p),
+        weight_bits=1 if binary else _weight_bits(p),
+        macs=len(conv.index) * channels * p.out_channels,
+        output_windows=windows,
+        **({} if binary else _of_integers(p)),
+    )
+
+
+def _of_integers(p: IntegerLayer) -> dict[str, Any]:
+    """What only layers of the integer engine have, by attribute of `LayerDemand`."""
+    own, joined = np.arange(p.out_channels * p.levels)[:, None], p.depthwise
+    columns, roundings, fraction = [scales(p, own)], {p.rounding}, p.fraction
+    if joined is not None:
+        columns.append(scales(joined, own))
+        roundings.add(joined.rounding)
+        fraction = max(fraction, joined.fraction)
+    found: dict[str, Any] = {
+        "multiplier_bits": multiplier_bits(columns),
+        "bias_fraction_bits": fraction,
+        "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
+        "depthwise": joined is not None,
+    }
+    if p.addition is not None:
+        factors = p.addition.factor_kept, p.addition.factor_added
+        found["add_widths"] = {
+            "add_factor_bits": max(map(signed_bits, factors)),
+            "add_bias_bits": signed_bits(p.addition.bias),
+        }
+    return found
+
+
+def _value_bits(p: BinaryLayer | IntegerLayer) -> int:
+    """Width of an accumulator that holds every value of the layer, and of the depthwise convolution that joined it."""
+    ranges = [p.value_range]
+    if isinstance(p, IntegerLayer) and p.depthwise is not None:
+        ranges.append(p.depthwise.value_range)
+    low, high = min(r[0] for r in ranges), max(r[1] for r in ranges) + 1
+    return 1 + max(high.bit_length(), (~low).bit_length())
+
+
+def _weight_bits(p: IntegerLayer) -> int:
+    """Bits of two's complement that hold all weights of the layer; 2 at the least."""
+    weights = [p.weight] if p.depthwise is None else [p.weight, p.depthwise.weight]
+    low, high = min(int(w.min()) for w in weights), max(int(w.max()) for w in weights)
+    return max(2, 1 + max(high.bit_length(), (~low if low < 0 else low).bit_length()))

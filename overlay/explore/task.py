@@ -1,0 +1,57 @@
+"""What the search tries at a time, the candidate that comes of it, and how prices rise where a budget is exceeded."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from .candidate import Candidate
+from .engines import Engines
+from .one_npu import Price, Segment
+from .variations import MapSetting
+
+FEW_NPUS = Price()
+"""Every NPU costs what it takes, so that there are few of them."""
+STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
+"""First price of what is over its limit, in LUTs a unit."""
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How NPUs shall be joined, and of which engines.
+
+    Attributes
+    ----------
+    engines
+        What computes the layers.
+    ring
+        NPU of each layer in a ring; None: a chain, in which the search chooses.
+    """
+
+    engines: Engines
+    ring: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is tried at a time: a way to join NPUs in a setting, an interval, and the price to begin with."""
+
+    way: Joining
+    setting: MapSetting
+    interval: int
+    price: Price
+
+
+def raised(price: Price, over: Iterable[str]) -> Price:
+    """A price at which each of ``over`` costs twice as much as before."""
+    return replace(price, **{key: max(STEPS[key], 2 * getattr(price, key)) for key in over})
+
+
+def between(low: Price, high: Price) -> Price:
+    """The price midway between two; an NPU's price is that of ``high``."""
+    return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
+
+
+def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
+    """The candidate that NPUs with their layers make for the network of that name."""
+    on = {i: n for n, segment in enumerate(segments) for i in segment.own}
+    npus = tuple(segment.npu for segment in segments)
+    return Candidate(name, npus, tuple(on[i] for i in range(len(on))), stream_bits, map_order)

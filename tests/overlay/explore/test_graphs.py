@@ -1,0 +1,201 @@
+"""Graphs of layers, depthwise convolutions, window formers, shared multipliers and several networks in the search."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import file
+from bitloom.golden import zoo as networks
+from bitloom.golden.encoding import signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import as_depthwise
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.run import run
+from bitloom.overlay.cli.found_designs import blocks_of
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.changed import saving
+from bitloom.overlay.explore.estimate import estimate_core
+from bitloom.overlay.explore.figures import figures, flow
+from bitloom.overlay.explore.one_npu import Price
+from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
+from bitloom.overlay.explore.tries import Tries
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from tests.errors import value_error
+from tests.networks import random_images, random_integer_model
+
+QUICK = Effort(points=2, halvings=0)
+COUNTERS = MapSetting("raster", counters=True)
+
+
+def conv(
+    n: int, reads: str, channels: int, *, kernel: int = 1, stride: int = 1, depthwise: bool = False
+) -> Iterator[Layer]:
+    """A convolution, number ``n``, and its requantisation."""
+    made = Conv(name=f"conv_{n}", out_channels=channels, kernel=(kernel,) * 2, stride=(stride,) * 2,
+                padding=(kernel // 2,) * 4, weight=signed(8), inputs=(reads,))  # fmt: skip
+    yield as_depthwise(made) if depthwise else made
+    yield Requantise(name=f"act_{n}", encoding=signed(8), inputs=(f"conv_{n}",))
+
+
+def network(name: str, *layers: Layer) -> Model:
+    source = Map(height=9, width=8, channels=3, encoding=signed(8))
+    return random_integer_model(Network(name=name, input=source, layers=layers), 1, 32)
+
+
+def residual() -> Model:
+    """A shortcut with a convolution of stride 2."""
+    return network(
+        "residual", *conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3, stride=2), *conv(3, "act_2", 8),
+        *conv(4, "act_1", 8, stride=2), Add(name="add_5", encoding=signed(8), inputs=("act_4", "act_3")),
+        *conv(6, "add_5", 6), Dense(name="dense_7", out_channels=5, weight=signed(8)),
+    )  # fmt: skip
+
+
+def separable() -> Model:
+    """Two depthwise convolutions."""
+    return network(
+        "separable", *conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3, depthwise=True),
+        *conv(3, "act_2", 12), *conv(4, "act_3", 12, kernel=3, stride=2, depthwise=True), *conv(5, "act_4", 8),
+        Dense(name="dense_6", out_channels=4, weight=signed(8)),
+    )  # fmt: skip
+
+
+MODELS = {"residual": residual, "separable": separable}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "setting", [pytest.param(SETTINGS[1], marks=pytest.mark.slow), COUNTERS], ids=["tables", "counters"]
+)
+def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None:
+    """Memories are those of sizing, or hold as much; cycles those of the flow model, but for a few a layer."""
+    tries = Tries(MODELS[name](), Budget(dsp=60), 64, SETTINGS)
+    segments = tries.segments(Task(Joining(tries.engines[0]), setting, 2_500, FEW_NPUS))
+    assert segments is not None
+    candidate = tries.candidate(segments, setting)
+    keys = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_even", "round_twice", "windows",
+            "window_taps", "input_words", "groups", "map_words", "pool_kernel_rows", "pool_scale_rows")  # fmt: skip
+    made, choices = candidate.design(tries.model), tries.choices[tries.engines[0], setting]
+    for given, npu in zip(candidate.npus, made.npus):
+        assert {k: getattr(given, k) for k in keys} == {k: getattr(npu, k) for k in keys}
+        assert npu.skip_words <= given.skip_words < 2 * npu.skip_words + 2
+        assert given.aheads <= npu.aheads + 2
+    assert any(npu.skip_words for npu in made.npus) == (name == "residual")
+    busiest = max(choices.cycles(candidate.own(n), npu) for n, npu in enumerate(candidate.npus))
+    found = flow(tries.model, candidate, made).cycles_per_frame
+    assert abs(found - busiest) < 50 * len(tries.layers)
+
+
+@pytest.mark.parametrize("name", ["residual", pytest.param("separable", marks=pytest.mark.slow)])
+def test_what_a_graph_gets(name: str) -> None:
+    """With few DSP blocks: window former, shared multipliers, and the blocks that the network has a use for."""
+    model = MODELS[name]()
+    found = explore(model, Budget(lut=20_000, dsp=60), map_order="raster", effort=QUICK)
+    assert found.best is not None
+    candidate = Candidate.from_dict(json.loads(json.dumps(found.best.candidate.to_dict())))
+    assert figures(model, candidate, candidate.design(model)) == found.best.figures
+    blocks = {block for npu in candidate.npus for block in blocks_of(npu)}
+    wanted = {"residual": {"window former", "2 kernels a multiplier"},
+              "separable": {"depthwise pool unit", "2 kernels a multiplier"}}  # fmt: skip
+    assert wanted[name] <= blocks
+    assert {"window former", "shared multipliers" + " and additions in LUTs" * (name == "residual")} <= {*found.varied}
+    assert len(found.layers) == len(candidate.mapping) == {"residual": 6, "separable": 4}[name]
+
+
+def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
+    tries = Tries(residual(), Budget(), 64, SETTINGS[:1])
+    segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
+    assert segments is not None
+    assert [segment.own for segment in segments] == [(0, 1, 2, 3), (4,), (5,)]
+    assert tries.ways() == [Joining(tries.engines[0])], "no ring: what waits had to be on one NPU"
+
+
+def test_where_dsp_blocks_are_dear() -> None:
+    """PEs share multipliers as far as products fit, and LUTs multiply in additions."""
+    npu = Npu(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kgp=4, skip_words=2)
+    assert list(saving(npu, dear=False)) == [npu]
+    plain, shared, in_luts = saving(npu, dear=True)
+    assert (plain, shared) == (npu, replace(npu, kernels_per_multiplier=2))
+    assert in_luts == replace(shared, lut_products=("addition",))
+    narrow = replace(npu, feature_bits=4, weight_bits=4, kgp=2, skip_words=0)
+    assert [one.kernels_per_multiplier for one in saving(narrow, dear=True)] == [1, 2], "as many as there are kernels"
+    dsp = [estimate_core(one, 64).dsp for one in (plain, shared, in_luts)]
+    assert dsp[0] - dsp[1] == 16, "a multiplier for two products: half of 8 x 4"
+    assert dsp[1] - dsp[2] == 2, "two products of an addition"
+
+
+def test_binary_residuals_are_refused() -> None:
+    with value_error("add_2: bitloom explore takes additions in networks of integers, got one with binary layers"):
+        explore(networks.load("digits-residual"), Budget())
+
+
+@pytest.mark.slow
+def test_streamed_weights_as_asked() -> None:
+    for asked, streamed in (("never", {False}), ("always", {True})):
+        effort = replace(QUICK, streamed_weights=asked)
+        found = explore(residual(), Budget(lut=20_000), map_order="raster", effort=effort)
+        assert {row.candidate.stream_weights for row in found.front} == streamed
+        assert ("streamed weights" in found.varied) == (asked == "always")
+
+
+def test_streamed_weights_are_one_of_three() -> None:
+    with value_error("explore: streamed_weights must be one of auto, never, always, got 'sometimes'"):
+        Effort(streamed_weights="sometimes")
+
+
+@pytest.mark.slow
+def test_several_networks_get_one_npu(tmp_path: Path) -> None:
+    """Cycles are those of a frame of each; build wants all networks of the file."""
+    models = [residual(), separable()]
+    for model in models:
+        file.save(model, tmp_path / f"{model.network.name}.npz")
+    paths, saved = [str(tmp_path / f"{model.network.name}.npz") for model in models], tmp_path / "foldings.json"
+    words = ["explore", *paths, "--lut", "15000", "--dsp", "40", "--points", "2", "--halvings", "0",
+             "--map-order", "raster", "--save", str(saved), "--json"]  # fmt: skip
+    result = CliRunner().invoke(bitloom, words)
+    assert result.exit_code == 0, result.output
+    best = json.loads(result.stdout)["best"]
+    candidate = Candidate.load(saved, models[0], models[1:])
+    assert (candidate.also, len(candidate.npus), candidate.npus[0].depthwise) == (("separable",), 1, True)
+    design = candidate.design(models[0], also=models[1:])
+    each = {one.network.name: flow(one, candidate, design).cycles_per_frame for one in models}
+    assert best["cycles_by_network"] == each
+    assert best["cycles_per_frame"] == sum(each.values())
+    refused = CliRunner().invoke(bitloom, ["build", paths[0], "--foldings", str(saved)])
+    assert str(refused.exception) == (
+        f"bitloom: {saved}: these foldings are also for separable, which must be given, got none"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [["residual"], ["separable"], ["residual", "separable"]], ids="-".join)
+def test_what_is_found_simulates(names: list[str], tmp_path: Path) -> None:
+    """Bit for bit, in the cycles that were told."""
+    models = [MODELS[name]() for name in names]
+    best = explore(models, Budget(lut=15_000, dsp=40), effort=QUICK).best
+    assert best is not None
+    c = best.candidate
+    made = builds.build(tmp_path, c.design(models[0], also=models[1:]), models, choices=c.choices)
+    latency = 0
+    for model in models:
+        images = random_images(model.network, 4, 1)
+        several, alone = run(made, model, images), run(made, model, images[:1])
+        assert several.bit_exact_frames == 4
+        left = flow(model, c, made.design, 4).left
+        assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
+        latency += alone.counters["cycles"]
+    assert latency == best.figures.latency

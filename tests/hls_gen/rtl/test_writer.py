@@ -80,3 +80,14 @@ def test_words_of_two_maps_in_turn(bench, stall, free):
     assert written.words == expected
     assert written.rows == [k % 16 for k in range(len(expected))]
     assert stall or steady(written.cycles)  # without a gap, from map to map and from layer to layer
+
+
+def test_a_restart_in_the_middle_of_a_tuple(bench):
+    """Words of the second map were coming: the next frame begins with the first map all the same."""
+    for cycles in (12, None):
+        start(bench)
+        words, expected = streams(1, random.Random(2))
+        written = Written(bench, len(expected))
+        run(bench, *(Source(bench, name, its) for name, its in words.items()), written, cycles=cycles)
+        assert written.words == expected[: len(written.words)]
+        assert (8 < len(written.words) < 13) == (cycles == 12)

@@ -115,6 +115,6 @@ def test_random_graphs(name: str, folder: Path) -> None:
 @pytest.mark.parametrize("name", DESIGNS)
 def test_many_random_graphs(name: str, folder: Path) -> None:
     found = tally(partial(check, name, folder), MANY)
-    for what in ("copies", "depthwise", "former") if name == "depthwise" else ():
+    for what in ("copies", "depthwise") if name == "depthwise" else ():  # few of these first layers have windows formed
         assert any(what in key for key in found)
     assert found.total() - found["unfit"] >= 5  # most have too many layers for a pipeline

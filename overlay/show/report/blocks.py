@@ -71,11 +71,11 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
         if used:
             yield _text(BOX - 64, top + height - 24, "results", "small")
     if "ring" in params.inlets and n:
-        yield _path(f"M{CENTRE} {top - GAP}v{GAP}", _crosses(report, n - 1, n))
+        yield _path(f"M{CENTRE} {top - GAP}v{GAP}", (n - 1, n) in report.crossings)
         yield from _store(CENTRE, top - GAP // 2, _pair(params))
+    right = BOX + BOX_WIDTH
     if "loop" in params.inlets:
-        right = BOX + BOX_WIDTH
-        yield _path(f"M{right} {top + height - 16}h30V{top + 18}h-30", _crosses(report, n, n))
+        yield _path(f"M{right} {top + height - 16}h30V{top + 18}h-30", (n, n) in report.crossings)
         yield _text(right + 36, top + height / 2 - 1, "map store", "small")
         yield _text(right + 36, top + height / 2 + 13, f"{params.map_words:,} {TIMES} {params.word_bits} bit", "small")
     if params.skip_words:
@@ -87,17 +87,12 @@ def _closing(report: Report, top: int, bottom: int) -> Iterator[str]:
     """The edge from the last NPU, which ends at ``bottom``, up to NPU 0."""
     design, last = report.design, len(report.npus) - 1
     down, up = GAP // 2, GAP // 2 - 16
-    used = _crosses(report, last, 0)
+    used = (last, 0) in report.crossings
     yield _path(f"M{CENTRE} {bottom}v{down}H{FAR}V{top - GAP // 2 - up}H{CENTRE}V{top}", used)
     yield from _store(CENTRE, top - GAP // 2 + 4, _pair(design.npus[0]))
     if design.spill_words:
         words = f"spill store {design.spill_words:,} {TIMES} {design.npus[0].word_bits} bit"
         yield from _store(CENTRE + 130, bottom + down, words)
-
-
-def _crosses(report: Report, here: int, there: int) -> bool:
-    """Whether a map goes from one of these NPUs to the other."""
-    return (here, there) in zip(report.mapping, report.mapping[1:])
 
 
 def _lanes(npu: Npu) -> str:

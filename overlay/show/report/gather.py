@@ -8,6 +8,7 @@ from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.conv import Weighted
+from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.explore.estimate import error, estimate
@@ -69,6 +70,7 @@ def gather(
         design=design,
         digest=made.build.digest,
         mapping=program.mapping,
+        crossings=crossings(made.plan),
         run=run,
         clock_mhz=clock_mhz,
         layers=tuple(_layers(made)),
@@ -91,6 +93,14 @@ def _source(made: Compiled, given: str | None) -> str:
     if name in networks.names() and model_digest(networks.load(name)) == made.program.model_digest:
         return networks.source(name)
     return f"model file {made.build.models[name]}"
+
+
+def crossings(plan: Plan) -> frozenset[tuple[int, int]]:
+    """(NPU that makes a map, NPU that reads or adds it), of all maps."""
+    layers = plan.lowered.layers
+    on = {p.name: n for p, n in zip(layers, plan.mapping)}
+    needs = [(name, n) for p, n in zip(layers, plan.mapping) for name in (p.reads, p.joins, p.adds)]
+    return frozenset((on[name], n) for name, n in needs if name in on)
 
 
 def _layers(made: Compiled) -> list[LayerFacts]:

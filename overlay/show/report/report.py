@@ -120,6 +120,8 @@ class Report:
         The hardware and its digest.
     mapping
         NPU of each weighted layer.
+    crossings
+        Pairs of NPUs, the one that makes a map and the one that reads it: the edges that the network uses.
     run
         Counters of the batches.
     clock_mhz
@@ -139,6 +141,7 @@ class Report:
     design: Design
     digest: str
     mapping: tuple[int, ...]
+    crossings: frozenset[tuple[int, int]]
     run: Measured
     clock_mhz: float
     layers: tuple[LayerFacts, ...]

@@ -218,7 +218,7 @@ def ring_report(one: Report) -> Report:
     chosen = reference_design("cifar-quick-int8-ring2")
     design = size_memories("ring", [model], chosen.npus, chosen.choices, sizing=Sizing(spill_words=7))
     npus = tuple(replace(one.npus[0], npu=n, layers=own) for n, own in enumerate((("conv_1", "conv_3"), ("conv_2",))))
-    return replace(one, design=design, npus=npus, mapping=(0, 1, 0))
+    return replace(one, design=design, npus=npus, mapping=(0, 1, 0), crossings=frozenset({(0, 1), (1, 0)}))
 
 
 def test_the_picture_of_a_ring(one: Report) -> None:

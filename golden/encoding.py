@@ -45,7 +45,7 @@ class Encoding:
         make_fields_plain(self)
         if self.kind not in KINDS:
             raise ValueError(f"encoding: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
-        if not isinstance(self.bits, int) or not 1 <= self.bits <= 62:
+        if type(self.bits) is not int or not 1 <= self.bits <= 62:
             raise ValueError(f"encoding {self.kind}: bits must be 1..62, got {self.bits!r}")
         if self.kind == "ternary" and self.bits != 2:
             raise ValueError(f"encoding ternary: bits must be 2, got {self.bits}")

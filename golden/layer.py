@@ -35,7 +35,7 @@ class Map:
         make_fields_plain(self)
         for what in ("height", "width", "channels"):
             value = getattr(self, what)
-            if not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise ValueError(f"map: {what} must be an integer >= 1, got {value!r}")
 
     @property

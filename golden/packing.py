@@ -160,6 +160,6 @@ def _check_bits(name: str, bits: Array) -> None:
 
 def _word_dtype(word_bits: int) -> "np.dtype[Any]":
     """Little-endian dtype of a word."""
-    if not isinstance(plain(word_bits), int) or word_bits not in (32, 64):
+    if type(plain(word_bits)) is not int or word_bits not in (32, 64):
         raise ValueError(f"pack: word_bits must be 32 or 64, got {word_bits!r}")
     return np.dtype(f"<u{word_bits // 8}")

@@ -48,7 +48,7 @@ class Window:
             ("padding", 4, 0, self.padding),
             ("dilation", 2, 1, self.dilation),
         ):
-            if not isinstance(value, (tuple, list)) or len(value) != size or any(not isinstance(v, int) for v in value):
+            if not isinstance(value, (tuple, list)) or len(value) != size or any(type(v) is not int for v in value):
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")

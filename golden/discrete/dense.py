@@ -72,7 +72,7 @@ class DenseSpec:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
-        if not isinstance(self.outputs, int) or self.outputs < 1:
+        if type(self.outputs) is not int or self.outputs < 1:
             raise ValueError(f"layer: outputs must be an integer >= 1, got {self.outputs!r}")
         if self.activation not in ACTIVATIONS:
             raise ValueError(f"layer: activation must be one of {', '.join(ACTIVATIONS)}, got {self.activation!r}")

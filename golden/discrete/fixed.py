@@ -56,7 +56,7 @@ class FixedRule:
         make_fields_plain(self)
         for name in ("rate_places", "mu_places"):
             value = getattr(self, name)
-            if (value is not None or name == "rate_places") and not (isinstance(value, int) and 0 <= value <= 31):
+            if (value is not None or name == "rate_places") and not (type(value) is int and 0 <= value <= 31):
                 raise ValueError(f"update rule: {name} must be 0..31, got {value!r}")
 
 

@@ -63,7 +63,7 @@ class LearnPlan:
         make_fields_plain(self)
         for name, low in (("epochs", 1), ("seed", 0)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < low:
+            if type(value) is not int or value < low:
                 raise ValueError(f"learning: {name} must be an integer >= {low}, got {value!r}")
         if not 0 < self.rate_times < float("inf"):
             raise ValueError(f"learning: rate_times must be > 0 and finite, got {self.rate_times!r}")

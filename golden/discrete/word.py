@@ -38,9 +38,9 @@ class WordFormat:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
-        if not isinstance(self.bits, int) or not 4 <= self.bits <= 32:
+        if type(self.bits) is not int or not 4 <= self.bits <= 32:
             raise ValueError(f"word: bits must be 4..32, got {self.bits!r}")
-        if not isinstance(self.fraction, int) or not 0 <= self.fraction <= self.bits - 2:
+        if type(self.fraction) is not int or not 0 <= self.fraction <= self.bits - 2:
             raise ValueError(f"word: fraction must be 0..{self.bits - 2} for {self.bits} bits, got {self.fraction!r}")
 
     @property

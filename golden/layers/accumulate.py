@@ -71,15 +71,15 @@ class Accumulator:
         for what, value, allowed in (("kind", self.kind, KINDS), ("structure", self.structure, STRUCTURES)):
             if value not in allowed:
                 raise ValueError(f"accumulator: {what} must be one of {', '.join(allowed)}, got {value!r}")
-        if not isinstance(self.products, int) or self.products < 1:
+        if type(self.products) is not int or self.products < 1:
             raise ValueError(f"accumulator: products must be an integer >= 1, got {self.products!r}")
-        if not isinstance(self.lanes, int) or not 1 <= self.lanes <= self.products:
+        if type(self.lanes) is not int or not 1 <= self.lanes <= self.products:
             raise ValueError(f"accumulator: lanes must be an integer 1..{self.products}, got {self.lanes!r}")
         if self.structure == "parallel" and self.lanes != self.products:
             raise ValueError(f"accumulator: parallel must have {self.products} lanes, one a product, got {self.lanes}")
         if self.kind != "or_words" and self.word != 0:
             raise ValueError(f"accumulator: word must be 0 for kind {self.kind}, got {self.word!r}")
-        whole = isinstance(self.word, int) and self.word >= 1
+        whole = type(self.word) is int and self.word >= 1
         if self.kind == "or_words" and not (whole and (self.structure == "parallel" or self.lanes % self.word == 0)):
             raise ValueError(f"accumulator: word must be >= 1 and divide {self.lanes} lanes, got {self.word!r}")
 

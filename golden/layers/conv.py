@@ -55,7 +55,7 @@ class Weighted(OneInput):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.out_channels, int) or self.out_channels < 1:
+        if type(self.out_channels) is not int or self.out_channels < 1:
             raise ValueError(f"{self.name}: out_channels must be an integer >= 1, got {self.out_channels!r}")
         if self.accumulate not in ACCUMULATIONS:
             rule = f"must be one of {', '.join(ACCUMULATIONS)}"
@@ -63,7 +63,7 @@ class Weighted(OneInput):
         if self.accumulate != "popcount" and self.weight != BIPOLAR:
             raise ValueError(f"{self.name}: accumulate {self.accumulate} needs weights of {BIPOLAR}, got {self.weight}")
         if self.accumulate == "or_words":
-            if not isinstance(self.word_channels, int) or self.word_channels < 1:
+            if type(self.word_channels) is not int or self.word_channels < 1:
                 raise ValueError(f"{self.name}: word_channels must be an integer >= 1, got {self.word_channels!r}")
         elif self.word_channels != 0:
             rule = f"word_channels must be 0 for accumulate {self.accumulate}"

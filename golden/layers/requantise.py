@@ -208,7 +208,7 @@ def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:
         If the scale is out of range or not a number, or bits are out of range.
     """
     bits = plain(bits)
-    if not isinstance(bits, int) or not 1 <= bits <= MULTIPLIER_BITS:
+    if type(bits) is not int or not 1 <= bits <= MULTIPLIER_BITS:
         raise ValueError(f"bits: must be 1..{MULTIPLIER_BITS}, got {bits!r}")
     largest = (1 << bits) - 1
     if not 2.0**-MAX_SHIFT <= scale <= largest:  # not for NaN

@@ -35,7 +35,7 @@ class Threshold(OneInput):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.levels, int) or not 1 <= self.levels <= 62:
+        if type(self.levels) is not int or not 1 <= self.levels <= 62:
             raise ValueError(f"{self.name}: levels must be 1..62, got {self.levels!r}")
 
     def output(self, source: Map) -> Map:

@@ -64,7 +64,7 @@ class Recipe:
         make_fields_plain(self)
         for what, least in (("epochs", 1), ("seed", 0), ("batch", 1)):
             value = getattr(self, what)
-            if not isinstance(value, int) or value < least:
+            if type(value) is not int or value < least:
                 raise ValueError(f"training: {what} must be an integer >= {least}, got {value!r}")
         for what, most in (("rate", MOST_RATE), ("margin", MOST_MARGIN)):
             if not 0 < getattr(self, what) <= most:

@@ -57,6 +57,9 @@ MADE = {
     "draws": lambda n, b: (Lfsr(n(200)).draw(9).tolist(), Lfsr.seeded(n(255)).draw(9).tolist()),
 }  # fmt: skip
 
+UNCHECKED = ("window", "choices", "machine's layer", "machine's training", "kind", "converter", "draws")
+"""Of MADE those that others check: a window its layer, a mapping the compiler."""
+
 
 @pytest.mark.parametrize("integer", [np.uint8, np.int64])
 @pytest.mark.parametrize("name", MADE)
@@ -66,6 +69,14 @@ def test_integers_of_numpy_are_integers(name: str, integer: type) -> None:
     assert made == wanted
     if hasattr(made, "__dataclass_fields__"):
         assert json.dumps(asdict(made)) == json.dumps(asdict(wanted))
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in UNCHECKED])
+def test_a_truth_value_is_no_integer(name: str) -> None:
+    """True would be 1, and stay True in the file."""
+    with pytest.raises(ValueError, match=r"must be .*, got \(?True") as found:
+        MADE[name](lambda value: True, bool)
+    assert "\n" not in str(found.value)
 
 
 def test_a_mapping_may_be_an_array() -> None:

@@ -62,7 +62,7 @@ class MachineParameters:
             ("column_words", 1, most),
         ):
             value = getattr(self, name)
-            if not isinstance(value, int) or not low <= value <= high:
+            if type(value) is not int or not low <= value <= high:
                 raise ValueError(f"machine: {name} must be {low}..{high}, got {value!r}")
         if self.slaves & (self.slaves - 1):
             raise ValueError(f"machine: slaves must be a power of two, got {self.slaves}")

@@ -61,7 +61,7 @@ class PackedConv:
         make_fields_plain(self)
         for what in ("channels", "out_channels"):
             value = getattr(self, what)
-            if not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise ValueError(f"{self.name}: {what} must be an integer >= 1, got {value!r}")
         self.window.check(self.name)
         if self.pad not in PADS:

@@ -170,7 +170,7 @@ class Convolution:
         conv = self.conv
         conv.check_input(words)
         count = processors() if threads is None else plain(threads)
-        if not isinstance(count, int) or count < 1:
+        if type(count) is not int or count < 1:
             raise ValueError(f"{conv.name}: threads must be an integer >= 1, got {threads!r}")
         images, _, height, width = words.shape
         rows, columns = conv.output_size(height, width)

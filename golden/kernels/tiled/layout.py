@@ -101,7 +101,7 @@ def _check_words(name: str, words: Array, channels: int) -> None:
     """ValueError, naming ``name``, unless ``words`` is (N, ceil(C/B), H, W) words for ``channels`` >= 1."""
     word_bits = word_bits_of(name, words)
     check_axes(name, words)
-    if not isinstance(plain(channels), int) or channels < 1:
+    if type(plain(channels)) is not int or channels < 1:
         raise ValueError(f"{name}: channels must be an integer >= 1, got {channels!r}")
     groups = packing.word_count(channels, word_bits)
     if words.shape[1] != groups:

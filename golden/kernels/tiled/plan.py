@@ -59,7 +59,7 @@ class Limits:
     def __post_init__(self) -> None:
         make_fields_plain(self)
         for what, value in vars(self).items():
-            if not isinstance(value, int) or value < 1:
+            if type(value) is not int or value < 1:
                 raise ValueError(f"limits: {what} must be an integer >= 1, got {value!r}")
 
 
@@ -121,7 +121,7 @@ class TilePlan:
             raise ValueError(
                 f"{name}: a block must have at most {limits.threads} threads and 64 columns of them, got {self.block}"
             )
-        if not isinstance(self.stage_groups, int) or not 1 <= self.stage_groups <= self.layer.groups:
+        if type(self.stage_groups) is not int or not 1 <= self.stage_groups <= self.layer.groups:
             raise ValueError(f"{name}: stage_groups must be 1..{self.layer.groups}, got {self.stage_groups!r}")
         if self.thread_registers > self.register_limit:
             raise ValueError(
@@ -288,5 +288,5 @@ def plan(
 
 def _check_integers(name: str, what: str, values: tuple[int, ...], size: int) -> None:
     several = isinstance(values, (tuple, list)) and len(values) == size
-    if not several or any(not isinstance(v, int) or v < 1 for v in values):
+    if not several or any(type(v) is not int or v < 1 for v in values):
         raise ValueError(f"{name}: {what} must be {size} integers >= 1, got {values!r}")

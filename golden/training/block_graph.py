@@ -60,7 +60,9 @@ class BlockGraph:
             elif isinstance(layer, Threshold) and self._reads[layer.name][0] in integers:
                 made = SignBlock(layer, sources[0], batch, own[0])
             else:
-                assert isinstance(layer, OneInput)  # no other layer reads several maps
+                if not isinstance(layer, OneInput):
+                    what = f"{layer.name}: training takes layers that read one map, and add"
+                    raise ValueError(f"{what}, got {layer.kind}")
                 made = block(layer, sources[0], batch, own[0])
             self.blocks[layer.name], units[layer.name] = made, made.target_unit
 

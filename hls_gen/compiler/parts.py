@@ -175,6 +175,8 @@ class _Cutter:
         if isinstance(layer, Concat):
             self._join(layer)
             return
+        if layer.input_count > 1 and not isinstance(layer, Add):
+            raise ValueError(f"{layer.name}: a layer that reads several maps must be add or concat, got {layer.kind}")
         followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
         part = self._maker[layer.name] = self._maker[followed]
         its = network.readers[followed]

@@ -17,6 +17,7 @@ NOT_RUN: dict[str, list[str]] = {
     "docs/how-to/brevitas.md": ["needs PyPI", *["needs Brevitas and PyTorch"] * 4],
     "docs/how-to/clock.md": [
         "minutes of synthesis, place and route; tests/overlay/timing runs it",
+        "minutes of synthesis; tests/overlay/timing runs the first design",
         "minutes of synthesis; tests/overlay/timing/test_timing.py holds it in the slow tier",
     ],
     "docs/how-to/fuzz.md": ["needs a case that was found"],
@@ -115,11 +116,11 @@ def test_python_can_be_pasted_into_an_interpreter():
 
 @pytest.mark.parametrize(
     ("text", "fault"),
-    [("with a:\n    b\n\nc\n", ""), ("with a:\n    b\nc\n", "line 3: invalid syntax"),
-     ("def a():\n    b\n\n    c\n", "line 4: unexpected indent"), ("a = (\n", "it has no end")],
+    [("with a:\n    b\n\nc\n", ""), ("with a:\n    b\nc\n", "line 3"), ("def a():\n    b\n\n    c\n", "line 4"),
+     ("a = (\n", "it has no end")],
 )  # fmt: skip
 def test_what_can_not_be_pasted_is_found(text, fault):
-    assert pasted(text) == fault
+    assert pasted(text).partition(":")[0] == fault  # Pythons word their errors in several ways
 
 
 def page_of(folder: Path, text: str) -> Path:

@@ -198,11 +198,12 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
     )
     (tmp_path / "text.npy").write_text("no array")
     np.savez(tmp_path / "many.npz", np.zeros((2, 8, 8, 1), int))
+    first = (tmp_path / "many.npz").read_bytes()[:6]  # a zip's; the version in it is Python's choice
     np.save(tmp_path / "none.npy", np.zeros((0, 8, 8, 1), int))
     np.save(tmp_path / "dark.npy", np.full((1, 8, 8, 1), -1))
     for name, message in (
         ("text.npy", "must be npy data, got b'no arr'"),
-        ("many.npz", "must be npy data, got b'PK\\x03\\x04-\\x00'"),
+        ("many.npz", f"must be npy data, got {first!r}"),
         ("none.npy", "images must have shape (N, 8, 8, 1), N >= 1, got (0, 8, 8, 1)"),
         ("dark.npy", "images: values must be unsigned 5 bit (0..31), got -1"),
     ):

@@ -121,8 +121,8 @@ def test_data_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         (["--layers", "conv4,dense10"], "train: --layers, --weights and --activations need DATA, digits or an npz, "
                                         "got none"),
-        (["DATA", "--layers", "conv4,relu"], "layers: word 2 must be as conv16, conv16k5s2p0, dense10, pool, pool3 or "
-                                             "avgpool, got 'relu'"),
+        (["DATA", "--layers", "conv4,relu"], "layers: word 2 must be as conv16, conv16k5s2p0, dense10, res, pool, "
+                                             "pool3 or avgpool, got 'relu'"),
         (["DATA", "--layers", "dense2"], "layers: the last must have an output for each of 3 classes, got 2"),
         (["DATA", "--activations", "8"], "activations: must be one of 1, ternary, 2, 3 beside binary weights, got '8'"),
         (["DATA", "--layers", "conv4"], "mine: the last layer must be dense, or a conv with one window, got conv with "

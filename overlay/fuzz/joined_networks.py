@@ -5,14 +5,13 @@ from dataclasses import replace
 
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import ROUNDINGS
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 
 from .pick import Pick
-from .random_networks import dilated, encodings, pools, requantisation
+from .random_networks import dilated, encodings, pools
 from .residual_networks import BLOCKS, MOST_CHANNELS, MOST_SIDE, BlockMaker
 
 JOINS = ("fire", "dense_step", "dense_steps", "aggregate")
@@ -87,9 +86,4 @@ def joined_network(
     for _ in range(pick.integer(0, most - 1)):
         kind = pick.of((*JOINS, *BLOCKS))
         at, here = maker.join(at, here, kind) if kind in JOINS else maker.block(at, here, kind)
-    if pick.flip():
-        weight = encodings(pick, weight_bits)
-        maker.layers.append(Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=weight, inputs=(here,)))
-        if pick.flip():
-            maker.layers.append(requantisation(pick, "act_end", feature_bits, 0, roundings))
-    return Network(name="joined", input=source, layers=tuple(maker.layers))
+    return maker.network("joined", source, here)

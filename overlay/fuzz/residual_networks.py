@@ -72,6 +72,16 @@ class BlockMaker:
             made, here = self.layers[-1].output_of([made]), f"pool_{number}"
         return made, here
 
+    def network(self, name: str, source: Map, here: str) -> Network:
+        """The network of these layers, with perhaps a dense layer behind the last map, ``here``, which may be raw."""
+        if self.pick.flip():
+            weight = encodings(self.pick, self.weight_bits)
+            dense = Dense(name="dense_end", out_channels=self.pick.integer(1, 5), weight=weight, inputs=(here,))
+            self.layers.append(dense)
+            if self.pick.flip():
+                self.layers.append(requantisation(self.pick, "act_end", self.feature_bits, 0, self.roundings))
+        return Network(name=name, input=source, layers=tuple(self.layers))
+
 
 def residual_network(
     pick: Pick, feature_bits: int = 8, weight_bits: int = 8, kinds: Sequence[str] = BLOCKS, most: int = 3,
@@ -98,9 +108,4 @@ def residual_network(
     at, here = maker.conv(source, "@input")
     for _ in range(pick.integer(1, most)):
         at, here = maker.block(at, here, pick.of(kinds))
-    if pick.flip():
-        weight = encodings(pick, weight_bits)
-        maker.layers.append(Dense(name="dense_end", out_channels=pick.integer(1, 5), weight=weight, inputs=(here,)))
-        if pick.flip():
-            maker.layers.append(requantisation(pick, "act_end", feature_bits, 0, roundings))
-    return Network(name="residual", input=source, layers=tuple(maker.layers))
+    return maker.network("residual", source, here)

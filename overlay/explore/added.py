@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from bitloom.hls_gen.compiler.layout import regroup, result_layout
+from bitloom.hls_gen.compiler.layout import UNUSED, regroup, result_layout
 from bitloom.hls_gen.compiler.result_rows import added_in_steps
 from bitloom.hls_gen.design.npu import Npu
 
@@ -21,6 +21,11 @@ def added_fits(npu: Npu, added: int, kernels: int) -> bool:
     """
     widths = [npu.pfp] * npu.pool + [npu.ol] * npu.depthwise + [npu.kfp]
     return _fits(added, kernels, npu.kgp, npu.ol, tuple(widths))
+
+
+def fills_steps(npu: Npu, kernels: int) -> bool:
+    """Whether the integers of a layer fill the steps of a binary NPU, so that no lane has a sign of nothing."""
+    return not (result_layout(kernels, 1, npu.kgp, npu.ol) == UNUSED).any()
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
@@ -9,7 +10,9 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.concatenations import placed
 from bitloom.hls_gen.compiler.depthwise import joined
+from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
 from bitloom.hls_gen.compiler.parts import parts
@@ -35,20 +38,13 @@ def engine_choices(model: Model) -> list[Engines]:
     A network of both kinds has NPUs of both. The first layer of a binary network whose input are integers may have an
     integer NPU, which needs no bit planes.
 
-    Raises
-    ------
-    ValueError
-        If maps are added in a network with layers for the binary engine.
     """
     own = tuple(engines_of(model.network))
-    added = next((layer.name for layer in model.network.layers if isinstance(layer, Add)), None)
-    if added and "binary" in own:
-        rule = "bitloom explore takes additions in networks of integers"
-        raise ValueError(f"{added}: {rule}, got one with binary layers")
     count = len(own)
     if not needs_integer(model):
         binary = ("binary",) * count
-        integers = model.network.input.encoding.kind != "bipolar"
+        added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
+        integers = model.network.input.encoding.kind != "bipolar" and not added
         mixed = [("integer", *binary[1:])] if integers and count > 1 else []
         return [Engines(names) for names in (binary, *mixed)]
     # what one engine can compute alone, it does; features between engines are bits
@@ -57,6 +53,7 @@ def engine_choices(model: Model) -> list[Engines]:
 
 def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
+    model = placed(split(model)[0])
     entry = model.network.next_layer(INPUT)
     cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
     left = [part.name for part in joined(cut, model)]
@@ -133,15 +130,17 @@ def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:
     return out
 
 
-def _ways(p: BinaryLayer | IntegerLayer, made: Plan, number: dict[str, int]) -> dict[str, int | None]:
-    """Whose map a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
+def _ways(p: BinaryLayer | IntegerLayer, made: Plan, number: dict[str, int]) -> dict[str, Any]:
+    """Whose maps a layer reads and adds, and who takes its own, by attribute of `LayerDemand`."""
     way = made.ways[p.name]
     taker = way.skip_reader or way.adder
+    sides = [made.lowered.layers[number[name]] for name in (p.reads, p.joins)] if p.joins else []
     return {
         "reads": None if p.reads == INPUT else number[p.reads],
         "reader": None if way.target == "skip" or way.reader is None else number[way.reader],
         "taker": number[taker] if taker else None,
         "adds": number[p.adds] if p.adds else None,
+        "parts": tuple(side.out_channels for side in sides),
     }
 
 

@@ -87,6 +87,12 @@ class LayerDemand:
         Number of the layer that reads or adds its map from the skip store; None: it doesn't go there.
     adds
         Number of the layer whose map it adds; None: it adds none.
+    parts
+        Channels of the two maps that it reads side by side; empty where it reads one.
+    signs
+        Whether its bits are the signs of integers, which a binary NPU requantises sums to.
+    biased_bits, kept_bits
+        Widths of an accumulator and of such an integer on a binary NPU that requantises.
     add_widths
         Capacities that its addition needs.
     joined
@@ -127,6 +133,10 @@ class LayerDemand:
     reader: int | None = None
     taker: int | None = None
     adds: int | None = None
+    parts: tuple[int, ...] = ()
+    signs: bool = False
+    biased_bits: int = 0
+    kept_bits: int = 2
     add_widths: Mapping[str, int] = field(default_factory=dict)
     joined: Optional["LayerDemand"] = None
     formed: FormedWindows | None = None
@@ -175,7 +185,7 @@ class LayerDemand:
         if self.formed is not None:
             return replace(self.formed, word_lanes=npu.plane_lanes).words
         if not self.planes:
-            return -(-self.channels // npu.kfp)
+            return sum(-(-channels // npu.kfp) for channels in self.parts or (self.channels,))
         one_after_another = 1 if npu.planes else self.planes + 1
         return -(-self.channels // npu.plane_lanes) * one_after_another
 
@@ -218,18 +228,20 @@ class LayerDemand:
         """
         words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
         made = self.reading[dataflow == "output_stationary" and groups > 1]
-        acc = max(self.value_bits, npu.least_acc_bits)
+        acc = max(self.biased_bits if npu.keeps_steps else self.value_bits, npu.least_acc_bits)
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
         found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
                  "jumps": made.jumps, "kernel_rows": self.places * words * groups,
                  "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2,
                  "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
                  "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
-        if npu.engine == "integer":
+        if npu.requantises:
             found |= {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.bias_fraction_bits,
                       **self.rounding, **self.add_widths}  # fmt: skip
         if npu.skip_words:
             found["aheads"] = made.aheads
+            found |= {"skip_bits": self.kept_bits} if npu.keeps_steps else {}
+            found |= {"joined_words": max(2, *(-(-n // npu.kfp) for n in self.parts))} if self.parts else {}
         if self.formed is not None:
             found |= self.formed.needs()
         if npu.pool and self.pool:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.hls_gen.compiler.binary_scales import requantisation
 from bitloom.hls_gen.compiler.integer_rows import multiplier_bits, scales
-from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.lowered_layers import Addition, BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.npu_plan import signed_bits
 from bitloom.hls_gen.compiler.schedule import StageTables
 
@@ -71,10 +72,11 @@ def layer_demand(
         any_match=binary and p.any_match,
         word_channels=p.word_channels if binary else 0,
         value_bits=_value_bits(p),
+        signs=binary and p.scale is not None,
         weight_bits=1 if binary else _weight_bits(p),
         macs=len(conv.index) * channels * p.out_channels,
         output_windows=windows,
-        **({} if binary else _of_integers(p)),
+        **(_of_integers(p) if isinstance(p, IntegerLayer) else _of_signs(p) if by.ahead else {}),
     )
 
 
@@ -92,13 +94,29 @@ def _of_integers(p: IntegerLayer) -> dict[str, Any]:
         "rounding": {"half_even": int("even" in roundings), "round_twice": int("twice" in roundings)},
         "depthwise": joined is not None,
     }
-    if p.addition is not None:
-        factors = p.addition.factor_kept, p.addition.factor_added
-        found["add_widths"] = {
-            "add_factor_bits": max(map(signed_bits, factors)),
-            "add_bias_bits": signed_bits(p.addition.bias),
-        }
-    return found
+    return found | {"add_widths": _add_widths(p.addition)}
+
+
+def _of_signs(p: BinaryLayer) -> dict[str, Any]:
+    """What binary layers have besides on an NPU that requantises, by attribute of `LayerDemand`."""
+    of = requantisation(p, np.arange(p.out_channels * p.levels)[:, None])
+    limits = [of.low, of.high, *((p.addition.low, p.addition.high) if p.addition else ())]
+    return {
+        "multiplier_bits": multiplier_bits([of.columns]),
+        "bias_fraction_bits": of.fraction,
+        "rounding": {"half_even": int(of.rounding == "even"), "round_twice": int(of.rounding == "twice")},
+        "biased_bits": max(map(signed_bits, p.biased_range)),
+        "kept_bits": max(map(signed_bits, limits)),
+        "add_widths": _add_widths(p.addition),
+    }
+
+
+def _add_widths(addition: Addition | None) -> dict[str, int]:
+    """Capacities that an addition needs."""
+    if addition is None:
+        return {}
+    factors = addition.factor_kept, addition.factor_added
+    return {"add_factor_bits": max(map(signed_bits, factors)), "add_bias_bits": signed_bits(addition.bias)}
 
 
 def _value_bits(p: BinaryLayer | IntegerLayer) -> int:

@@ -14,7 +14,7 @@ ROOM = 2
 LARGEST = (
     "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "bias_fraction_bits", "windows",
     "window_taps", "groups", "levels", "input_words", "half_even", "round_twice", "add_factor_bits", "add_bias_bits",
-    *FORMER,
+    "skip_bits", "joined_words", *FORMER,
 )  # fmt: skip
 """Sizes of an NPU that are those of its largest layer."""
 TOGETHER = (
@@ -65,9 +65,11 @@ def _waiting(layers: Sequence[LayerDemand], own: Own, npu: Npu, who: str) -> int
     takers = {i: getattr(layers[i], who) for i in own if getattr(layers[i], who) in own}
     words = {}
     for i, last in takers.items():
-        reads = layers[last].reads == i
+        reads = layers[last].reads == i and not layers[last].parts
         each = layers[last].words(npu) if reads else -(-layers[i].kernels * layers[i].levels // npu.kfp)
         words[i] = layers[i].output_windows * each
+        if npu.keeps_steps and who == "taker":  # integers wait as they leave, bits behind the pool
+            words[i] = layers[i].windows * layers[i].steps(npu)
     return max((sum(words[i] for i, last in takers.items() if i <= at < last) for at in own), default=0)
 
 

@@ -11,10 +11,10 @@ from itertools import islice
 
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import PLANES, bits_for
+from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 
-from .added import added_fits
+from .added import added_fits, fills_steps
 from .changed import changed, saving
 from .estimate import estimate_core, estimate_outlets
 from .layer_demand import LayerDemand
@@ -163,6 +163,7 @@ class NpuChoices:
         inlets = {"host": 0 in own, "ring": any(layer.reads not in (None, *own) for layer in mine), "loop": loop}
         outlets = {"ring": left, "loop": loop, "host": last in own}
         skips = any(layer.taker is not None or layer.adds is not None for layer in mine)
+        steps = skips and mine[0].engine == "binary"
         return Npu(
             engine=mine[0].engine,
             feature_bits=max(layer.feature_bits for layer in mine),
@@ -180,6 +181,8 @@ class NpuChoices:
             raster=self.counters,
             stream_weights=self.streamed,
             skip_words=2 * skips,
+            skip_bits=SKIP_BITS * steps,
+            joined_words=2 * any(layer.parts for layer in mine),
             aheads=2 * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),
@@ -226,7 +229,7 @@ class NpuChoices:
         """The NPU with each OL and PFP that are fast enough, the smallest first; at most CHOICES of them."""
         mine, found = self.mine(own, npu), 0
         looped = [layer for layer in mine if layer.reader in own]
-        ols = [ol for ol in splits(npu.kgp) if not npu.skip_words or not (npu.kfp % ol and ol % npu.kfp)]
+        ols = [ol for ol in splits(npu.kgp) if not npu.forks_maps or not (npu.kfp % ol and ol % npu.kfp)]
         for ol in ols:
             bare = changed(npu, ol=ol)
             fast = list(self._fast(own, bare, interval))
@@ -248,11 +251,11 @@ class NpuChoices:
 
     def _adds(self, own: Own, npu: Npu) -> bool:
         """Whether maps that are added lie in the skip store as results leave."""
-        return all(
-            added_fits(npu, self.layers[layer.adds].kernels, layer.kernels)
-            for layer in self.mine(own, npu)
-            if layer.adds is not None
-        )
+        mine = self.mine(own, npu)
+        if npu.keeps_steps:
+            return all(fills_steps(npu, layer.kernels) for layer in mine if layer.signs)
+        added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in mine if layer.adds is not None]
+        return all(added_fits(npu, *kernels) for kernels in added)
 
     def _sized(self, own: Own, npu: Npu, dear: bool) -> list[tuple[Npu, Resources]]:
         """The NPU with memories as large as its layers need, its kernels in each kind of RAM, and the area of each;

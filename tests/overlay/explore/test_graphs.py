@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import file
-from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
@@ -136,11 +135,6 @@ def test_where_dsp_blocks_are_dear() -> None:
     dsp = [estimate_core(one, 64).dsp for one in (plain, shared, in_luts)]
     assert dsp[0] - dsp[1] == 16, "a multiplier for two products: half of 8 x 4"
     assert dsp[1] - dsp[2] == 2, "two products of an addition"
-
-
-def test_binary_residuals_are_refused() -> None:
-    with value_error("add_2: bitloom explore takes additions in networks of integers, got one with binary layers"):
-        explore(networks.load("digits-residual"), Budget())
 
 
 @pytest.mark.slow

@@ -46,7 +46,8 @@ def _quant(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """QONNX's Quant and IntQuant."""
     x, scale, zero, bits = inputs[:4]
     is_signed, narrow = bool(attributes.get("signed", 1)), bool(attributes.get("narrow", 0))
-    y = x / scale + zero
+    with np.errstate(over="ignore"):  # an infinite quotient is cut to the last level as a large one is
+        y = x / scale + zero
     if float(np.asarray(bits).ravel()[0]) == 1 and is_signed:
         y = np.where(y >= 0, 1.0, -1.0)
     else:

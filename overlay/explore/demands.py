@@ -8,6 +8,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.concatenations import placed
@@ -109,7 +110,7 @@ def _planned(
     npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
     if former:
         side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
-        lanes = FORMED_LANES * (side.get("planes", 0) + 1)
+        lanes = min(FORMED_LANES * (side.get("planes", 0) + 1), WIDTH.value)
         npus[0] = replace(npus[0], kfp=lanes, window_former=True, **side)
     mapping = tuple(kinds.index(engine) for engine in engines.names)
     return plan(model, npus, CompileChoices(map_order=map_order, mapping=mapping))

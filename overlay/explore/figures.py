@@ -9,6 +9,7 @@ from bitloom.hls_gen.compiler.flow import Deadlock, simulate, skips_of
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.overlay.area.netlist import Resources
 
 from .candidate import Candidate
@@ -117,4 +118,7 @@ def _with_skips(design: Design, found: Sequence[Any]) -> Design:
 def lanes(candidate: Candidate) -> int:
     """Lanes; a channel of several bit planes counts once in an NPU that computes only the first layer."""
     alone = candidate.mapping.count(0) == 1
-    return sum((npu.kfp if n or not alone else npu.plane_lanes) * npu.kgp for n, npu in enumerate(candidate.npus))
+    return sum(
+        (npu.kfp if n or not alone else plane_lanes(npu.kfp, npu.planes)) * npu.kgp
+        for n, npu in enumerate(candidate.npus)
+    )

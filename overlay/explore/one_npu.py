@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from bitloom.hls_gen.design.gearbox import geared
+from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
@@ -118,7 +119,7 @@ class NpuChoices:
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
             for full, area in self._sized(own, npu, dear=price.dsp > 0):
-                lanes = (full.kfp if len(own) > 1 else full.plane_lanes) * full.kgp
+                lanes = (full.kfp if len(own) > 1 else plane_lanes(full.kfp, full.planes)) * full.kgp
                 yield price.of(area, lanes) + gears, full
 
     def bare(self, own: Own) -> list[Npu]:

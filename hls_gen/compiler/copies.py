@@ -7,11 +7,13 @@
 Words between neighbours come in the order in which maps are made, and each map has one reader there. Where an NPU needs
 a map in another way, to add it, to read it twice or beside another one, to read it after a later one, or to hand it on,
 a layer of its own reads it as it comes: a copy, a 1 x 1 convolution whose kernels are unit vectors. Then the map is
-that NPU's own.
+that NPU's own. Only integers of which the signs go on have no copies: they wait where they are made or on the next NPU
+(docs/decisions/0022).
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +82,7 @@ class _Copier:
         self._needs: dict[str, list[tuple[str, str]]] = {p.name: [] for p in layers}
         """By map: (layer that needs it, whether it "reads", "joins" or "adds")."""
         for p in layers:
-            for how, name in (("joins" if p.joins else "reads", p.reads), ("joins", p.joins), ("adds", p.adds)):
+            for how, name in (("joins" if p.joins else "reads", p.reads), ("joins", p.joins), ("adds", _added(p))):
                 if name is not None and name != INPUT:
                     self._needs[name].append((p.name, how))
         self._held: dict[tuple[str, int], str] = {}
@@ -90,7 +92,7 @@ class _Copier:
 
     def take(self, p: BinaryLayer | IntegerLayer, n: int) -> None:
         """Append the next layer, behind the copies that it needs on its NPU ``n``."""
-        needed = {name: name for name in (p.reads, p.joins, p.adds) if name is not None and name != INPUT}
+        needed = {name: name for name in (p.reads, p.joins, _added(p)) if name is not None and name != INPUT}
         for name in self._fetched(p.name, [name for name in needed if (name, n) not in self._held], n):
             needed[name] = self._held[name, self._before(n)]
         names = {name: self._held.get((name, n), there) for name, there in needed.items()}
@@ -112,7 +114,7 @@ class _Copier:
             if not left and self._beyond(name, n) == [(reader, "reads")]:
                 direct.append(name)
             else:
-                copy = _copy(self._made[name], self._held[name, before], n)
+                copy = _copy(self._made[name], self._held[name, before], n, self._npus[n].engine)
                 self._append(copy, name, n)
         return direct
 
@@ -148,17 +150,38 @@ def _renamed(p: BinaryLayer | IntegerLayer, names: dict[str, str]) -> BinaryLaye
     return made
 
 
-def _copy(p: BinaryLayer | IntegerLayer, reads: str, n: int) -> IntegerLayer:
-    """The identity on NPU ``n`` of the map that ``p`` makes, which comes there as that of layer ``reads``."""
-    if not isinstance(p, IntegerLayer) or p.signs:
-        raise ValueError(f"{p.name}: a map must be of integers for NPU {n} to add it, to read it twice or to hand it "
-                         "on, got bits")  # fmt: skip
+def _added(p: BinaryLayer | IntegerLayer) -> str | None:
+    """The map that a layer adds and that may be copied for it: none of integers of which the signs go on."""
+    return p.adds if isinstance(p, IntegerLayer) else None
+
+
+def _copy(p: BinaryLayer | IntegerLayer, reads: str, n: int, engine: str) -> BinaryLayer | IntegerLayer:
+    """The identity on NPU ``n``, which has ``engine``, of the map that ``p`` makes, which comes there as that of layer
+    ``reads``."""
+    bits = isinstance(p, BinaryLayer) or p.signs
+    if bits != (engine == "binary"):
+        what = "bits" if bits else "integers"
+        wanted = "binary" if bits else "integer"
+        raise ValueError(
+            f"{p.name}: engine of NPU {n} must be {wanted} to add a map of {what}, to read it twice or to hand it on, "
+            f"got {engine}"
+        )
     size = p.window.output_size(p.height, p.width)
     height, width = p.pool.output_size(*size) if p.pool else size
-    last = p.depthwise or p.addition or p
-    zeros = np.zeros((p.out_channels, 1), np.int64)
+    channels = p.out_channels * p.levels
+    at: dict[str, Any] = {
+        "name": copy_name(p.name, n), "reads": reads, "height": height, "width": width, "pool": None,
+        "window": Window(kernel=(1, 1)),
+    }  # fmt: skip
+    own = np.eye(channels, dtype=np.uint8)
+    if isinstance(p, BinaryLayer) or p.signs:  # matches with the own bit count twice, all others once
+        weight = np.stack([own, np.ones_like(own)], axis=1)[..., None]
+        return BinaryLayer(
+            **at, visits=2, weight=weight, coefficient=np.ones(1, np.int64), double=False, tap_offset=0,
+            threshold=np.full((channels, 1), channels), value_range=(0, 2 * channels),
+        )  # fmt: skip
+    last, zeros = p.depthwise or p.addition or p, np.zeros((channels, 1), np.int64)
     return IntegerLayer(
-        name=copy_name(p.name, n), reads=reads, height=height, width=width, window=Window(kernel=(1, 1)),
-        weight=np.eye(p.out_channels, dtype=np.int64)[:, None], bias=zeros, multiplier=zeros + 1, shift=zeros,
-        low=last.low, high=last.high, pool=None, average=False, value_range=(min(last.low, 0), max(last.high, 0)),
+        **at, weight=own.astype(np.int64)[:, None], bias=zeros, multiplier=zeros + 1, shift=zeros, low=last.low,
+        high=last.high, average=False, value_range=(min(last.low, 0), max(last.high, 0)),
     )  # fmt: skip

@@ -106,7 +106,8 @@ def _check_fits(made: Plan, manifest: Manifest, *, placed: bool) -> None:
 
 def _skipping(made: Plan) -> list[int]:
     """Numbers of the NPUs that need a skip store."""
-    return sorted({n for n, p in zip(made.mapping, made.lowered.layers) if made.ways[p.name].skips})
+    ways = [(n, made.ways[p.name]) for n, p in zip(made.mapping, made.lowered.layers)]
+    return sorted({way.store(n) for n, way in ways if way.skips})
 
 
 def _check_skip_stores(made: Plan, manifest: Manifest) -> None:

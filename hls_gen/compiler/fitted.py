@@ -46,7 +46,7 @@ def unsized(folding: Folding) -> Npu:
         sizes: dict[str, Any] = dict.fromkeys(FORMER, 0)
         folding = replace(folding, **sizes)
     if folding.skip_words:
-        folding = replace(folding, skip_words=0, skip_bits=0, joined_words=0)
+        folding = replace(folding, skip_words=0, skip_bits=0, joined_words=0, skips_onward=0)
     return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 

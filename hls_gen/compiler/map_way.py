@@ -24,6 +24,8 @@ class MapWay:
         The layer that reads it from the skip store.
     adder : str or None
         The layer that adds it from the skip store.
+    skip_npu : int or None
+        NPU of that skip store, where it is not the one that makes the map.
     """
 
     target: str
@@ -31,8 +33,13 @@ class MapWay:
     forks: bool = False
     skip_reader: str | None = None
     adder: str | None = None
+    skip_npu: int | None = None
 
     @property
     def skips(self) -> bool:
         """Whether it goes to the skip store."""
         return self.forks or self.target == "skip"
+
+    def store(self, maker: int) -> int:
+        """NPU of the skip store, for a map that NPU ``maker`` makes."""
+        return maker if self.skip_npu is None else self.skip_npu

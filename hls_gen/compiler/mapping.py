@@ -156,6 +156,8 @@ def _beginnings(network: str, layers: Layers, npus: Sequence[Folding]) -> list[l
     """(layers, NPUs): beats of the copies that an NPU makes if its run begins with a layer; infinite where maps would
     find no way then."""
     found = [[0.0] * len(npus) for _ in layers]
+    if "ring" in npus[0].inlets or not any("loop" in npu.outlets for npu in npus):
+        return found  # there is nothing to choose
     for start in range(1, len(layers)):
         for n in range(1, len(npus)):
             pair, split = cascade(npus[n - 1 : n + 1]), [0] * start + [1] * (len(layers) - start)

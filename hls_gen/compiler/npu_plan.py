@@ -130,8 +130,12 @@ class NpuPlan:
             "joined_words": self._joined_words(),
             "add_factor_bits": max([2, *map(signed_bits, factors)]),
             "add_bias_bits": max([2, *(signed_bits(one.bias) for one in found)]),
-            **({"skip_bits": self._value_bits()} if self.folding.keeps_steps else {}),
+            **(self._kept_widths() if self.folding.keeps_steps else {}),
         }
+
+    def _kept_widths(self) -> dict[str, int]:
+        """Capacities that integers need which a binary NPU keeps."""
+        return {"skip_bits": self._value_bits(), "skips_onward": self.folding.skips_onward}
 
     def _joined_words(self) -> int:
         """Words that a layer takes of either of two maps, before it takes those of the other one; 0: none does."""
@@ -149,7 +153,7 @@ class NpuPlan:
         """Width of accumulator that holds every value, and the threshold that is never reached."""
         if self.folding.keeps_steps:
             ranges = [p.biased_range for p in self.layers if isinstance(p, BinaryLayer)]
-            low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+            low, high = min((low for low, _ in ranges), default=0), max((high for _, high in ranges), default=0)
             return max(signed_bits(low), signed_bits(high))
         joined = [p.depthwise for p in self.layers if isinstance(p, IntegerLayer) and p.depthwise is not None]
         low = min((p.value_range[0] for p in (*self.layers, *joined)), default=0)

@@ -7,7 +7,7 @@ Parts: frame_words.py (what the host sends), sum_rows.py and result_rows.py (a l
 npu_plan.py (what comes of them).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from .dataflow import dataflow_of, inner_groups
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .frame_words import FrameWords, frame_words, input_layout
 from .joined_taps import formed_windows, joined_taps, pays
+from .kept_ways import onward
 from .layout import Layout
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
@@ -129,10 +130,7 @@ def _planned(model: Model, npus: Sequence[Npu], choices: CompileChoices, chunk: 
     lowered, mapping = mapped(model, npus, choices.mapping)
     on = dict(zip((p.name for p in lowered.layers), mapping))  # lowered layer -> its NPU
     found = ways(model.network.name, npus, lowered.layers, mapping)
-    waiting = {on[name] for name, one in found.items() if one.skips}
-    joining = {on[p.name] for p in lowered.layers if p.joins}
-    npus = [_with_skip_store(model.network.name, npu, n in joining) if n in waiting else npu
-            for n, npu in enumerate(npus)]  # fmt: skip
+    npus = _with_skip_stores(model.network.name, npus, lowered, found, on)
     lowered, orders, formed = _ordered(lowered, npus[0], choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed)
     made = _begin(lowered, orders, npus, frame)
@@ -177,6 +175,21 @@ def _ordered(lowered: Lowered, npu: Npu, map_order: str) -> tuple[Lowered, Sched
     each = lowered.layers[0].visits * -(-lowered.layers[0].out_channels // npu.kgp)
     beats = [len(made.tables[0].index) * count * each for made, count in zip((other, orders), words)]
     return (joined, other, formed) if pays(formed, beats) else (lowered, orders, None)
+
+
+def _with_skip_stores(
+    network: str, npus: Sequence[Npu], lowered: Lowered, found: Mapping[str, MapWay], on: Mapping[str, int]
+) -> list[Npu]:
+    """The NPUs, with skip stores where maps wait and where they are made. ValueError if one can't have any, or keeps
+    integers in another store than the network needs."""
+    waiting = {n for name, one in found.items() if one.skips for n in (on[name], one.store(on[name]))}
+    joining, kept = {on[p.name] for p in lowered.layers if p.joins}, onward(npus, found, on)
+    for n, wanted in kept.items():
+        if npus[n].skip_words and npus[n].skips_onward != wanted:
+            rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
+            raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
+    made = [_with_skip_store(network, npu, n in joining) if n in waiting else npu for n, npu in enumerate(npus)]
+    return [replace(npu, skips_onward=kept[n]) if n in kept else npu for n, npu in enumerate(made)]
 
 
 def _with_skip_store(network: str, npu: Npu, joins: bool) -> Npu:

@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .fitted import fitted, unsized
 from .flow import smooth, smooth_skips
+from .kept_ways import with_equal_steps
 from .npu_plan import NpuPlan
 from .plan import Plan, plan
 from .sharing import sharing
@@ -94,7 +95,7 @@ def size_memories(
     needs = [[_streamed(p, n, npu) for p in plans] if sizing.stream_weights else [] for n, npu in enumerate(npus)]
     if sizing.equal:
         needs = [[need for several in needs for need in several]] * len(npus)
-    fitted = tuple(_fit(npu, parts, streamed) for npu, parts, streamed in zip(npus, own, needs))
+    fitted = with_equal_steps([_fit(npu, parts, streamed) for npu, parts, streamed in zip(npus, own, needs)])
     if sizing.skip_words is None:
         fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
     else:
@@ -124,7 +125,8 @@ def _planned(
         npus = (replace(npus[0], **sizes), *npus[1:])
         plans = [plan(m, npus, choices) for m in models]
     keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
-    if any(made.npus[n].folding.keeps_steps != npu.keeps_steps for made in plans for n, npu in enumerate(keeping)):
+    own = [one.folding for made in plans for one in made.npus]
+    if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
         npus, plans = keeping, [plan(m, keeping, choices) for m in models]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
@@ -133,6 +135,11 @@ def _planned(
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
+
+
+def _kept(npu: Npu) -> tuple[bool, int]:
+    """Whether an NPU keeps integers, and where."""
+    return npu.keeps_steps, npu.skips_onward
 
 
 def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
@@ -149,7 +156,7 @@ def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits:
     each = [smooth_skips(system(p, npus, stream_bits=stream_bits), FLOW_FRAMES) for p in using]
     words = [max(column) for column in zip(*each)]
     words = [max(words)] * len(words) if equal else words
-    return tuple(replace(npu, skip_words=count) for npu, count in zip(npus, words))
+    return tuple(replace(npu, skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:

@@ -8,7 +8,8 @@
                              --> next NPU + skip store (a fork)
     two maps, one reader     --> one map store, the other one skip store (a concatenation)
 
-Of a binary layer the bits go to the map store, and the integers to the skip store where they are added.
+Of a binary layer the bits go to the map store, and the integers to the skip store where they are added, that of the
+next NPU if a layer there adds them (hls_gen/compiler/kept_ways.py).
 
 Which reader takes a map from which store says hls_gen/compiler/store_choice.py.
 """
@@ -20,6 +21,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import Folding
 
+from .kept_ways import check_kept, kept_on
 from .lowered_layers import BinaryLayer
 from .map_way import Lowered, MapWay
 from .outlet_ways import way
@@ -64,6 +66,7 @@ def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequen
     options: dict[str, list[MapWay]] = {}
     for p in layers:
         options[p.name] = _options(_way(p.name, npus, on, layers), layers)
+    check_kept(network, npus, {name: its[0] for name, its in options.items()}, on)
     return chosen(network, options, layers, on)
 
 
@@ -97,7 +100,9 @@ def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowe
     if not onward and len(needed) == 1 and "loop" not in here.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
     target = way(npus, name, on[name], on[first])
-    if len(needed) > 1 and here.engine == "integer" and (here.kfp, here.engine) != (there.kfp, there.engine):
+    if adders and here.engine == "binary":
+        return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
+    if len(needed) > 1 and (here.kfp, here.engine) != (there.kfp, there.engine):
         raise ValueError(
             f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
             f"{(others or adders)[0]} as well, kfp = {here.kfp} and engine {here.engine}, got kfp = {there.kfp} and "

@@ -15,7 +15,7 @@ FORMER = ("former_channels", "former_column", "former_columns", "former_line")
 """Capacities of the window former."""
 MAY_BE_0 = (
     "multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "skip_bits",
-    "aheads", *FORMER,
+    "skips_onward", "aheads", *FORMER,
 )  # fmt: skip
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
@@ -80,6 +80,9 @@ class Capacities:
     skip_bits
         Bits of the integers that a binary NPU with a skip store requantises sums to and adds, 2..9, and of which it
         makes signs; 0, and not written, in any other NPU.
+    skips_onward
+        Whether the integers that a binary NPU keeps wait in the skip store of the NPU after, not in its own, 0 or 1. 0
+        is not written.
     pool_jumps, pool_kernel_rows, pool_scale_rows
         Rows of a pool unit with weights, each >= 2: of its sequencer's table of jumps, of pfp weights, and of ol times
         bias, multiplier and shift. Without ``depthwise`` they mean nothing, and are not written.
@@ -124,6 +127,7 @@ class Capacities:
     skip_words: int = field(default=0, metadata={"written_if_set": True})
     joined_words: int = field(default=0, metadata={"written_if_set": True})
     skip_bits: int = field(default=0, metadata={"written_if_set": True})
+    skips_onward: int = field(default=0, metadata={"written_if_set": True})
     add_factor_bits: int = field(default=ADD_FACTOR_BITS, metadata={"written_if_set": True})
     add_bias_bits: int = field(default=ADD_BIAS_BITS, metadata={"written_if_set": True})
     former_channels: int = field(default=0, metadata={"written_if_set": True})
@@ -143,7 +147,7 @@ class Capacities:
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
         widest = {
             "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
-            "skip_bits": SKIP_BITS,
+            "skip_bits": SKIP_BITS, "skips_onward": 1,
         }  # fmt: skip
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))

@@ -80,6 +80,11 @@ class Design:
                     f"{self.name}: NPU {n} must have the features of the NPU before, {before.engine} of "
                     f"{before.feature_bits} bits, got {npu.engine} of {npu.feature_bits}"
                 )
+            if before.skips_onward and (before.ol, before.skip_bits) != (npu.ol, npu.skip_bits):
+                raise ValueError(
+                    f"{self.name}: NPU {n} must have a skip store for steps of the NPU before, ol = {before.ol} and "
+                    f"skip_bits = {before.skip_bits}, got {npu.ol} and {npu.skip_bits}"
+                )
             for memory in npu.memories():
                 if memory.depth > MOST_ROWS:
                     raise ValueError(f"{self.name}: {memory.name} must have <= {MOST_ROWS} rows, got {memory.depth}")
@@ -103,6 +108,11 @@ class Design:
     def changes_engine(self, n: int) -> bool:
         """Whether the NPU after NPU ``n`` has another engine, so that features are bits between them."""
         return self.npus[n].engine != self.npus[(n + 1) % len(self.npus)].engine
+
+    def keeper(self, n: int) -> int:
+        """Number of the NPU whose maps wait in the skip store of NPU ``n``."""
+        before = (n - 1) % len(self.npus)
+        return before if self.npus[before].skips_onward else n
 
     def next_word_bits(self, n: int) -> int:
         """Width of a word on its way from NPU ``n`` to the next one, which has that one's lanes."""

@@ -44,6 +44,8 @@ class Npu(ResultWidths):
         ok = self.skip_bits >= 2 if self.keeps_steps else self.skip_bits == 0
         rule = f"skip_bits must be {f'2..{SKIP_BITS}' if self.keeps_steps else 0}"
         require(ok, f"{rule} for engine {self.engine} with skip_words = {self.skip_words}", self.skip_bits)
+        ok = not self.skips_onward or (self.keeps_steps and "ring" in self.outlets)
+        require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.outlets)
         if self.skip_words:
             self._check_addition()
         if self.depthwise:

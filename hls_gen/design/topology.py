@@ -46,4 +46,6 @@ def _joined(npu: F, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> F:
     """The NPU with these inlets and outlets."""
     former = npu.window_former and "host" in inlets
     sizes: dict[str, Any] = {} if former else {name: 0 for name in FORMER if hasattr(npu, name)}
+    if hasattr(npu, "skips_onward") and "ring" not in outlets:
+        sizes["skips_onward"] = 0
     return replace(npu, inlets=inlets, outlets=outlets, window_former=former, **sizes)

@@ -165,12 +165,14 @@ class KeptSteps:
         self._stored: int | None = None
         self._given: int | None = None
         """Cycles in which the two sides took the step at hand."""
+        self._full = False
+        """Whether the store had no room for it, as far as known."""
 
     @property
     def room(self) -> tuple[Wait, ...]:
         """What ``take`` or ``flush`` waits for."""
-        waits = self._left > 0 and self._keeps and self._given is not None and self._stored is None
-        return (self._store.room,) if waits else (*self._gears.room, self._store.room)
+        store = (self._store.room,) if self._full else ()
+        return store if self._given is not None else (*self._gears.room, *store)
 
     def take(self, cycle: int, last: bool) -> int | None:
         """Take the next step; see ``Gearbox.take``."""
@@ -178,6 +180,7 @@ class KeptSteps:
             self._left, self._keeps = next(self._maps)
         if self._keeps and self._stored is None:
             self._stored = self._store.put(cycle)
+            self._full = self._stored is None
         if self._given is None:
             self._given = self._gears.take(cycle, last)
         if self._given is None or (self._keeps and self._stored is None):

@@ -100,8 +100,9 @@ class ProcessNetwork:
 
     def _skip(self, n: int) -> None:
         """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
-        system = self.system
-        made = [i for i in system.of(n) if system.skips(i)[0]]
+        system, count = self.system, len(self.system.units)
+        keepers = [k for k in range(count) if system.store(k) == n]
+        made = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
         if not made:
             return
         if system.units[n].keeps_steps:  # no map's words go there: `_addition` puts steps
@@ -174,7 +175,8 @@ class ProcessNetwork:
         outlets = self._outlets(n)
         several, depth, puts = unit.accumulators > 1, unit.activation_latency - 1, self._puts[n]
         added = [self._skips[n].addition.takes, self._skips[n].addition.seen] if n in self._skips else []
-        added += [self._skips[n].addition.puts] if n in self._skips and unit.keeps_steps else []
+        store = self._skips.get(system.store(n))
+        added += [store.addition.puts] if store is not None and unit.keeps_steps else []
         if not unit.pfp:
             results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets)), raw)
             add("results unit", results.steps(layers, frames), credit, *puts, *added)
@@ -207,8 +209,9 @@ class ProcessNetwork:
         steps = [layer.reading.windows * layer.tuple_steps for layer in own]
         behind: Taker = gears
         if unit.keeps_steps:
-            kept = {layer.adds for layer in layers}
-            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, own)], store, gears)
+            kept = {layer.adds for layer in self.system.layers}
+            to = self._skips.get(self.system.store(n)) or SkipFifo(None, [])
+            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, own)], to, gears)
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, own)]
         return AdditionUnit(unit.addition_latency, maps, added, behind)
 

@@ -84,6 +84,7 @@ def unit(npu: Npu) -> Unit:
         one_memory=npu.one_memory,
         skip_words=npu.skip_words,
         keeps_steps=npu.keeps_steps,
+        skips_onward=bool(npu.skips_onward),
         addition_latency=timing.addition_latency(npu),
         depthwise=npu.depthwise,
     )

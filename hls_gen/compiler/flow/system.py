@@ -47,6 +47,8 @@ class Unit:
         Capacity of the skip store; 0: there is none, None: without limit.
     keeps_steps
         Whether words of the skip store are steps behind the addition, not words of maps.
+    skips_onward
+        Whether these steps go to the skip store of the NPU after.
     addition_latency
         Cycles from a step behind the activation to the same step behind the addition; 0: there is none.
     depthwise
@@ -72,6 +74,7 @@ class Unit:
     one_memory: bool = False
     skip_words: int | None = 0
     keeps_steps: bool = False
+    skips_onward: bool = False
     addition_latency: int = 0
     depthwise: bool = False
 
@@ -179,6 +182,10 @@ class System:
         adds = any(other.adds == self.layers[layer].name for other in self.layers)
         read = any(self.layers[i].from_skip or self.joined(i) == layer for i in self.readers(layer))
         return adds or read, adds
+
+    def store(self, n: int) -> int:
+        """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
+        return (n + 1) % len(self.units) if self.units[n].skips_onward else n
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""

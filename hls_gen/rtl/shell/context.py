@@ -49,11 +49,14 @@ class RingWords:
         The NPU is integer and the one before is binary: inlet "ring" has one bit a feature.
     to_bits : bool
         The NPU is integer and the one after is binary: outlet "ring" has one bit a feature.
+    skipped : bool
+        The NPU before keeps its integers in this one's skip store.
     """
 
     out_bits: int
     from_bits: bool = False
     to_bits: bool = False
+    skipped: bool = False
 
 
 @dataclass(frozen=True)

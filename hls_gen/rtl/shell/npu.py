@@ -50,6 +50,16 @@ With a skip store:
 Parts: hls_gen/rtl/shell/skip_store.py, hls_gen/rtl/results/signs.py.
 """
 """What the header of a binary NPU with a skip store says besides."""
+WITH_STEPS_ONWARD = """
+With a skip store, integers going onward:
+
+    results --> addition --> signs --> gearbox ...
+                   |           `--> kept: the skip store of the NPU after
+                   `-- skip store
+
+Parts: hls_gen/rtl/shell/skip_store.py, hls_gen/rtl/results/signs.py.
+"""
+"""The same where it keeps integers for the NPU after."""
 
 
 def npu(library: Library, params: Npu, ring: RingWords) -> Block:
@@ -69,11 +79,11 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     Block
         Ports: the load bus and ``run`` (0: everything restarts); the network row's fields ``Npu.settings``; streams
         ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and outlets;
-        a pulse for each counter; ``state`` for register STATE.
+        ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters; ``state``.
     """
     sizes = ("engine", "kfp", "kgp", "pfp", "ol", "acc_bits", "accumulators", "planes")
     header = Header(
-        (__doc__ or "") + WITH_SKIP_STORE * params.forks_maps + WITH_STEPS_KEPT * params.keeps_steps,
+        (__doc__ or "") + _with_store(params),
         rate="one beat of kfp x kgp products a cycle",
         latency="that of the layers, which are data",
         parameters={size: getattr(params, size) for size in sizes},
@@ -93,7 +103,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     made = engine(c, words, None if skip is None else skip.to_addition)
     maps, pool_layer = pooling(c, made.features) if params.pool else (made.features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
-    waiting |= _keep(made, skip)
+    waiting |= _keep(c, made, skip)
     conv = made.ports
     b.comment("What the registers show and count.")
     for name in (*params.pulses, *(("weights_begun", "weights_done") if params.stream_weights else ())):
@@ -114,12 +124,28 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     return b
 
 
-def _keep(made: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
-    """Connects the steps that a binary NPU keeps to its skip store: whether one waits there that is not taken."""
+def _keep(c: NpuContext, made: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
+    """Connects the steps that a binary NPU keeps to a skip store, its own or by stream ``kept`` that of the NPU after;
+    what comes by stream ``kept_before`` goes to its own. Whether a step waits that is not taken."""
     if made.kept is None or skip is None:
         return {}
-    connect(made.kept, skip.words)
-    return {"skip": skip.words.valid & ~skip.words.ready}
+    w = c.npu.skip_word_bits
+    if c.ring.skipped:
+        connect(Stream.input(c.b, "kept_before", w), skip.words)
+    if c.npu.skips_onward:
+        connect(made.kept, Stream.output(c.b, "kept", w))
+    elif c.ring.skipped:
+        made.kept.ready.assign(const(1, 1))  # no layer's steps are kept
+    else:
+        connect(made.kept, skip.words)
+    return {"skip": made.kept.valid & ~made.kept.ready}
+
+
+def _with_store(params: Npu) -> str:
+    """What the header of an NPU says of its skip store."""
+    if params.skips_onward:
+        return WITH_STEPS_ONWARD
+    return WITH_SKIP_STORE * params.forks_maps + WITH_STEPS_KEPT * params.keeps_steps
 
 
 def _name(library: Library, params: Npu, ring: RingWords) -> str:
@@ -127,4 +153,4 @@ def _name(library: Library, params: Npu, ring: RingWords) -> str:
     name = library.name("npu", params)
     if "ring" in params.outlets and ring.out_bits != params.word_bits:
         name += f"_to_{ring.out_bits}"
-    return name + "_from_bits" * ring.from_bits + "_to_bits" * ring.to_bits
+    return name + "_from_bits" * ring.from_bits + "_to_bits" * ring.to_bits + "_skipped" * ring.skipped

@@ -3,7 +3,8 @@
     NPU 0 -> NPU 1 -> ... -> NPU N-1 -> spill store -> NPU 0
 
 The spill store is a FIFO at the edge that closes the ring, so that a whole map can wait for NPU 0 (spec D8). A design
-without one, such as a cascade, has a plain edge there or none.
+without one, such as a cascade, has a plain edge there or none. Integers that a binary NPU keeps for the next one go
+past it, into that NPU's skip store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,8 @@ def ring(b: Block, library: Library, design: Design, npus: Sequence[Mapping[str,
         if after == 0 and design.spill_words:
             words = _stored(b, library, design.spill_words, words, restart)
         connect(words, Stream.of(npus[after], "ring"))
+        if params.skips_onward:
+            connect(Stream.of(npus[n], "kept"), Stream.of(npus[after], "kept_before"))
 
 
 def _stored(b: Block, library: Library, depth: int, words: Stream, restart: Signal) -> Stream:

@@ -117,6 +117,7 @@ def _npu(
         design.next_word_bits(n),
         from_bits=integer and "ring" in params.inlets and design.changes_engine(n - 1),
         to_bits=integer and "ring" in params.outlets and design.changes_engine(n),
+        skipped=design.keeper(n) != n,
     )
     block = library.get(npu, library, params, words)
     bus = LoadBus(

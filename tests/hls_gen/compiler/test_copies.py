@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import signed
+from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.concatenations import placed_network
@@ -21,10 +27,11 @@ from bitloom.hls_gen.compiler.parts import parts
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SEEDS, SHORTCUT, add, conv, planned, residual, some
-from tests.networks import joined_networks, random_images, random_integer_model, residual_networks
+from tests.networks import joined_networks, random_images, random_integer_model, random_model, residual_networks
 
 IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
 SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))
@@ -92,6 +99,20 @@ def test_a_copy_holds_what_an_addition_makes():
     made = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
     assert "conv_3@1:1" in layers(made)
     assert (made.lowered.forward(images) == model.forward(images)).all()
+
+
+def test_a_copy_of_bits():
+    """Of two levels a channel, after a pool, in a network with pools before and after thresholds."""
+    layers = (
+        Conv(name="conv_1", out_channels=5, kernel=(3, 3)), Threshold(name="act_1", levels=2),
+        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)), Dense(name="dense_2", out_channels=3),
+    )  # fmt: skip
+    net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
+    model, images = random_model(net, 1), random_images(net, 4, 1)
+    lowered = lower(model)
+    made, on = with_copies(lowered.layers, [0, 2], cascade([Npu()] * 3))
+    assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
+    assert (replace(lowered, layers=tuple(made)).forward(images) == lowered.forward(images)).all()
 
 
 def test_copies_count_as_work():
@@ -191,9 +212,15 @@ def test_an_npu_without_loop_takes_one_layer():
         planned(IDENTITY, ring([NPU] * 2), mapping=[0, 0, 0, 1, 0])
 
 
-def test_bits_are_not_copied():
+def test_bits_are_copied_by_their_own_engine():
     lowered = lower(load("digits-cnn")).layers
     with value_error(
-        "conv_1: a map must be of integers for NPU 1 to add it, to read it twice or to hand it on, got bits"
+        "conv_1: engine of NPU 1 must be binary to add a map of bits, to read it twice or to hand it on, got integer"
     ):
-        with_copies(lowered, [0, 2, 2, 2], cascade([NPU] * 3))
+        with_copies(lowered, [0, 2, 2, 2], cascade([Npu(), NPU, Npu()]))
+    integers = planned(IDENTITY).lowered.layers
+    with value_error(
+        "conv_1: engine of NPU 1 must be integer to add a map of integers, to read it twice or to hand it on, got "
+        "binary"
+    ):
+        with_copies(integers, [0, 2, 2, 2, 2], cascade([NPU, Npu(), NPU]))

@@ -1,0 +1,152 @@
+"""Integers that a binary NPU keeps for the next one (docs/decisions/0022): whose skip store they wait in, designs for
+several networks, every refusal."""
+
+from dataclasses import replace
+
+import pytest
+
+from bitloom.golden.encoding import signed
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.zoo import load
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.flow import Deadlock, least_skip, simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from bitloom.overlay.fuzz.designs import chain, looped
+from tests.errors import value_error
+from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, SECOND, act, add, conv, residual, sign
+from tests.networks import random_integer_model
+
+LATE = (
+    *FIRST, conv("conv_2", "sign_1"), Threshold(name="sign_2"), conv("conv_3", "sign_2"), act("act_3", "conv_3"),
+    add("add_3", "act_3", "act_1"), sign("sign_3", "add_3"), conv("conv_4", "sign_3"),
+)  # fmt: skip
+"""conv_3 adds what conv_1 makes."""
+LONG = (
+    *BLOCK, conv("conv_3", "sign_2"), act("act_3", "conv_3"), add("add_3", "act_3", "add_2"), sign("sign_3", "add_3"),
+    conv("conv_4", "sign_3"),
+)  # fmt: skip
+"""Each layer adds what the one before makes."""
+
+
+def made_of(layers):
+    return random_integer_model(residual(*layers), 1, 24)
+
+
+def test_integers_wait_where_they_are_added():
+    made = plan(made_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    assert [(one.target, one.reader, one.adder, one.skip_npu) for one in made.ways.values()] == [
+        ("ring", "conv_2", "conv_2", 1), ("ring", "conv_3", "conv_3", 0), ("ring", "conv_4", None, None),
+        ("host", None, None, None),
+    ]  # fmt: skip
+    assert [npu.folding.skips_onward for npu in made.npus] == [1, 1]
+    assert [npu.kept for npu in made.npus] == [[True, False], [True, False]]
+
+
+def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
+    made = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    assert [one.skip_npu for one in made.ways.values()] == [None] * 4
+    assert [npu.folding.skips_onward for npu in made.npus] == [0, 0]
+    assert [npu.folding.skip_words > 0 for npu in made.npus] == [True, False]
+
+
+@pytest.mark.parametrize(("join", "words"), [(ring, [True, True]), (pipeline, [True] * 3 + [False])])
+def test_stores_are_sized(join, words):
+    """Nobody waits for room in them, and with the least ones all finishes; an NPU that only sends has the least."""
+    model, count = made_of(LONG), len(words)
+    design = size_memories("d", [model], join([NPU] * count))
+    assert [npu.skip_words > 0 for npu in design.npus] == words
+    assert count == 2 or design.npus[0].skip_words == 2
+    manifest = Manifest.of(design, "0" * 64)
+    compile_model(model, manifest)
+    made = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
+    least = least_skip(made, 1, 2)
+    assert 2 <= least <= design.npus[1].skip_words
+    units = [replace(unit, skip_words=None) for unit in made.units]
+    assert simulate(replace(made, units=tuple(units)), 4).left == simulate(made, 4).left
+    if least > 2:
+        few = replace(manifest.design, npus=(design.npus[0], replace(design.npus[1], skip_words=least - 1),
+                                             *design.npus[2:]))  # fmt: skip
+        with pytest.raises(Deadlock):
+            simulate(system(plan(model, few.npus), few.npus, spill_words=design.spill_words), 2)
+        with value_error(f"net: skip_words must be >= {least}, NPU 1 of design d has {least - 1}"):
+            compile_model(model, Manifest.of(few, "0" * 64))
+
+
+def test_steps_are_as_wide_on_both_sides():
+    """conv_3, on NPU 1, makes integers of 9 bits."""
+    wide = replace(LONG[8], encoding=signed(9))
+    design = size_memories("d", [made_of((*LONG[:8], wide, *LONG[9:]))], pipeline([NPU] * 4))
+    assert [npu.skip_bits for npu in design.npus] == [9, 9, 9, 0]
+
+
+def test_a_network_of_thresholds_runs_there_too():
+    plain = load("digits-cnn")
+    npus = ring([Npu(kfp=32, kgp=16, pfp=8, ol=4, planes=6, shift_bits=0)] * 2)
+    design = size_memories("d", [plain, load("digits-residual")], npus)
+    assert [npu.skips_onward for npu in design.npus] == [1, 1]
+    compile_model(plain, Manifest.of(design, "0" * 64))
+
+
+# What is refused.
+
+
+def test_one_network_for_the_own_store_and_one_for_the_next():
+    with value_error("net: NPU 0 must have skips_onward = 0 for the integers that it keeps, got 1"):
+        size_memories("d", [made_of(LONG), made_of(LATE)], ring([NPU] * 2))
+
+
+def test_integers_for_two_stores():
+    with value_error(
+        "net: the integers that NPU 0 keeps must wait in one skip store, got those of conv_1 in NPU 0 and those of "
+        "conv_2 in NPU 1"
+    ):
+        plan(made_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 1, 1]))
+
+
+def test_integers_of_two_npus_in_one_store():
+    with value_error(
+        "net: the integers in the skip store of NPU 1 must come from one NPU, got those of conv_1 from NPU 0 and those "
+        "of conv_2 from NPU 1"
+    ):
+        plan(made_of(LONG), cascade([NPU] * 2), CompileChoices(mapping=[0, 1, 1, 1]))
+
+
+def test_no_way_to_the_addition():
+    with value_error("conv_1: NPU 0 must have an outlet to NPU 2, got ring, host"):
+        plan(made_of(LATE), ring([NPU] * 3))
+
+
+def test_other_steps():
+    with value_error(
+        "conv_1: NPU 1 must have steps as NPU 0 has them, where conv_2 adds the integers, engine binary, kgp = 4, "
+        "ol = 2, got engine binary, kgp = 4, ol = 1"
+    ):
+        plan(made_of(LONG), looped(ring([NPU, replace(NPU, ol=1)])))
+
+
+def test_designs_whose_npus_do_not_go_together():
+    own = replace(NPU, skip_words=9, skip_bits=3, skips_onward=1, outlets=("ring", "loop", "host"))
+    with value_error(
+        "d: NPU 1 must have a skip store for steps of the NPU before, ol = 2 and skip_bits = 3, got 2 and 0"
+    ):
+        Design(name="d", npus=chain([own, NPU]))
+    with value_error(
+        "d: NPU 1 must have a skip store for steps of the NPU before, ol = 2 and skip_bits = 3, got 1 and 3"
+    ):
+        Design(name="d", npus=chain([own, replace(own, ol=1, skips_onward=0)]))
+
+
+def test_an_unused_npu_of_a_cascade():
+    """A design's NPU 1 that has a skip store and no layer."""
+    model = made_of((*FIRST, *SECOND, sign("sign_2", "add_2")))
+    design = size_memories("d", [model], cascade([NPU] * 2), CompileChoices(mapping=[0, 0]))
+    keeps = replace(design.npus[1], skip_words=2, skip_bits=design.npus[0].skip_bits)
+    compile_model(model, Manifest.of(replace(design, npus=(design.npus[0], keeps)), "0" * 64),
+                  CompileChoices(mapping=[0, 0]))  # fmt: skip

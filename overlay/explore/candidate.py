@@ -82,7 +82,7 @@ class Candidate:
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells candidates for a network apart, for sets and dictionaries."""
-        return self.npus, self.mapping, self.map_order, tuple(sorted(self.dataflow.items()))
+        return self.npus, self.mapping, self.map_order, tuple(sorted(self.dataflow.items())), self.chunk
 
     @property
     def engines(self) -> Engines:
@@ -118,17 +118,17 @@ class Candidate:
         return any(npu.stream_weights for npu in self.npus)
 
     def design(
-        self, model: Model, name: str = "explored", also: Sequence[Model] = (), skip_words: int | None = None
+        self, model: Model, name: str = "explored", also: Sequence[Model] = (), room: int | None = None
     ) -> Design:
-        """The design for ``model``, called ``name``, with room for the models ``also``; skip stores have
-        ``skip_words``, or as many as are ever in use.
+        """The design for ``model``, called ``name``, with room for the models ``also``; skip stores and spill store
+        have ``room`` words, or as many as are ever in use.
 
         Raises
         ------
         ValueError
             If the NPUs can't compute the network.
         """
-        sizing = Sizing(stream_weights=self.stream_weights, skip_words=skip_words)
+        sizing = Sizing(stream_weights=self.stream_weights, skip_words=room, spill_words=room)
         made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})

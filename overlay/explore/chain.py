@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design.design import MOST_NPUS
 
 from .npu_depths import Own
-from .one_npu import NpuChoices, Price, Segment
+from .one_npu import NpuChoices, Segment
+from .price import Price
 
 KEPT, EVEN = 8, 8
 """KFPs of a run that are looked at together with those of the run before it, the cheapest; and as many that are

@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
 from bitloom.hls_gen.compiler.parts import parts
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.ways import needs_skip_store
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 from bitloom.overlay.build.small_npu import needs_integer
@@ -64,7 +65,13 @@ def _joined(model: Model, own: Sequence[str]) -> list[Engines]:
 
 
 def layers(
-    model: Model, map_order: str = "pull", engines: Engines | None = None, *, counters: bool = False
+    model: Model,
+    map_order: str = "pull",
+    engines: Engines | None = None,
+    *,
+    counters: bool = False,
+    npus: Sequence[Npu] = (),
+    mapping: Sequence[int] = (),
 ) -> list[LayerDemand]:
     """The lowered layers of a network, in the order in which they are computed.
 
@@ -78,6 +85,9 @@ def layers(
         The engine of each layer; by default the first ones of ``engine_choices`` that can compute the network.
     counters
         Whether NPUs have counters for raster order.
+    npus, mapping
+        How NPUs of the integer engine are joined, and which of them computes each layer, where maps are copied between
+        them; copies are among the layers then. By default there is one NPU of each engine.
 
     Raises
     ------
@@ -85,35 +95,34 @@ def layers(
         If these engines can't compute the network; by default, if no engines can.
     """
     engines = engines or possible_engines(model)[0]
-    widths = _feature_bits(model, engines)
-    made = _planned(model, map_order, engines, max(widths))
+    kinds = list(dict.fromkeys(engines.names))
+    words, widths = _word_channels(model), _feature_bits(model, engines)
+    bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
+    npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
+    npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
+    choices = CompileChoices(
+        map_order=map_order, mapping=mapping or tuple(kinds.index(engine) for engine in engines.names)
+    )
+    made = plan(model, npus, choices)
     found = _demands(made, engines, counters)
-    found = [replace(layer, feature_bits=width) for layer, width in zip(found, widths)]
+    own = iter(widths)
+    found = [replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(own)) for layer in found]
     first = found[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
-        formed = _planned(model, map_order, engines, max(widths), planes=first.planes, former=True)
+        formed = plan(model, _with_former(npus, first.planes), choices)
         if formed.formed:
             behind = replace(_demands(formed, engines, counters)[0], formed=formed.formed, feature_bits=widths[0])
             found[0] = replace(first, joined=behind)
     return found
 
 
-def _planned(
-    model: Model, map_order: str, engines: Engines, feature_bits: int, *, planes: int = 0, former: bool = False
-) -> Plan:
-    """A plan for one NPU of each engine that can compute whatever the engine can, NPU 0 perhaps with a window former in
-    front of words of many channels."""
-    kinds = list(dict.fromkeys(engines.names))
-    words = _word_channels(model)
-    npus = [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
-    bits = {"feature_bits": feature_bits, "depthwise": engines.depthwise}
-    npus = [replace(npu, **bits) if npu.engine == "integer" else npu for npu in npus]
-    if former:
-        side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
-        lanes = min(FORMED_LANES * (side.get("planes", 0) + 1), WIDTH.value)
-        npus[0] = replace(npus[0], kfp=lanes, window_former=True, **side)
-    mapping = tuple(kinds.index(engine) for engine in engines.names)
-    return plan(model, npus, CompileChoices(map_order=map_order, mapping=mapping))
+def _with_former(npus: Sequence[Npu], planes: int) -> list[Npu]:
+    """The NPUs with a window former in NPU 0, in front of words of many channels; all of its engine have such words,
+    in which maps that are also kept go on."""
+    side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
+    lanes = min(FORMED_LANES * (side.get("planes", 0) + 1), WIDTH.value)
+    wide = [replace(npu, kfp=lanes) if npu.engine == "integer" else npu for npu in npus[1:]]
+    return [replace(npus[0], kfp=lanes, window_former=True, **side), *wide]
 
 
 def _demands(made: Plan, engines: Engines, counters: bool) -> list[LayerDemand]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.flow import Deadlock, simulate, skips_of
+from bitloom.hls_gen.compiler.flow import Deadlock, simulate, skips_of, spill_of
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
@@ -18,7 +18,7 @@ from .estimate import estimate
 FRAMES = 4
 """Frames that the flow model is run for."""
 ROOM_FOR_ALL = 1 << 22
-"""Words of a skip store that never gets full."""
+"""Words of a skip store, or of the spill store, that never gets full."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,11 @@ def figures(
     """
     models, sized = (model, *also), design is not None
     try:
-        design = design or candidate.design(model, also=also, skip_words=ROOM_FOR_ALL)
+        design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
         found = [flow(one, candidate, design) for one in models]
-        if not sized and any(npu.skip_words for npu in design.npus):  # one run of the flow model is enough
-            design = _with_skips(design, found)
+        stores = design.spill_words or any(npu.skip_words for npu in design.npus)
+        if stores and not sized:  # one run of the flow model is enough
+            design = _with_stores(design, found)
     except (ValueError, Deadlock):
         return None
     each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
@@ -109,10 +110,13 @@ def figures(
     return Figures(estimate(design), lanes(candidate), cycles, latency, found[0].stores, each)
 
 
-def _with_skips(design: Design, found: Sequence[Any]) -> Design:
-    """The design with skip stores as large as was in use in what the flow model found for each network."""
+def _with_stores(design: Design, found: Sequence[Any]) -> Design:
+    """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
+    found for each network."""
     words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
-    return replace(design, npus=tuple(replace(npu, skip_words=count) for npu, count in zip(design.npus, words)))
+    npus = tuple(replace(npu, skip_words=count) if npu.skip_words else npu for npu, count in zip(design.npus, words))
+    spill = design.spill_words and max(2, *map(spill_of, found))
+    return replace(design, npus=npus, spill_words=spill)
 
 
 def lanes(candidate: Candidate) -> int:

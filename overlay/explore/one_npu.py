@@ -21,6 +21,7 @@ from .estimate import estimate_core, estimate_outlets
 from .layer_demand import LayerDemand
 from .memory import STYLES
 from .npu_depths import Own, npu_depths
+from .price import Price
 from .sizes import splits, whole_words
 
 CHOICES = 4
@@ -35,30 +36,6 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-
-
-@dataclass(frozen=True)
-class Price:
-    """Prices in LUTs: what the search adds up.
-
-    Attributes
-    ----------
-    bram36, dsp, lanes, ff
-        LUTs for a unit of each.
-    npu
-        LUTs for an NPU, beside all that it takes; may be negative.
-    """
-
-    bram36: float = 0
-    dsp: float = 0
-    lanes: float = 0
-    ff: float = 0
-    npu: float = 0
-
-    def of(self, area: Resources, lanes: int) -> float:
-        """Price of an NPU with that area and so many lanes."""
-        lut = area.lut + area.lutram
-        return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu
 
 
 @dataclass(frozen=True)
@@ -98,6 +75,8 @@ class NpuChoices:
     networks
         Where ``layers`` are those of several networks: the numbers of each one's. They have an NPU in common, which
         computes a frame of each in an interval. Empty for one network.
+    mapping
+        NPU of each of ``layers`` where copies are among them, which a mapping of the network's own layers needs.
     """
 
     layers: Sequence[LayerDemand]
@@ -107,6 +86,7 @@ class NpuChoices:
     streamed: bool = False
     depthwise: bool = False
     networks: Sequence[range] = ()
+    mapping: Sequence[int] = ()
     _possible: dict[tuple, list[list[Npu]]] = field(default_factory=dict)
     _areas: dict[tuple, list[tuple[Npu, Resources]]] = field(default_factory=dict)
     _outlets: dict[tuple, float] = field(default_factory=dict)
@@ -134,6 +114,12 @@ class NpuChoices:
                 found += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in mine)]
             self._bare[own] = found
         return self._bare[own]
+
+    def own(self, n: int, mapping: Sequence[int]) -> Own:
+        """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
+        if self.networks:
+            return tuple(range(len(self.layers)))
+        return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
     def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
         """The layers ``own`` as that NPU reads them."""

@@ -1,18 +1,25 @@
 """Which intervals are tried where a run of the flow model takes long: the shortest ones whose designs may fit the
 budget, by what the search knows of their area and cycles.
+
+    chains that the search cuts                --> FEW intervals of each choice of engines
+    mappings of graphs, with copies of maps    --> one interval of the BEST ones, where they beat the chain
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
-from .task import STEPS, Task, raised
+from .task import FEW_NPUS, STEPS, Joining, Task, raised
 from .tries import ROUNDS, Tries
 
 FEW = 3
 """Intervals of a way that are tried."""
 CLOSER = 3
 """Times that the gap between the shortest interval that may fit and the next shorter one is halved."""
+BEST = 2
+"""Mappings of rings, and of chains with copies, that are tried."""
+SHORTER = 4
+"""How many times shorter than the chain's an interval of a mapping may be."""
 
 
 def promising(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
@@ -28,19 +35,40 @@ def promising(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
     Returns
     -------
     list of Task
-        All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price.
+        All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
+        where a rate is asked for, the longest ones.
     """
     if not tries.heavy:
         return list(tasks)
-    found = list[Task]()
-    for way in dict.fromkeys(task.way for task in tasks):
+    found, asked = list[Task](), tries.budget.cycles
+    ways = list(dict.fromkeys(task.way for task in tasks))
+    for way in ways:
+        if way.mapping is not None and tries.joinings.graph:
+            continue
         own = {task.interval: task for task in reversed(tasks) if task.way == way}
-        mine = [own[interval] for interval in sorted(own)]
+        mine = [own[interval] for interval in sorted(own, key=lambda n: (n > asked, -n) if asked else n)]
         fits = list(islice((made for task in mine if (made := _fitting(tries, task))), FEW)) or mine[-1:]
-        shorter = [task for task in mine if task.interval < fits[0].interval]
+        shorter = [] if asked else [task for task in mine if task.interval < fits[0].interval]
         nearer = _nearer(tries, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
         found += [nearer, *fits[:-1]] if nearer else fits
-    return found
+    mapped = [way for way in ways if way.mapping is not None] if tries.joinings.graph else []
+    return found + _mapped(tries, mapped, found)
+
+
+def _mapped(tries: Tries, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
+    """One task for each of the best mappings: those with the fewest LUTs at the rate that is asked for, else those with
+    the shortest interval."""
+    asked = tries.budget.cycles
+    interval = int(asked) if asked else min(task.interval for task in chains)
+    found = list[tuple[float, Task]]()
+    for way in ways:
+        task = _fitting(tries, Task(way, tries.first, interval, FEW_NPUS))
+        if task and not asked:
+            task = _nearer(tries, replace(task, interval=interval // SHORTER), task) or task
+        if task:
+            found.append(((_luts(tries, task) or 0) if asked else task.interval, task))
+    each = ([one for one in found if one[1].way.closed == closed] for closed in (True, False))
+    return [task for kind in each for _, task in sorted(kind, key=lambda one: one[0])[:BEST]]
 
 
 def _nearer(tries: Tries, short: Task, fits: Task) -> Task | None:
@@ -61,20 +89,21 @@ def _fitting(tries: Tries, task: Task) -> Task | None:
     """The task, or one with counters for tables, which need memory, if it may fit; else None."""
     counted = replace(task, setting=replace(task.setting, map_order="raster", counters=True))
     tasks = (task, counted) if counted.setting in tries.settings and counted != task else (task,)
-    return next((one for one in tasks if _may_fit(tries, one)), None)
+    return next((one for one in tasks if _luts(tries, one) is not None), None)
 
 
-def _may_fit(tries: Tries, task: Task) -> bool:
-    """Whether a task comes to a candidate that isn't hopeless, with prices that rise."""
+def _luts(tries: Tries, task: Task) -> int | None:
+    """LUTs of a candidate that a task comes to, with prices that rise, if it isn't hopeless; else None."""
     for _ in range(ROUNDS):
         segments = tries.segments(task)
         if segments is None:
-            return False
-        over = tries.over(tries.candidate(segments, task.setting))
+            return None
+        candidate = tries.candidate(segments, task.setting, task.way.mapping)
+        over = tries.over(candidate)
         if not over:
-            return True
+            return tries.luts(candidate)
         dear = over.keys() & STEPS.keys()
         if not dear:
-            return False
+            return None
         task = replace(task, price=raised(task.price, dear))
-    return False
+    return None

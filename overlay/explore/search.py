@@ -14,11 +14,11 @@ from typing import Any
 from bitloom.golden.network import Model
 
 from .budget import Budget
-from .one_npu import Price
+from .price import Price
 from .promising import promising
 from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
 from .refine import refine
-from .task import FEW_NPUS, Joining, Task
+from .task import FEW_NPUS, Task
 from .tries import Row, Tries
 from .variations import SETTINGS, MapSetting, setting_of
 from .varied import varied
@@ -156,7 +156,7 @@ def explore(
     for _ in range(ROUNDS):
         rows += count.rows(effort.workers, tries.varied, _to_vary(rows, budget))
     for _ in range(effort.halvings):
-        rows += count.rows(effort.workers, tries.rows, _between(rows, budget, effort))
+        rows += count.rows(effort.workers, tries.rows, _between(tries, rows, effort))
     fitting = _fitting(tries.model, rows, budget, late=not tries.also)
     count.end()
     return _explored(tries, rows, fitting)
@@ -221,14 +221,15 @@ def _prices(effort: Effort) -> Sequence[Price]:
     return PRICES[:2] if effort.halvings <= HALVINGS else PRICES
 
 
-def _between(rows: Sequence[Row], budget: Budget, effort: Effort) -> list[Task]:
+def _between(tries: Tries, rows: Sequence[Row], effort: Effort) -> list[Task]:
     """The tasks of the next halving, as the best row is joined; none where no interval is left between two."""
+    budget = tries.budget
     interval = between_fitting(rows, budget)
     best = best_of([row for row in rows if late_at_most(row, budget)], budget)
     if interval is None or best is None:
         return []
-    ring = best.candidate.mapping if best.candidate.closed else None
-    way, prices = Joining(best.candidate.engines, ring), _prices(effort) if ring is None else [FEW_NPUS]
+    way = tries.joinings.way_of(best.candidate)
+    prices = _prices(effort) if way.mapping is None else [FEW_NPUS]
     return [Task(way, setting_of(best.candidate), interval, price) for price in prices]
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from .candidate import Candidate
 from .engines import Engines
-from .one_npu import Price, Segment
+from .one_npu import Segment
+from .price import Price
 from .variations import MapSetting
 
 FEW_NPUS = Price()
@@ -22,12 +23,15 @@ class Joining:
     ----------
     engines
         What computes the layers.
-    ring
-        NPU of each layer in a ring; None: a chain, in which the search chooses.
+    mapping
+        NPU of each layer; None: a chain, in which the search chooses.
+    closed
+        Whether the NPUs are a ring: the last one leads to NPU 0.
     """
 
     engines: Engines
-    ring: tuple[int, ...] | None = None
+    mapping: tuple[int, ...] | None = None
+    closed: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,10 @@ def between(low: Price, high: Price) -> Price:
     return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
-def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
-    """The candidate that NPUs with their layers make for the network of that name."""
+def candidate_of(
+    name: str, segments: Sequence[Segment], stream_bits: int, map_order: str, mapping: tuple[int, ...] | None = None
+) -> Candidate:
+    """The candidate that NPUs make for the network of that name, with that mapping or, None, that of their layers."""
     on = {i: n for n, segment in enumerate(segments) for i in segment.own}
     npus = tuple(segment.npu for segment in segments)
-    return Candidate(name, npus, tuple(on[i] for i in range(len(on))), stream_bits, map_order)
+    return Candidate(name, npus, mapping or tuple(on[i] for i in range(len(on))), stream_bits, map_order)

@@ -16,13 +16,12 @@ from bitloom.overlay.area.netlist import Resources
 from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
-from .demands import engines_in_common, layers, possible_engines
 from .engines import Engines
 from .estimate import estimate
 from .figures import Figures, figures, lanes
-from .layer_demand import LayerDemand
-from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Segment
-from .ring import cheapest_ring, rings
+from .joinings import Joinings
+from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Segment
+from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Joining, Task, between, candidate_of, raised
 from .variations import MapSetting, dataflows, in_settings, streamed
 
@@ -105,36 +104,16 @@ class Tries:
     ):
         self.model, *self.also = (models,) if isinstance(models, Model) else models
         self.budget, self.stream_bits = budget, stream_bits
-        if self.also:
-            together = engines_in_common([self.model, *self.also])
-        else:
-            together = [[engines] for engines in possible_engines(self.model)]
-        self.engines = [own[0] for own in together]
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
-        self.choices = dict[tuple[Engines, MapSetting], NpuChoices]()
-        for own in together:
-            engines = own[0]
-            for setting in settings:
-                made, networks = self._layers(own, setting)
-                for where in (replace(setting, streamed=one) for one in streamed):
-                    self.choices[engines, where] = NpuChoices(
-                        made, stream_bits, lut_rows, where.counters, where.streamed, engines.depthwise, networks
-                    )
-        self.settings = tuple(dict.fromkeys(where for _, where in self.choices))
+        self.joinings = Joinings((self.model, *self.also), settings, streamed, stream_bits, lut_rows)
+        self.engines, self.choices, self.settings = (
+            self.joinings.engines, self.joinings.choices, self.joinings.settings
+        )  # fmt: skip
         self.first = self._first()
         self.layers = self.choices[self.engines[0], self.first].layers
-        self.heavy = any(layer.taker is not None or layer.depthwise for layer in self.layers) or bool(self.also)
+        self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
-
-    def _layers(self, engines: Sequence[Engines], setting: MapSetting) -> tuple[list[LayerDemand], list[range]]:
-        """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
-        found, networks = list[LayerDemand](), list[range]()
-        for model, own in zip((self.model, *self.also), engines):
-            made = layers(model, setting.map_order, own, counters=setting.counters)
-            networks.append(range(len(found), len(found) + len(made)))
-            found += [layer.numbered_from(len(found)) for layer in made] if found else made
-        return found, networks if self.also else []
 
     def _first(self) -> MapSetting:
         """The setting of the sweep: the first one, or the first one in which a window former can feed integer NPUs."""
@@ -152,15 +131,7 @@ class Tries:
 
     def ways(self) -> list[Joining]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
-        chains = [Joining(engines) for engines in self.engines]
-        if self.also:
-            return chains
-        return chains + [Joining(self.engines[0], m) for m in rings(self.engines[0].names) if self._stays(m)]
-
-    def _stays(self, mapping: Sequence[int]) -> bool:
-        """Whether each map that waits in a skip store is made and taken on the same NPU."""
-        waiting = ((i, layer.taker) for i, layer in enumerate(self.layers))
-        return all(mapping[i] == mapping[taker] for i, taker in waiting if taker is not None)
+        return self.joinings.ways()
 
     def intervals(self, points: int) -> list[int]:
         """Intervals to try: a sweep of ``points`` from the fastest one on.
@@ -193,9 +164,9 @@ class Tries:
 
     def segments(self, task: Task) -> list[Segment] | None:
         """The NPUs of a task at its price; None where there are none that are fast enough."""
-        choices = self.choices[task.way.engines, task.setting]
-        if task.way.ring is not None:
-            return cheapest_ring(choices, task.way.ring, task.interval, task.price)
+        choices, mapping = self.joinings.of(task.way, task.setting), task.way.mapping
+        if mapping is not None:
+            return cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
         return Chain(choices, 1 if self.also else MOST_NPUS).cheapest(task.interval, task.price)
 
     def rows(self, task: Task) -> list[Row]:
@@ -205,19 +176,19 @@ class Tries:
         of a chain wait too long for each other, NPUs become cheaper, so that there are more of them; those of a ring
         get less time.
         """
-        out, asked, ring = list[Row](), task.interval, task.way.ring is not None
+        out, asked, ring = list[Row](), task.interval, task.way.mapping is not None
         cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
         for last in (*[False] * (ROUNDS - 1), True):
             segments, price = self.segments(task), task.price
             if segments is None:
                 break
-            candidate = self.candidate(segments, task.setting)
+            candidate = self.candidate(segments, task.setting, task.way.mapping)
             excess = self._hopeless(candidate)
             row = None if excess else self._row(candidate, asked)
             if row is None and (last or not excess):
                 break
             if row is not None:
-                out.append(row)
+                out += [row, *self._chunked(row)]
                 excess = self.budget.excess(row.figures)
             if self.budget.lanes is not None and self._macs > self.budget.lanes * task.interval:
                 break  # no folding does it with so few lanes
@@ -242,9 +213,24 @@ class Tries:
         found = self.budget.excess(Figures(self._area(candidate), lanes(candidate), 0, 0))
         return {key: value for key, value in found.items() if key in STEPS.keys() | {"lut"}}
 
+    def luts(self, candidate: Candidate) -> int:
+        """LUTs of a candidate, those of memory included, by what the search knows of its memories."""
+        area = self._area(candidate)
+        return area.lut + area.lutram
+
     def _hopeless(self, candidate: Candidate) -> dict[str, float]:
         """The same where it is far more; nothing unless a run of the flow model takes long, which then need not be."""
         return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
+
+    def _chunked(self, row: Row) -> list[Row]:
+        """The row with chunks as large as maps, where NPUs of a chain copy them: the NPU before a copy then runs ahead
+        while that waits for its map."""
+        copies = self.joinings.way_of(row.candidate).mapping is not None and not row.candidate.closed
+        if not copies or not any(setting.map_order == "raster" for setting in self.settings):
+            return []
+        chunk = f"rows:{self.model.network.input.height}"
+        found = self._row(replace(row.candidate, map_order="raster", chunk=chunk), row.asked)
+        return [found] if found is not None else []
 
     def varied(self, row: Row) -> list[Row]:
         """What varies a row: other settings, dataflows and streamed weights, the foldings as they are.
@@ -252,7 +238,7 @@ class Tries:
         Only what promises something is run in the flow model, which takes most of the time.
         """
         candidate = row.candidate
-        choices = {setting: made for (engines, setting), made in self.choices.items() if engines == candidate.engines}
+        choices = self.joinings.in_settings(candidate)
         other_flows = () if self.also else dataflows(candidate, choices)
         made = [self._row(other, row.asked) for other in other_flows]
         for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):
@@ -278,10 +264,12 @@ class Tries:
             return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
         return estimate(candidate.design(self.model, also=self.also))
 
-    def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
-        """The candidate of NPUs."""
+    def candidate(
+        self, segments: Sequence[Segment], setting: MapSetting, mapping: tuple[int, ...] | None = None
+    ) -> Candidate:
+        """The candidate of NPUs, with that mapping or, None, that of their layers."""
         if not self.also:
-            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order, mapping)
         npu, count = segments[0].npu, len(self.choices[self.engines[0], setting].networks[0])
         names = tuple(one.network.name for one in self.also)
         network = self.model.network.name

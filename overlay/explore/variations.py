@@ -6,6 +6,7 @@ The foldings stay. Each variation differs in one thing; the best are varied agai
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.folding import MOST_ACCUMULATORS
 
 from .candidate import Candidate
@@ -91,8 +92,7 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     npus = []
     for n, npu in enumerate(candidate.npus):
         other = changed(npu, raster=setting.counters, stream_weights=setting.streamed)
-        own = tuple(range(len(choices.layers))) if choices.networks else candidate.own(n)
-        npus.append(changed(other, **choices.depths(own, other)))
+        npus.append(changed(other, **choices.depths(choices.own(n, candidate.mapping), other)))
     return replace(candidate, npus=tuple(npus), map_order=setting.map_order)
 
 
@@ -108,10 +108,11 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
     choices
         What an NPU may be, by setting: that of the candidate is among them.
     """
-    layers, together = choices[setting_of(candidate)].layers, candidate
+    here, together = choices[setting_of(candidate)], candidate
     for n, npu in enumerate(candidate.npus):
         gains = {}
-        for layer in (layers[i] for i in candidate.own(n)):
+        mine = [here.layers[i] for i in here.own(n, candidate.mapping)]
+        for layer in (layer for layer in mine if not is_copy(layer.name)):
             count = 1 << (2 * layer.groups(npu) - 1).bit_length()
             if layer.groups(npu) > 1 and count <= MOST_ACCUMULATORS and layer.name not in candidate.dataflow:
                 before = layer.cycles(npu, "output_stationary")

@@ -17,10 +17,15 @@ def varied(tries: Tries) -> tuple[str, ...]:
         A few words each.
     """
     ways, one = tries.ways(), len(tries.layers) == 1 or bool(tries.also)
-    sizes = sorted({max(way.ring) + 1 for way in ways if way.ring})
+    sizes, cut = (
+        sorted({max(way.mapping) + 1 for way in ways if way.mapping and way.closed == closed})
+        for closed in (True, False)
+    )
     found = ["lanes of one NPU" if one else "pipelines, cascades and single NPUs"]
     if sizes:
         found.append(f"rings of {' and '.join(map(str, sizes))} NPUs")
+    if cut:
+        found.append(f"chains of {' and '.join(map(str, cut))} NPUs that copy maps")
     orders = list(dict.fromkeys(setting.map_order for setting in tries.settings))
     found.append(f"map order {' and '.join(orders)}")
     if any(setting.counters for setting in tries.settings):

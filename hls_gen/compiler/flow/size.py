@@ -72,7 +72,13 @@ def smooth(system: System, frames: int = FRAMES) -> int:
     Deadlock
         No size helps.
     """
-    return _registered(simulate(replace(system, spill_words=None), frames).stores.get("spill_words", 0))
+    return spill_of(simulate(replace(system, spill_words=None), frames))
+
+
+def spill_of(found: Result) -> int:
+    """Size of the spill store in which nobody waits for room, as nobody did in what was simulated; 0 where nothing goes
+    into it."""
+    return _registered(found.stores.get("spill_words", 0))
 
 
 def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:

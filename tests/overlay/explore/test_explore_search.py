@@ -23,7 +23,8 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import Figures, figures
-from bitloom.overlay.explore.one_npu import NpuChoices, Price
+from bitloom.overlay.explore.one_npu import NpuChoices
+from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.sizes import splits, whole_words

@@ -27,7 +27,8 @@ from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import engine_choices, layers, possible_engines
 from bitloom.overlay.explore.engines import Engines
 from bitloom.overlay.explore.figures import figures, flow
-from bitloom.overlay.explore.one_npu import NpuChoices, Price, Segment
+from bitloom.overlay.explore.one_npu import NpuChoices, Segment
+from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.task import candidate_of

@@ -1,0 +1,114 @@
+"""Graphs on several NPUs whose maps are copied between them (docs/decisions/0024): which chains are worth a try, and
+which layers a mapping comes to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.mapping import mapped
+from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import cascade, ring
+from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
+
+from .demands import layers
+from .engines import Engines
+from .layer_demand import LayerDemand
+from .task import Joining
+from .variations import MapSetting
+
+MOST_CUT = 4
+"""NPUs of the longest chain with copies that is tried."""
+SIZES = ((4, 4), (16, 16))
+"""KFP and KGP of the equal NPUs by whose beats chains are cut."""
+NPUS = {
+    "binary": Npu(accumulate="both", acc_bits=32, shift_bits=0),
+    "integer": Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
+}
+"""What can compute whatever its engine can, for a plan."""
+
+
+def cut_chains(model: Model, engines: Engines, feature_bits: int) -> list[tuple[int, ...]]:
+    """Mappings of chains in which maps are copied: as the compiler cuts the network for 2 to MOST_CUT equal NPUs.
+
+    Parameters
+    ----------
+    model
+        A network of the integer engine.
+    engines
+        Whether depthwise convolutions are layers of their own.
+    feature_bits
+        Width of the NPUs' features.
+
+    Returns
+    -------
+    list of tuple of int
+        NPU of each of the network's own layers.
+    """
+    found = []
+    for count in range(2, MOST_CUT + 1):
+        for kfp, kgp in SIZES:
+            npu = replace(NPUS["integer"], kfp=kfp, kgp=kgp, feature_bits=feature_bits, depthwise=engines.depthwise)
+            try:
+                lowered, on = mapped(model, cascade([npu] * count))
+            except ValueError:  # maps find no way
+                continue
+            copies = [is_copy(p.name) for p in lowered.layers]
+            mapping = tuple(n for n, copy in zip(on, copies) if not copy)
+            if any(copies) and max(mapping) == count - 1:
+                found.append(mapping)
+    return list(dict.fromkeys(found))
+
+
+def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...]]:
+    """The layers of a mapping with their copies, and the NPU of each.
+
+    Parameters
+    ----------
+    model
+        The network.
+    way
+        How NPUs of one engine are joined, and the mapping.
+    setting
+        Map order, and whether NPUs have counters.
+
+    Raises
+    ------
+    ValueError
+        If maps don't find their ways.
+    """
+    assert way.mapping is not None
+    reason = ValueError()
+    for npus in _joined(way):
+        try:
+            made = layers(model, setting.map_order, way.engines, counters=setting.counters, npus=npus,
+                          mapping=way.mapping)  # fmt: skip
+        except ValueError as error:
+            reason = error
+        else:
+            return made, _on(made, way.mapping)
+    raise reason
+
+
+def _joined(way: Joining) -> list[tuple[Npu, ...]]:
+    """NPUs that are joined so, those of a ring first without map stores."""
+    assert way.mapping is not None
+    count, npu = max(way.mapping) + 1, NPUS[way.engines.names[0]]
+    npus = [npu] * count
+    if npu.engine == "binary":
+        npus[0] = replace(npu, shift_bits=bits_for(7))
+    if not way.closed:
+        return [cascade(npus)]
+    plain = ring(npus)
+    outlets = ("ring", "loop", "host")
+    return [plain, tuple(replace(one, inlets=(*one.inlets, "loop"), outlets=outlets) for one in plain)]
+
+
+def _on(made: Sequence[LayerDemand], mapping: Sequence[int]) -> tuple[int, ...]:
+    """The NPU of each layer, copies among them; ``mapping`` has that of the others."""
+    own, count = iter(mapping), max(mapping) + 1
+    return tuple(
+        next(n for n in range(count) if copied(layer.name, n) != layer.name) if is_copy(layer.name) else next(own)
+        for layer in made
+    )

@@ -94,10 +94,12 @@ class Joinings:
         """Rings, and chains of a graph with copies, as far as is known without a plan."""
         first = self.engines[0]
         found = [Joining(first, mapping, closed=True) for mapping in rings(first.names)]
-        if self.graph and set(first.names) == {"integer"}:
-            bits = max(layer.feature_bits for layer in self.layers)
-            found += [Joining(first, mapping) for mapping in cut_chains(self._models[0], first, bits)]
-        return found if not self.graph or len(set(first.names)) == 1 else []
+        if not self.graph:
+            return found
+        if set(first.names) != {"integer"}:
+            return []
+        bits = max(layer.feature_bits for layer in self.layers)
+        return [*found, *(Joining(first, mapping) for mapping in cut_chains(self._models[0], first, bits))]
 
     def _is_possible(self, way: Joining) -> bool:
         """Whether maps find their ways."""

@@ -57,7 +57,7 @@ def test_what_the_search_knows_of_npus_that_copy(setting: MapSetting, mapping: t
 
 
 def test_mappings_of_graphs() -> None:
-    """Rings where maps find their ways, and chains with copies; none of bits that would have to be copied."""
+    """Rings where maps find their ways, and chains with copies; none of bits."""
     found = [(way.mapping, way.closed) for way in Tries(residual(), Budget(), 64, SETTINGS[1:]).ways()]
     assert found == [(None, False), RING, ((0, 1, 2, 0, 1, 2), True), ((0, 1, 2, 3, 0, 1), True),
                      ((0, 1, 1, 1, 1, 1), False), CUT]  # fmt: skip

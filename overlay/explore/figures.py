@@ -114,7 +114,8 @@ def _with_stores(design: Design, found: Sequence[Any]) -> Design:
     """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
     found for each network."""
     words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
-    npus = tuple(replace(npu, skip_words=count) if npu.skip_words else npu for npu, count in zip(design.npus, words))
+    sizes = [npu.skip_words and max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
+    npus = tuple(replace(npu, skip_words=size) for npu, size in zip(design.npus, sizes))
     spill = design.spill_words and max(2, *map(spill_of, found))
     return replace(design, npus=npus, spill_words=spill)
 

@@ -108,12 +108,13 @@ class AdditionUnit:
 
     def take(self, cycle: int, last: bool) -> int | None:
         """Take the next step into the row register; see ``Gearbox.take``."""
-        if not self._empty():
+        if (self._row or self._leaving) is not None and not self._empty():
             return None
         if not self._left:
             self._left, self._adds = next(self._maps)
         self._left -= 1
-        cycle = max(cycle, self._gone)
+        if cycle < self._gone:
+            cycle = self._gone
         self._row = cycle, last
         self._empty()
         return cycle

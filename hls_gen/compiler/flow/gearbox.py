@@ -51,9 +51,10 @@ class Gearbox:
         int or None
             Cycle, >= ``cycle``, in which the gearbox takes the word; None if that is not known yet.
         """
-        if not self.flush():
+        if self._offers and not self.flush():
             return None
-        cycle = max(cycle, self._free)
+        if cycle < self._free:
+            cycle = self._free
         self._place += 1
         if last or self._place == self._together:
             self._place, self._offer, self._offers = 0, cycle + 1, self._pieces

@@ -66,18 +66,22 @@ class Activation:
 
     def left(self) -> int | None:
         """Cycle in which the latest step left the value register; None if not known yet."""
-        if self._value is not None:
+        value = self._value
+        if value is not None:
+            moving, lags = self._moving, self._lags
             while True:
-                move = max(self._entry + 1, self._move(self._value[0] + 1))
-                if not self._moving or self._moving[0][0] > move:
+                move = self._move(value[0] + 1) if len(lags) > 1 else max(value[0] + 1 - lags[0][1], lags[0][0])
+                if move <= self._entry:
+                    move = self._entry + 1
+                if not moving or moving[0][0] > move:
                     break
                 if not self._leave():
                     return None
-            self._moving.append((move + self._depth, self._value[1]))
+            moving.append((move + self._depth, value[1]))
             self._entry, self._value = move, None
-            while len(self._lags) > 1 and self._lags[1][0] <= move:
-                self._lags.popleft()
-            self._left = move + self._lags[0][1]
+            while len(lags) > 1 and lags[1][0] <= move:
+                lags.popleft()
+            self._left = move + lags[0][1]
         if not self._depth and self._moving:  # what leaves the value register goes into the gearbox
             return self._left if self._leave() else None
         return self._left

@@ -103,7 +103,7 @@ def test_it_equals_pytorch(model, torch):
     functional = torch.nn.functional
     images = random_images(2, 4)
     x = real(images).permute(0, 3, 1, 2)
-    for (layer, _), ours in zip(model.network, model.trace(images)):
+    for layer, ours in zip(model.network.layers, model.trace(images), strict=True):
         values = model.arrays.get(layer.name, {})
         if layer.kind == "conv":
             x = functional.conv2d(x, real(values["weight"]).permute(0, 3, 1, 2), padding=2)

@@ -10,12 +10,14 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.binary_residual_networks import binary_residual_network
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
+from bitloom.overlay.fuzz.graph_networks import graph_network
 from bitloom.overlay.fuzz.joined_networks import joined_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.residual_networks import residual_network
 
 __all__ = [
-    "binary_residual_networks", "deep_networks", "depthwise_networks", "integer_networks", "joined_networks",
+    "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "integer_networks",
+    "joined_networks",
     "mappings", "mixed_networks", "networks", "random_images", "random_integer_model", "random_model",
     "residual_networks", "windows",
 ]  # fmt: skip
@@ -55,6 +57,7 @@ mixed_networks = drawn(makers.mixed_network)
 deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 residual_networks = drawn(residual_network)
+graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)
 binary_residual_networks = drawn(binary_residual_network)
 mappings = drawn(makers.way)

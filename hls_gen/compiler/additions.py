@@ -5,7 +5,7 @@
     skip store ------added-----^
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bitloom.golden.graph import INPUT
@@ -51,7 +51,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     """
     requantised = {layer.name for layer in network.layers if isinstance(layer, Requantise)}
     depth, found = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
-    for place, layer in enumerate(network.layers):
+    for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
         if isinstance(layer, Add):
@@ -60,7 +60,12 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
                 raise ValueError(
                     f"{layer.name}: a requantise must make one of its maps for it alone, got {' and '.join(names)}"
                 )
-            order = {one.name: number for number, one in enumerate(network.layers[:place])}
-            kept = max(possible, key=lambda name: (depth[name], order[name]))
+            kept = deepest(possible, depth)
             found[layer.name] = Kept(kept, names[names[0] == kept])
     return found
+
+
+def deepest(names: Sequence[str], depth: Mapping[str, int]) -> str:
+    """Of some maps the one with the most weighted layers before it; of those the one that comes last in ``depth``."""
+    order = {name: number for number, name in enumerate(depth)}
+    return max(names, key=lambda name: (depth[name], order[name]))

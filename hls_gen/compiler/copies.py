@@ -11,14 +11,14 @@ that NPU's own. Only integers of which the signs go on have no copies: they wait
 (docs/decisions/0022).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.golden.window import Window
+from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.copies import copy_name
 from bitloom.hls_gen.design.folding import Folding
 
@@ -82,9 +82,9 @@ class _Copier:
         self._needs: dict[str, list[tuple[str, str]]] = {p.name: [] for p in layers}
         """By map: (layer that needs it, whether it "reads", "joins" or "adds")."""
         for p in layers:
-            for how, name in (("joins" if p.joins else "reads", p.reads), ("joins", p.joins), ("adds", _added(p))):
-                if name is not None and name != INPUT:
-                    self._needs[name].append((p.name, how))
+            for how, name in needs(p).items():
+                if name != INPUT:
+                    self._needs[name].append((p.name, "joins" if p.joins and how == "reads" else how))
         self._held: dict[tuple[str, int], str] = {}
         """(map, NPU) -> the lowered layer that makes it there, or its copy."""
         self._coming: dict[int, list[str]] = {n: [] for n in range(len(npus))}
@@ -92,11 +92,11 @@ class _Copier:
 
     def take(self, p: BinaryLayer | IntegerLayer, n: int) -> None:
         """Append the next layer, behind the copies that it needs on its NPU ``n``."""
-        needed = {name: name for name in (p.reads, p.joins, _added(p)) if name is not None and name != INPUT}
-        for name in self._fetched(p.name, [name for name in needed if (name, n) not in self._held], n):
-            needed[name] = self._held[name, self._before(n)]
-        names = {name: self._held.get((name, n), there) for name, there in needed.items()}
-        self._append(_renamed(p, names), p.name, n)
+        needed = {how: name for how, name in needs(p).items() if name != INPUT}
+        missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
+        coming = {name: self._held[name, self._before(n)] for name in self._fetched(p.name, missing, n)}
+        names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}
+        self._append(renamed(p, names), p.name, n)
 
     def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
         """Let the maps that a layer on NPU ``n`` wants come from the neighbour, with all that come before them; all are
@@ -114,9 +114,20 @@ class _Copier:
             if not left and self._beyond(name, n) == [(reader, "reads")]:
                 direct.append(name)
             else:
-                copy = _copy(self._made[name], self._held[name, before], n, self._npus[n].engine)
-                self._append(copy, name, n)
+                self._append(self._copied(name, n), name, n)
         return direct
+
+    def _copied(self, name: str, n: int) -> BinaryLayer | IntegerLayer:
+        """The copy on NPU ``n`` of a map that comes from the neighbour. ValueError where that has another engine."""
+        p, engine = self._made[name], self._npus[n].engine
+        bits = isinstance(p, BinaryLayer) or p.signs
+        if bits != (engine == "binary"):
+            what, wanted = ("bits", "binary") if bits else ("integers", "integer")
+            raise ValueError(
+                f"{name}: engine of NPU {n} must be {wanted} to add a map of {what}, to read it twice or to hand it "
+                f"on, got {engine}"
+            )
+        return copy_of(p, self._held[name, self._before(n)], copy_name(name, n))
 
     def _append(self, p: BinaryLayer | IntegerLayer, name: str, n: int) -> None:
         """Append the layer that makes the map ``name`` on NPU ``n``."""
@@ -142,36 +153,31 @@ class _Copier:
         return (n - 1) % len(self._npus)
 
 
-def _renamed(p: BinaryLayer | IntegerLayer, names: dict[str, str]) -> BinaryLayer | IntegerLayer:
-    """The layer with other names for the maps that it needs."""
-    made = replace(p, reads=names.get(p.reads, p.reads), joins=names[p.joins] if p.joins else None)
-    if isinstance(made, IntegerLayer) and made.addition is not None:
-        return replace(made, addition=replace(made.addition, adds=names[made.addition.adds]))
-    return made
+def needs(p: BinaryLayer | IntegerLayer) -> dict[str, str]:
+    """The maps that a layer "reads", "joins" and "adds", and that may be copied for it: no integers of which the signs
+    go on."""
+    found = {"reads": p.reads, "joins": p.joins, "adds": p.adds if isinstance(p, IntegerLayer) else None}
+    return {how: name for how, name in found.items() if name is not None}
 
 
-def _added(p: BinaryLayer | IntegerLayer) -> str | None:
-    """The map that a layer adds and that may be copied for it: none of integers of which the signs go on."""
-    return p.adds if isinstance(p, IntegerLayer) else None
+def renamed(p: BinaryLayer | IntegerLayer, names: Mapping[str, str]) -> BinaryLayer | IntegerLayer:
+    """The layer with other names for some of the maps that it ``needs``."""
+    addition = replace(p.addition, adds=names["adds"]) if p.addition and "adds" in names else p.addition
+    return replace(p, reads=names.get("reads", p.reads), joins=names.get("joins", p.joins), addition=addition)
 
 
-def _copy(p: BinaryLayer | IntegerLayer, reads: str, n: int, engine: str) -> BinaryLayer | IntegerLayer:
-    """The identity on NPU ``n``, which has ``engine``, of the map that ``p`` makes, which comes there as that of layer
-    ``reads``."""
-    bits = isinstance(p, BinaryLayer) or p.signs
-    if bits != (engine == "binary"):
-        what = "bits" if bits else "integers"
-        wanted = "binary" if bits else "integer"
-        raise ValueError(
-            f"{p.name}: engine of NPU {n} must be {wanted} to add a map of {what}, to read it twice or to hand it on, "
-            f"got {engine}"
-        )
+def map_size(p: BinaryLayer | IntegerLayer) -> Pair:
+    """(rows, columns) of the map that a layer makes."""
     size = p.window.output_size(p.height, p.width)
-    height, width = p.pool.output_size(*size) if p.pool else size
+    return p.pool.output_size(*size) if p.pool else size
+
+
+def copy_of(p: BinaryLayer | IntegerLayer, reads: str, name: str) -> BinaryLayer | IntegerLayer:
+    """The copy ``name`` of the map that ``p`` makes, which comes as that of layer ``reads``: the identity."""
+    height, width = map_size(p)
     channels = p.out_channels * p.levels
     at: dict[str, Any] = {
-        "name": copy_name(p.name, n), "reads": reads, "height": height, "width": width, "pool": None,
-        "window": Window(kernel=(1, 1)),
+        "name": name, "reads": reads, "height": height, "width": width, "pool": None, "window": Window(kernel=(1, 1)),
     }  # fmt: skip
     own = np.eye(channels, dtype=np.uint8)
     if isinstance(p, BinaryLayer) or p.signs:  # matches with the own bit count twice, all others once

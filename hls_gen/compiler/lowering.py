@@ -25,13 +25,13 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
-from .concatenations import placed, placed_network
 from .depthwise import joined
 from .host_tail import on_device, split
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowered_rules import binary_result, binary_values, run_integer_layer
 from .lowering_binary import input_planes, plane_coefficients
 from .parts import Engine, Part, parts
+from .placing import placed, placed_network
 from .pools import canonical
 
 __all__ = [

@@ -18,13 +18,15 @@ from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
-from .concatenations import placed
 from .copies import Layers, with_copies
 from .depthwise import joined
+from .host_tail import split
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Engine, Lowered, engines_of, lower
 from .outlet_ways import way
 from .parts import Part, parts
+from .placing import placed
+from .store_copies import with_store_copies
 from .ways import ways
 from .work import check_network
 
@@ -57,7 +59,7 @@ def mapped(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    given, model = model, placed(model)
+    given, model = model, placed(split(model)[0])
     entry = model.network.next_layer(INPUT)
     cut = parts(model.network, entry if isinstance(entry, Threshold) else None)
     wanted = [npus[0].engine] * len(cut)
@@ -100,7 +102,7 @@ def _routed(
     for early in (False, True):
         try:
             made, on = with_copies(layers, mapping, npus, early=early)
-            ways(network, npus, made, on)
+            made, on = _in_order(network, made, on, npus)
         except ValueError as e:
             refused.append(e)
         else:
@@ -109,6 +111,22 @@ def _routed(
         raise refused[0]
     _, made, on = min(found, key=lambda one: one[0])
     return made, on
+
+
+def _in_order(
+    network: str, layers: Layers, mapping: list[int], npus: Sequence[Folding]
+) -> tuple[Layers, list[int]]:
+    """The layers, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
+    help: why layers find no way without."""
+    try:
+        ways(network, npus, layers, mapping)
+    except ValueError as without:
+        try:
+            layers, mapping = with_store_copies(layers, mapping, npus)
+            ways(network, npus, layers, mapping)
+        except ValueError:
+            raise without from None
+    return layers, mapping
 
 
 def _copying(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> float:

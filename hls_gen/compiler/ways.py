@@ -63,11 +63,13 @@ def ways(network: str, npus: Sequence[Folding], layers: Lowered, mapping: Sequen
     if sum(p.reads == INPUT for p in layers) > 1:
         names = " and ".join(p.name for p in layers if p.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    options: dict[str, list[MapWay]] = {}
-    for p in layers:
-        options[p.name] = _options(_way(p.name, npus, on, layers), layers)
-    check_kept(network, npus, {name: its[0] for name, its in options.items()}, on)
-    return chosen(network, options, layers, on)
+    its = {p.name: _way(p.name, npus, on, layers) for p in layers}
+    check_kept(network, npus, its, on)
+    try:
+        return chosen(network, {name: _options(one, layers) for name, one in its.items()}, layers, on)
+    except ValueError:
+        more = {name: [*_options(one, layers), *_beside(one, npus[on[name]])] for name, one in its.items()}
+        return chosen(network, more, layers, on)
 
 
 def _options(late: MapWay, layers: Lowered) -> list[MapWay]:
@@ -78,6 +80,14 @@ def _options(late: MapWay, layers: Lowered) -> list[MapWay]:
     if late.adder is None and any(p.name == late.reader and p.joins for p in layers):
         return [late, MapWay("skip", skip_reader=late.reader)]
     return [late]
+
+
+def _beside(late: MapWay, npu: Folding) -> list[MapWay]:
+    """Further ways of a map, taken where the stores are not in order else: its one reader takes it from the skip
+    store."""
+    if npu.engine == "integer" and late.target == "loop" and not late.forks:
+        return [MapWay("skip", skip_reader=late.reader)]
+    return []
 
 
 def _way(name: str, npus: Sequence[Folding], on: Mapping[str, int], layers: Lowered) -> MapWay:

@@ -11,12 +11,12 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.concatenations import placed
 from bitloom.hls_gen.compiler.depthwise import joined
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
 from bitloom.hls_gen.compiler.lowering import Engine, engines_of, lower
 from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.placing import placed
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.ways import needs_skip_store
 from bitloom.hls_gen.design.copies import is_copy

@@ -12,7 +12,7 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import MinPool
+from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
     MAX_SHIFT,
@@ -68,8 +68,10 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             if layer is network.layers[-1]:
                 arrays[layer.name]["direction"][:] = 1  # after a max pool the last layer can't be a complement
         elif isinstance(layer, Requantise):
-            room = 1 << min(acc_bits, SUM_BITS) - 1
-            bounds = (1 - room - min(source.encoding.low, reach[0]), room - 2 - max(source.encoding.high, reach[1]))
+            room, ends = 1 << min(acc_bits, SUM_BITS) - 1, (source.encoding.low, source.encoding.high)
+            if _of_features(network, layer.name):  # behind a copy, whose sums count as those of all channels
+                ends = (-2 * source.channels << source.encoding.bits, 2 * source.channels << source.encoding.bits)
+            bounds = (1 - room - min(ends[0], reach[0]), room - 2 - max(ends[1], reach[1]))
             drawn = [_requantisation(c, layer, bounds, multiplier_bits, rng) for c in x.reshape(-1, source.channels).T]
             if layer.rounding == "twice":
                 drawn = [_shifted_twice(row, multiplier_bits) for row in drawn]
@@ -78,6 +80,14 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
         one = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
         values_of[layer.name] = packed.forward(Model(one, {k: v for k, v in arrays.items() if k == layer.name}), x)
     return Model(network, arrays)
+
+
+def _of_features(network: Network, name: str) -> bool:
+    """Whether a layer reads features, perhaps pooled ones, and not sums."""
+    layers = {layer.name: layer for layer in network.layers}
+    while isinstance(layer := layers.get(network.reads[name][0]), Pool):
+        name = layer.name
+    return not isinstance(layer, Weighted)
 
 
 def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -13,18 +13,17 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.concatenations import placed, placed_network
 from bitloom.hls_gen.compiler.lowering import engines_of, lower
+from bitloom.hls_gen.compiler.placing import placed, placed_network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
 from tests.networks import joined_networks, random_images, random_integer_model
 
-from .test_residual import NPU, SEEDS, add, conv, flows, lowered_equals_golden, planned, residual, some
+from .test_residual import NPU, SEEDS, act, add, conv, flows, lowered_equals_golden, planned, residual, some
 
 
 @some(10)
@@ -57,10 +56,6 @@ def pool(name, reads, side=2):
 
 def sums(name, reads, channels=4):
     return (Conv(name=name, out_channels=channels, kernel=(1, 1), weight=signed(8), inputs=(reads,)),)
-
-
-def act(name, reads):
-    return (Requantise(name=name, encoding=signed(8), inputs=(reads,)),)
 
 
 FIRE = (conv("conv_1", INPUT), conv("conv_2", "act_1", 3), conv("conv_3", "act_1", 6, 3))
@@ -195,27 +190,6 @@ def test_words_of_both_maps_in_turn():
                                   "second_words_minus_1": 0}  # fmt: skip
     assert own.words[2].tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
     assert own.depths()["joined_words"] == 2
-
-
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [
-        (residual(conv("conv_1", INPUT), concat("concat_2", "act_1", INPUT), conv("conv_3", "concat_2")),
-         "concat_2: what is concatenated must be made by two conv or dense layers, got the input"),
-        (residual(conv("conv_1", INPUT), concat("concat_2", "act_1", "act_1"), conv("conv_3", "concat_2")),
-         "concat_2: what is concatenated must be made by two conv or dense layers, got conv_1 twice"),
-        (residual(*DENSE, conv("conv_3", "act_1"), concat("concat_4", "act_2", "act_3"), conv("conv_5", "concat_4"),
-                  conv("conv_6", "act_1"), concat("concat_7", "act_5", "act_6"), conv("conv_8", "concat_7")),
-         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_6 and conv_2 and conv_3"),
-        (residual(*DENSE, conv("conv_3", "act_2"), conv("conv_4", "act_3"), concat("concat_5", "act_2", "act_4"),
-                  conv("conv_6", "concat_5"), concat("concat_7", "act_1", "act_6"), conv("conv_8", "concat_7")),
-         "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of "
-         "conv_1"),
-    ],
-)  # fmt: skip
-def test_what_finds_no_way(network, message):
-    with value_error(message):
-        planned(network)
 
 
 def test_a_chain_of_npus_is_cut_behind_a_concatenation():

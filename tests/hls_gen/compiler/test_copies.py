@@ -18,12 +18,12 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.concatenations import placed_network
 from bitloom.hls_gen.compiler.copies import with_copies
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower
 from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.placing import placed_network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.copies import copied, is_copy
@@ -122,14 +122,14 @@ def test_copies_count_as_work():
     assert layers(made) == "conv_1:0 conv_2:0 conv_3:0 conv_5:1 conv_6:1 conv_7:1"
 
 
-def test_ways_that_cross_on_one_npu():
-    """On two NPUs, conv_1 waits for its addition in another store than conv_2."""
+def test_ways_that_cross():
+    """NPU 0 has the most to do, a convolution of 3 x 3: so NPU 1 copies both maps, and conv_1's once more behind that
+    of conv_2. On one NPU conv_1 waits in the map store until conv_2 is in the skip store."""
     net = residual(*BLOCK, add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1"))
-    assert layers(planned(net, cascade([NPU] * 2))) == "conv_1:0 conv_2:0 conv_3:0 conv_1@1:1 conv_5:1"
-    with value_error(
-        "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of conv_1"
-    ):
-        planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 0])
+    expected = "conv_1:0 conv_2:0 conv_1@1:1 conv_2@1:1 conv_1@1.2:1 conv_3:1 conv_5:1"
+    assert layers(planned(net, cascade([NPU] * 2))) == expected
+    expected = "conv_1:0 conv_2:0 conv_1@0:0 conv_3:0 conv_5:0"
+    assert layers(planned(net)) == expected
 
 
 # Any graph on any NPUs.

@@ -153,9 +153,6 @@ def test_what_is_not_exact_is_refused(layers, message):
         ([pool(AvgPool), Requantise(name="act_1", encoding=INT8), Dense(name="dense", out_channels=2, weight=INT8)],
          "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a "
          "pool, got avg_pool, requantise"),
-        ([Requantise(name="act_1", encoding=INT8), pool(AvgPool), pool(AvgPool, 2)],
-         "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a "
-         "pool, got requantise, avg_pool, avg_pool"),
     ],
 )  # fmt: skip
 def test_what_the_integer_engine_has_not_is_refused(tail, message):

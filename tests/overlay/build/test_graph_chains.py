@@ -10,12 +10,12 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.concatenations import placed_network
 from bitloom.hls_gen.compiler.depthwise import joined
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.parts import parts
+from bitloom.hls_gen.compiler.placing import placed_network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design

@@ -1,5 +1,5 @@
-"""Residual networks and concatenations on the simulated board: every result is golden's, under random stalls, and
-without them every cycle is the flow model's."""
+"""Residual networks, concatenations and any other graphs on the simulated board: every result is golden's, under
+random stalls, and without them every cycle is the flow model's."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import joined_networks, random_images, random_integer_model, residual_networks
+from tests.networks import graph_networks, joined_networks, random_images, random_integer_model, residual_networks
 from tests.simulated import outputs, overlay
 
 NPU = Npu(
@@ -44,7 +44,6 @@ ahead, and counters; one and several accumulators; block RAM and LUT RAM; pool u
 
 RULES = (
     "which it adds, must have the lanes", "must be >= ", "a pool needs an NPU with a pool unit",
-    "must hand maps on in the order in which they come",
 )  # fmt: skip
 """Why a network may be refused."""
 
@@ -79,7 +78,9 @@ def check(design: str, folder: Path, data: st.DataObject, networks: st.SearchStr
     return True
 
 
-RESIDUAL, JOINED = (networks(9, 8, roundings=NPU.roundings) for networks in (residual_networks, joined_networks))
+RESIDUAL, JOINED, GRAPHS = (
+    networks(9, 8, roundings=NPU.roundings) for networks in (residual_networks, joined_networks, graph_networks)
+)
 
 
 def check_many(design: str, folder: Path, count: int, networks: st.SearchStrategy[Network]) -> int:
@@ -103,7 +104,11 @@ def test_random_residual_networks(folder: Path) -> None:
 
 
 def test_random_concatenations(folder: Path) -> None:
-    assert check_many("k4", folder, 8, JOINED) >= 4
+    assert check_many("k4", folder, 8, JOINED) >= 7
+
+
+def test_random_graphs(folder: Path) -> None:
+    assert check_many("k4", folder, 6, GRAPHS) == 6
 
 
 def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
@@ -143,3 +148,9 @@ def test_many_random_residual_networks(design: str, folder: Path) -> None:
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_concatenations(design: str, folder: Path) -> None:
     assert check_many(design, folder, 100, JOINED) >= 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS)
+def test_many_random_graphs(design: str, folder: Path) -> None:
+    assert check_many(design, folder, 50, GRAPHS) >= 30

@@ -1,0 +1,227 @@
+"""Copies of maps on the NPU that has them, where its two stores can't hand maps on in the order in which layers need
+them (docs/decisions/0014).
+
+    map store:  a, b      the next layer adds c:  copy d to the end of the skip store, then ...
+    skip store: d, c      ... c is at its head
+
+Both stores are FIFOs, and a map that is made goes to either of them or to both. What is at the head of one can be
+copied (hls_gen/compiler/copies.py), and waits at the end of one or of both anew: so any order can be made, and any
+number of readers be served. The copies that take the fewest beats are looked for, layer after layer.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
+from bitloom.hls_gen.design.folding import Folding
+
+from .copies import Layers, copy_of, map_size, needs, renamed
+from .lowered_layers import BinaryLayer, IntegerLayer
+
+KEPT, TRIED = 48, 1500
+"""States with which the search goes on behind a layer, and states in front of it that are looked at, at most."""
+STORES = ("loop", "skip")
+"""The map store and the skip store."""
+PLACES: tuple[tuple[str, ...], ...] = (("loop",), ("skip",), ("loop", "skip"))
+"""Stores that a map may go to."""
+
+Queues = tuple[tuple[str, ...], tuple[str, ...]]
+"""Maps in the map store and in the skip store, in their order."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A map is made.
+
+    Attributes
+    ----------
+    name
+        The layer that makes it, or first made it.
+    to
+        The stores that it goes to.
+    taken
+        For a copy the store that it reads from, by "copies"; for a layer the store of each map that it needs, by how.
+    before
+        What was done before.
+    """
+
+    name: str
+    to: tuple[str, ...]
+    taken: Mapping[str, str]
+    before: "_Step | None"
+
+
+@dataclass(frozen=True)
+class _Stores:
+    """What the stores hold at some time, the beats of the copies until then, and the last step."""
+
+    queues: Queues
+    beats: int = 0
+    last: _Step | None = None
+
+    def after(self, step: _Step, beats: int = 0) -> "_Stores":
+        """The state behind a step, which takes maps from the heads of stores and puts one at the ends of some."""
+        heads = step.taken.values()
+        loop, skip = (
+            (*queue[store in heads :], *[step.name] * (store in step.to)) for store, queue in zip(STORES, self.queues)
+        )
+        return _Stores((loop, skip), self.beats + beats, step)
+
+
+def with_store_copies(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> tuple[Layers, list[int]]:
+    """Add the copies that let each NPU's stores hand maps on in order.
+
+    Parameters
+    ----------
+    layers
+        The lowered layers as they are computed; what each reads and adds is on the same NPU, or on the one before and
+        read there alone.
+    mapping
+        NPU of each of them.
+    npus
+        Foldings of the NPUs, in their order. Binary ones copy nothing.
+
+    Returns
+    -------
+    sequence of BinaryLayer and IntegerLayer
+        The layers and copies, in whose order both stores hand on what they need.
+    list of int
+        NPU of each of them.
+
+    Raises
+    ------
+    ValueError
+        No order is found. One line: layer, rule and value.
+    """
+    made: dict[str, Layers] = {p.name: [p] for p in layers}
+    on = {p.name: n for p, n in zip(layers, mapping)}
+    for n, npu in enumerate(npus):
+        own = [p for p in layers if on[p.name] == n]
+        if npu.engine == "integer" and own:
+            elsewhere = {p.reads for p in layers if p.reads != INPUT and on[p.reads] == n != on[p.name]}
+            made |= _Copies(own, elsewhere, n, npu).with_copies()
+    return [q for p in layers for q in made[p.name]], [on[p.name] for p in layers for _ in made[p.name]]
+
+
+class _Copies:
+    """The copies of NPU ``n``: its ``own`` layers, and which of their maps are read ``elsewhere``, too."""
+
+    def __init__(self, own: Layers, elsewhere: set[str], n: int, npu: Folding):
+        self._own, self._elsewhere, self._n = own, elsewhere, n
+        self._layers = {p.name: p for p in own}
+        self._stores = {"skip", *({"loop"} & {*npu.outlets})}
+        self._beats = {p.name: _beats(p, npu) for p in own}
+        self._needed = [{how: name for how, name in needs(p).items() if name in self._layers} for p in own]
+        """By layer: the maps of this NPU that it needs, by how it does."""
+        self._left = [Counter(name for its in self._needed[i:] for name in its.values()) for i in range(len(own) + 1)]
+        """By layer: how many times each map is needed from there on."""
+
+    def with_copies(self) -> dict[str, Layers]:
+        """By the name of each layer: the copies in front of it, and the layer itself, which needs copies of maps."""
+        states = [_Stores(((), ()))]
+        for number, p in enumerate(self._own):
+            states = self._behind(number, states)
+            if not states:
+                its = " and ".join(self._needed[number].values())
+                raise ValueError(f"{p.name}: the maps that it needs must come to the heads of the stores of NPU "
+                                 f"{self._n} within {TRIED} steps, got others for {its}")  # fmt: skip
+        return self._made(states[0])
+
+    def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
+        """The best states behind layer ``number``, those with the fewest beats first: from any of the states in front
+        of it, with any number of copies."""
+        ranks, seen, found = count(), set[Queues](), dict[Queues, _Stores]()
+        heap = [(state.beats + self._ahead(number, state), next(ranks), state) for state in states]
+        while heap and len(seen) < TRIED and len(found) < KEPT:
+            *_, state = heappop(heap)
+            if state.queues in seen:
+                continue
+            seen.add(state.queues)
+            for after in self._computed(number, state):
+                if after.queues not in found or after.beats < found[after.queues].beats:
+                    found[after.queues] = after
+            for after in self._copied(number, state):
+                if after.queues not in seen:
+                    heappush(heap, (after.beats + self._ahead(number, after), next(ranks), after))
+        return sorted(found.values(), key=lambda one: one.beats + self._ahead(number + 1, one))
+
+    def _ahead(self, number: int, state: _Stores) -> int:
+        """Beats that copies take at least until layer ``number`` finds what it needs: those of all that is in front of
+        it, and its own where it is added, but isn't in the skip store."""
+        if number == len(self._own):
+            return 0
+        most = 0
+        for how, name in self._needed[number].items():
+            least = []
+            for store, queue in zip(STORES, state.queues):
+                if name in queue:
+                    wrong = how == "adds" and store == "loop"
+                    least.append(sum(self._beats[one] for one in queue[: queue.index(name) + wrong]))
+            most = max(most, min(least))
+        return most
+
+    def _computed(self, number: int, state: _Stores) -> Iterator[_Stores]:
+        """The states behind layer ``number``, which takes what it needs from the heads of the stores."""
+        name, needed, left = self._own[number].name, self._needed[number], self._left[number + 1]
+        places: list[tuple[str, ...]] = [to for to in PLACES if len(to) <= left[name] and self._stores.issuperset(to)]
+        if not left[name]:
+            places = [()]
+        elif name in self._elsewhere:
+            places = [("skip",)]
+        for taken in _takings(needed, state.queues):
+            for to in places:
+                after = state.after(_Step(name, to, taken, state.last))
+                if all(not left[one] or any(one in queue for queue in after.queues) for one in needed.values()):
+                    yield after
+
+    def _copied(self, number: int, state: _Stores) -> Iterator[_Stores]:
+        """The states behind one copy more in front of layer ``number``."""
+        for store, queue in zip(STORES, state.queues):
+            there = sum(one.count(queue[0]) for one in state.queues) if queue else 0
+            for to in PLACES if queue else ():
+                if self._stores.issuperset(to) and there - 1 + len(to) <= self._left[number][queue[0]]:
+                    step = _Step(queue[0], to, {"copies": store}, state.last)
+                    yield state.after(step, self._beats[queue[0]])
+
+    def _made(self, state: _Stores) -> dict[str, Layers]:
+        """The layers of the steps to a state, each behind the copies in front of it."""
+        steps, last = list[_Step](), state.last
+        while last is not None:
+            steps.append(last)
+            last = last.before
+        stores: dict[str, list[str]] = {store: [] for store in STORES}
+        made, copies, numbers = dict[str, Layers](), list[BinaryLayer | IntegerLayer](), Counter[str]()
+        for step in reversed(steps):
+            p, names = self._layers[step.name], {how: stores[store].pop(0) for how, store in step.taken.items()}
+            maker = step.name
+            if "copies" in names:
+                numbers[step.name] += 1
+                maker = copy_name(copied(maker, self._n), self._n, numbers[step.name] + is_copy(maker))
+                copies.append(copy_of(p, names["copies"], maker))
+            else:
+                made[maker], copies = [*copies, renamed(p, names)], []
+            for store in step.to:
+                stores[store].append(maker)
+        return made
+
+
+def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, str]]:
+    """The ways in which a layer may take the maps that it needs from the heads of the stores: the store of each."""
+    heads = {store: queue[0] for store, queue in zip(STORES, queues) if queue}
+    for first, second in (STORES, STORES[::-1]):
+        stores = {"reads": first, "joins": second, "adds": "skip"}
+        taken = {how: stores[how] for how in needed}
+        if len({*taken.values()}) == len(taken) and all(heads.get(taken[how]) == name for how, name in needed.items()):
+            yield taken
+        if "reads" not in needed:
+            return
+
+
+def _beats(p: BinaryLayer | IntegerLayer, npu: Folding) -> int:
+    """Beats of a copy of the map that a layer makes."""
+    rows, columns = map_size(p)
+    return rows * columns * -(-p.out_channels // npu.kfp) * -(-p.out_channels // npu.kgp)

@@ -1,0 +1,154 @@
+"""Copies that let an NPU compute any graph of integers: in front of layers without weights, and where its two stores
+can't hand maps on in order. Which ones there are, values against golden, the flow model without a deadlock."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.placing import placed, placed_network
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.store_copies import with_store_copies
+from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
+from bitloom.hls_gen.design.topology import cascade
+from tests.errors import value_error
+from tests.networks import graph_networks, random_images, random_integer_model
+
+from .graph_cases import FIRST, GRAPHS, pool
+from .test_residual import NPU, SEEDS, act, add, conv, planned, residual, some
+
+ADDED = {
+    "inception": ["pool_16_copy", "concat_1_copy", "pool_26_copy"],
+    "an addition of additions": ["add_7_copy"],
+    "an addition of pools": ["add_5_copy"],
+    "two pools of a map": ["pool_2_copy", "pool_4_copy"],
+    "a pool of a pool": ["pool_3_copy"],
+    "the input added": ["input_copy"],
+    "the input read twice": ["input_copy"],
+    "the input concatenated": ["input_copy"],
+    "a pool first": ["input_copy"],
+    "a map beside itself": ["concat_2_copy"],
+    "a map added to itself": ["add_2_copy"],
+    "a map requantised twice": ["act_2_copy"],
+    "concatenated, then added to": ["add_6_copy"],
+}
+"""Copies in front of layers without weights, and of concatenations that are read twice."""
+STORED = {
+    "unet": "conv_1@0 conv_2@0 conv_1@0.2",
+    "unet that adds": "conv_1@0 conv_2@0 conv_1@0.2",
+    "a long way around two short ones": "conv_1@0 conv_1@0.2",
+    "a map added twice": "conv_1@0",
+    "the input added": "",
+}
+"""Copies from store to store."""
+
+
+def stored(made):
+    """Copies from store to store in a plan."""
+    return " ".join(p.name for p in made.lowered.layers if is_copy(p.name))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs(name):
+    """Every graph is exact; the flow model finds no deadlock in the stores that sizing makes; rewriting ends."""
+    network = GRAPHS[name]
+    model, images = random_integer_model(network, 5, 24), random_images(network, 2, 5)
+    names = {layer.name for layer in network.layers}
+    came = [layer.name for layer in placed_network(network).layers if layer.name not in names]
+    assert [one for one in came if one.endswith("_copy") and "maps" not in one] == ADDED.get(name, [])
+    assert placed_network(placed_network(network)) == placed_network(network)
+    assert (placed(model).forward(images) == model.forward(images)).all()
+    for order in ("raster", "pull"):
+        choices = CompileChoices(map_order=order)
+        design = size_memories("graph", [model], NPU, choices)
+        made = plan(model, design.npus, choices)
+        assert (made.lowered.forward(images) == model.forward(images)).all()
+        assert stored(made) == STORED.get(name, stored(made))
+        simulate(system(made, design.npus), 4)
+
+
+def test_the_fewest_beats():
+    """conv_2's map, of 12 channels, is copied by none of the copies: conv_1's, of 4, moves instead."""
+    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1", 12), conv("conv_3", "act_2", 12),
+                   add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1"))  # fmt: skip
+    made = planned(net)
+    assert stored(made) == "conv_1@0"
+    assert dict(made.ideal)["conv_1@0"] == 30
+
+
+def test_an_order_that_needs_no_copy_stays():
+    made = planned(residual(*FIRST, add("add_4", "act_3", "act_1")))
+    assert stored(made) == ""
+    layers, mapping = with_store_copies(made.lowered.layers, made.mapping, [NPU])
+    assert [p.name for p in layers] == ["conv_1", "conv_2", "conv_3"]
+    assert mapping == [0, 0, 0]
+
+
+def test_what_is_not_copied():
+    """Bits, and sums; networks without weights have nothing that an engine could begin with."""
+    net = residual((conv("conv_1", INPUT)[0],), act("act_2", "conv_1"), act("act_3", "conv_1"),
+                   add("add_4", "act_2", "act_3"))  # fmt: skip
+    with value_error(
+        "act_2: a map with several readers must be read by conv and dense layers and additions, got conv_1 read by "
+        "act_2 and act_3"
+    ):
+        planned(net)
+    net = residual(act("act_1", INPUT), pool("pool_2", "act_1"))
+    with value_error("act_1: what an engine computes must begin with a conv or dense layer, got requantise"):
+        planned(net)
+
+
+def test_lanes_that_differ_are_refused_as_without_copies():
+    with value_error(
+        "conv_3: words of the map of conv_1, which it adds, must have the lanes of its results' steps, got 4 channels "
+        "with kfp = 4, kgp = 4, ol = 4, pfp = 3"
+    ):
+        planned(GRAPHS["a map added twice"], [replace(NPU, pfp=3, ol=4)])
+
+
+def test_an_order_that_is_not_found(monkeypatch):
+    """Then why there is none without copies is what counts."""
+    monkeypatch.setattr("bitloom.hls_gen.compiler.store_copies.TRIED", 1)
+    with value_error(
+        "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of conv_1"
+    ):
+        planned(GRAPHS["unet that adds"])
+
+
+@pytest.mark.parametrize("number", [1, 2, 11])
+def test_names(number):
+    name = copy_name("conv_1", 2, number)
+    assert is_copy(name)
+    assert copied(name, 2) == "conv_1"
+    assert copied(name, 1) == name
+    assert copied(f"{name}x", 2) == f"{name}x"
+    assert copied("conv_1@2.1", 2) == "conv_1@2.1"
+
+
+def flows(network, seed, order, npus):
+    """Whatever the graph: it compiles, is golden's, and its frames come out."""
+    model, images = random_integer_model(network, seed, 32), random_images(network, 2, seed)
+    choices = CompileChoices(map_order=order)
+    design = size_memories("graph", [model], npus, choices)
+    made = plan(model, design.npus, choices)
+    assert (made.lowered.forward(images) == model.forward(images)).all()
+    simulate(system(made, design.npus, spill_words=design.spill_words), 4)
+
+
+@some(8)
+@given(graph_networks(9, 8), SEEDS, st.sampled_from(["pull", "raster"]))
+def test_any_graph(network, seed, order):
+    flows(network, seed, order, [NPU])
+
+
+@pytest.mark.slow
+@some(200)
+@given(graph_networks(9, 8, most=12), SEEDS, st.sampled_from(["pull", "raster"]), st.sampled_from([1, 2]))
+def test_many_graphs(network, seed, order, count):
+    flows(network, seed, order, cascade([NPU] * count) if count > 1 else [NPU])

@@ -12,6 +12,7 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -25,7 +26,9 @@ MOST_LAYERS = 1024
 """Layers at most: four times what a device can hold, and few enough to be sorted in no time."""
 LAYER_KINDS: dict[str, type[Layer]] = {
     c.kind: c
-    for c in (Conv, DepthwiseConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Concat, Affine)
+    for c in (
+        Conv, DepthwiseConv, GroupedConv, Dense, MaxPool, MinPool, AvgPool, Threshold, Requantise, Add, Concat, Affine
+    )
 }
 
 

@@ -11,15 +11,15 @@ from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.binary_residual_networks import binary_residual_network
 from bitloom.overlay.fuzz.depthwise_networks import depthwise_network
 from bitloom.overlay.fuzz.graph_networks import graph_network
+from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.joined_networks import joined_network
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.residual_networks import residual_network
 
 __all__ = [
-    "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "integer_networks",
-    "joined_networks",
-    "mappings", "mixed_networks", "networks", "random_images", "random_integer_model", "random_model",
-    "residual_networks", "windows",
+    "binary_residual_networks", "deep_networks", "depthwise_networks", "graph_networks", "grouped_networks",
+    "integer_networks", "joined_networks", "mappings", "mixed_networks", "networks", "random_images",
+    "random_integer_model", "random_model", "residual_networks", "windows",
 ]  # fmt: skip
 Choice = TypeVar("Choice")
 
@@ -56,6 +56,7 @@ integer_networks = drawn(makers.integer_network)
 mixed_networks = drawn(makers.mixed_network)
 deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
+grouped_networks = drawn(grouped_network)
 residual_networks = drawn(residual_network)
 graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)

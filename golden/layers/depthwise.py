@@ -67,8 +67,9 @@ def as_depthwise(layer: Conv) -> DepthwiseConv:
     return DepthwiseConv(**{one.name: getattr(layer, one.name) for one in fields(Conv)})
 
 
-def as_plain(layer: DepthwiseConv) -> Conv:
-    """The depthwise convolution as a plain one, whose weights are `plain_weights`; there 0 is a weight too."""
+def as_plain(layer: Conv) -> Conv:
+    """The depthwise or grouped convolution as a plain one, with zeros for other channels (`plain_weights`,
+    `grouped.ungrouped_weights`); there 0 is a weight too."""
     weight = TERNARY if layer.weight == BIPOLAR else layer.weight
     return Conv(**{**{one.name: getattr(layer, one.name) for one in fields(Conv)}, "weight": weight})
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import Conv, product_range
-from bitloom.golden.layers.depthwise import DepthwiseConv, is_depthwise, own_weights, plain_weights
+from bitloom.golden.layers.depthwise import DepthwiseConv, is_depthwise, own_weights
+from bitloom.golden.layers.grouped import ungrouped_weights
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.requantise import Requantise, rounded
 from bitloom.golden.network import Model
@@ -82,9 +83,9 @@ class Depthwise:
 
 
 def plain_of(model: Model, part: Part) -> Array:
-    """Weights (O, rows, columns, C) of a part's layer, those of a depthwise convolution as of a plain one."""
+    """Weights (O, rows, columns, C) of a part's layer, with zeros for channels that a kernel doesn't read."""
     weight: Array = model.arrays[part.name]["weight"].astype(np.int64)
-    return plain_weights(weight) if weight.shape[3] < part.source.channels else weight
+    return ungrouped_weights(weight, part.source.channels) if weight.shape[3] < part.source.channels else weight
 
 
 def joined(cut: Sequence[Part], model: Model) -> list[Part]:
@@ -131,7 +132,7 @@ def _follows(before: Part, part: Part, model: Model) -> bool:
     plain = before.tail_kinds in BEFORE and part.tail_kinds == ("requantise",) and part.adds is None
     if not plain or part.joins is not None or before.readers != (part.name,) or not isinstance(part.layer, Conv):
         return False
-    return isinstance(part.layer, DepthwiseConv) or is_depthwise(model.arrays[part.name]["weight"])
+    return isinstance(part.layer, DepthwiseConv) or is_depthwise(plain_of(model, part))
 
 
 def lowered(model: Model, part: Part) -> Depthwise:

@@ -47,6 +47,8 @@ def unsized(folding: Folding) -> Npu:
         folding = replace(folding, **sizes)
     if folding.skip_words:
         folding = replace(folding, skip_words=0, skip_bits=0, joined_words=0, skips_onward=0)
+    if folding.tuple_parts:
+        folding = replace(folding, tuple_parts=0, aheads=0)
     return folding if folding.lanes_per_weight == 1 else replace(folding, lanes_per_weight=1, lane_step=1)
 
 

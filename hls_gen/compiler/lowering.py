@@ -17,6 +17,7 @@ from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.depthwise import DepthwiseConv, as_plain
+from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -215,7 +216,7 @@ def _lowered(
     """
     own, binary = engines[part.name], {name for name, engine in engines.items() if engine.name == "binary"}
     if part.name in binary:
-        if isinstance(part.layer, DepthwiseConv):
+        if isinstance(part.layer, DepthwiseConv | GroupedConv):
             part = replace(part, layer=as_plain(part.layer))
         lowering_binary.check(part)
         return lowering_binary.binary_layer(model, part, inverted, planes if part.reads == INPUT else 0)

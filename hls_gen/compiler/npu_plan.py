@@ -34,6 +34,8 @@ class NpuPlan:
     """Which layers accumulate by OR."""
     by_words: list[bool] = field(default_factory=list)
     """Which layers take the OR of each word and count words."""
+    gains_by_parts: bool = False
+    """Whether kernel groups of some layer need a part of each tuple only, whether or not the NPU can read one."""
     window_lanes: int = 0
     """Lanes of the beats of the longest window: bits of a register that collects its products."""
     results: list[dict[str, int]] = field(default_factory=list)
@@ -98,6 +100,7 @@ class NpuPlan:
             "olds": rows(self.conv.olds),
             "jumps": rows(self.conv.jumps),
             "aheads": max(2, rows(self.conv.aheads)) if self.folding.aheads > 0 else 0,
+            **({"tuple_parts": int(self.gains_by_parts)} if self.folding.tuple_parts else {}),
             "kernel_rows": rows(self.kernels),
             "threshold_rows": rows(self.thresholds),
             **(self._scale_widths() if self.folding.requantises else {}),

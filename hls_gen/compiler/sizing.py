@@ -128,6 +128,9 @@ def _planned(
     own = [one.folding for made in plans for one in made.npus]
     if [_kept(npu) for npu in own] != [_kept(npu) for npu in keeping] * len(plans):
         npus, plans = keeping, [plan(m, keeping, choices) for m in models]
+    parted = tuple(_with_parts(npu, [made.npus[n] for made in plans]) for n, npu in enumerate(npus))
+    if parted != npus:
+        npus, plans = parted, [plan(m, parted, choices) for m in models]
     shared = tuple(sharing(n, npu, plans) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
@@ -145,6 +148,11 @@ def _kept(npu: Npu) -> tuple[bool, int]:
 def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
     """NPU ``n`` with a skip store of steps if one of the networks needs it: then all of them are requantised there."""
     return next((own for made in plans if (own := made.npus[n].folding).keeps_steps), npu)
+
+
+def _with_parts(npu: Npu, own: Sequence[NpuPlan]) -> Npu:
+    """The NPU with kernel groups that read parts of tuples, if a layer of its own has use for it."""
+    return replace(npu, tuple_parts=1, aheads=max(npu.aheads, 2)) if any(one.gains_by_parts for one in own) else npu
 
 
 def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:

@@ -14,6 +14,7 @@ from .lowered_layers import BinaryLayer, IntegerLayer
 from .npu_plan import NpuPlan
 from .schedule import StageTables
 from .tables import rows
+from .tuple_parts import TuplePart, tuple_part
 from .ways import MapWay
 
 
@@ -93,26 +94,28 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     folding, layout = made.folding, read.layout
     groups, places, words = -(-p.out_channels // folding.kgp), p.weight.shape[1], len(layout)
     outer = groups // inner
-    made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner)
-    if len(folding.sources) > 1:
-        made.conv.inputs[-1]["source"] = folding.sources.index(read.inlet)
-    if folding.joined_words:
-        first, second = read.parts or (1, 1)
-        made.conv.inputs[-1] |= {"joins": int(read.parts is not None), "first_words_minus_1": first - 1,
-                                 "second_words_minus_1": second - 1}  # fmt: skip
+    part, left_out = _part(made, p, layout, inner)
+    made.conv.append(tables, words, visits=p.visits, reread=outer > 1, inner=inner, part=part.words)
+    _append_ways(made, read)
     made.conv.layers[-1] |= {
         "kernel_base": rows(made.kernels),
-        "group_rows": places * words if outer > 1 else 0,
+        "group_rows": places * part.words if outer > 1 else 0,
         "groups_minus_1": outer - 1,
     }
+    if folding.tuple_parts:
+        made.conv.layers[-1] |= part.fields
     if folding.accumulators > 1:
-        made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": words * inner - 1}
+        made.conv.layers[-1] |= {"inner_groups_minus_1": inner - 1, "tap_rows_minus_1": part.words * inner - 1}
     if isinstance(p, BinaryLayer):
-        made.conv.layers[-1] |= {"tap_offset": p.tap_offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
+        offset = p.tap_offset - (left_out if p.double else left_out // 2)
+        made.conv.layers[-1] |= {"tap_offset": offset, **({"twice": p.visits - 1} if made.conv.raster else {})}
         kernels = _kernels(p, layout, folding)
     else:
         kernels = integer.kernels(p, layout, folding.kgp, folding.weight_bits)
     codes = np.tile(read.codes, groups * places)
+    if part.words < words:
+        left = part.rows(groups, places, words)
+        kernels, codes = kernels[left], codes[left]
     if inner > 1:  # from (group, place, word) to (place, word, group)
         kernels = kernels.reshape(groups, places * words, -1).transpose(1, 0, 2).reshape(kernels.shape)
         codes = codes.reshape(groups, -1).T.ravel()
@@ -122,8 +125,27 @@ def append_sums(made: NpuPlan, p: BinaryLayer | IntegerLayer, tables: StageTable
     made.any_match.append(isinstance(p, BinaryLayer) and p.any_match)
     made.by_words.append(isinstance(p, BinaryLayer) and p.word_channels > 0)
     taps = int((p.window.positions(p.height, p.width) >= 0).sum(axis=1).max())
-    made.window_lanes = max(made.window_lanes, taps * p.visits * words * folding.kfp)
-    return len(tables.index) * p.visits * words * groups
+    made.window_lanes = max(made.window_lanes, taps * p.visits * part.words * folding.kfp)
+    return len(tables.index) * p.visits * part.words * groups
+
+
+def _part(made: NpuPlan, p: BinaryLayer | IntegerLayer, layout: Layout, inner: int) -> tuple[TuplePart, int]:
+    """The words of each tuple that kernel groups read, and lanes with a channel that they leave out (tuple_parts.py);
+    all words where a word is for several groups, or the NPU knows no parts. Notes whether a part would do."""
+    whole = TuplePart(len(layout)), 0
+    found = tuple_part(p, layout, made.folding.kgp) if inner == 1 else whole
+    made.gains_by_parts |= found[0].words < len(layout)
+    return found if made.folding.tuple_parts else whole
+
+
+def _append_ways(made: NpuPlan, read: MapWords) -> None:
+    """Append where the words of a layer come from to its row of memory ``inputs``."""
+    if len(made.folding.sources) > 1:
+        made.conv.inputs[-1]["source"] = made.folding.sources.index(read.inlet)
+    if made.folding.joined_words:
+        first, second = read.parts or (1, 1)
+        made.conv.inputs[-1] |= {"joins": int(read.parts is not None), "first_words_minus_1": first - 1,
+                                 "second_words_minus_1": second - 1}  # fmt: skip
 
 
 def check_accumulation(p: BinaryLayer | IntegerLayer, npu: Npu, layout: Layout) -> None:

@@ -56,7 +56,9 @@ class Tables:
     there
     is room for all that the row's first window claims."""
 
-    def append(self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1) -> None:
+    def append(
+        self, tables: StageTables, words: int, *, visits: int = 1, reread: bool = False, inner: int = 1, part: int = 0
+    ) -> None:
         """Append the rows of a layer with windows.
 
         Parameters
@@ -71,7 +73,10 @@ class Tables:
             Whether a window is passed several times, so that its tuples must stay until the last pass ends.
         inner
             Kernel rows that use a word one after another (dataflow input_stationary).
+        part
+            Words of a tuple that a pass reads; 0: all.
         """
+        tap_rows = (part or words) * visits * inner
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds, aheads = _taps(tables, visits, self.ahead)
         jumps = tables.jump_target if self.kernel and tables.stage.kind == "conv" else tables.jump_target[:0]
@@ -80,27 +85,21 @@ class Tables:
             flags = flags[:0]  # there are no olds and no jumps either
         elif counters:
             flags, olds, jumps, aheads = flags[:0], olds[:0], jumps[:0], aheads[:0]
-        tuples, windows = len(tables.input_order), len(tables.output_order)
+        tuples = len(tables.input_order)
         hold = min(tables.capacity(reread), tuples)
-        row = {
-            "words_minus_1": words - 1,
-            "hold_tuples": hold,
-            "hold_words": hold * words,
-            "direct": int(window_taps > 0),
-            "window_taps_minus_1": max(window_taps - 1, 0),
-            "windows_minus_1": windows - 1,
-            "flags_base": base(self.flags, flags),
-            "old_base": base(self.olds, olds),
-        }
+        row = {"words_minus_1": words - 1, "hold_tuples": hold, "hold_words": hold * words,
+               "direct": int(window_taps > 0), "window_taps_minus_1": max(window_taps - 1, 0),
+               "windows_minus_1": len(tables.output_order) - 1, "flags_base": base(self.flags, flags),
+               "old_base": base(self.olds, olds)}  # fmt: skip
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
-            row["start_row"] = (tables.leading_jump or 0) * words * visits * inner
+            row["start_row"] = (tables.leading_jump or 0) * tap_rows
         if self.ahead:
             row["ahead_base"] = base(self.aheads, aheads)
         if self.raster:
             row |= no_counters(self.kernel)
             if counters and not window_taps:
-                row |= counter_fields(counters, words, words * visits * inner if self.kernel else 0)
+                row |= counter_fields(counters, words, tap_rows if self.kernel else 0)
                 self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
         if self.raster or self.ahead:
             del row["hold_tuples"]  # several tuples may be claimed at once: words are counted
@@ -108,7 +107,7 @@ class Tables:
         self.inputs.append({"words": tuples * words})
         self.flags.append(flags)
         self.olds.append(olds * words)
-        self.jumps.append(jumps * words * visits * inner)
+        self.jumps.append(jumps * tap_rows)
         self.aheads.append(aheads * words)
         self.hold_words = max(self.hold_words, hold * words)
         self.ring_words = max(self.ring_words, (hold + (hold < tuples)) * words, 2 * words if tuples > 1 else words)

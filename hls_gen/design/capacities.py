@@ -15,7 +15,7 @@ FORMER = ("former_channels", "former_column", "former_columns", "former_line")
 """Capacities of the window former."""
 MAY_BE_0 = (
     "multiplier_bits", "bias_fraction_bits", "half_even", "round_twice", "skip_words", "joined_words", "skip_bits",
-    "skips_onward", "aheads", *FORMER,
+    "skips_onward", "aheads", "tuple_parts", *FORMER,
 )  # fmt: skip
 """Capacities that may be 0; others are 1 or 2 at least."""
 MAY_BE_1 = ("pool_tuple_words", "lanes_per_weight", "lane_step")
@@ -64,6 +64,9 @@ class Capacities:
     aheads
         Rows of the table by which taps of the array's sequencer claim tuples that they don't read, any number at once,
         >= 2; 0: there is no such table, and each of these tuples costs a cycle in every pass. 0 is not written.
+    tuple_parts
+        Whether the kernel groups of a layer may read a part of each tuple only, 0 or 1: of grouped convolutions. It
+        needs the table ``aheads``. 0 is not written.
     kernel_rows
         Rows of kgp * row_weights weights, kernel memories a and b together, >= 2. With ``one_memory`` rows of the one
         memory, of which features have the first ``tuple_words``.
@@ -116,6 +119,7 @@ class Capacities:
     olds: int = 1024
     jumps: int = 256
     aheads: int = field(default=0, metadata={"written_if_set": True})
+    tuple_parts: int = field(default=0, metadata={"written_if_set": True})
     pool_taps: int = 256
     pool_olds: int = 256
     kernel_rows: int = 1024
@@ -147,7 +151,7 @@ class Capacities:
         require(4 <= self.acc_bits <= 32, "acc_bits must be 4..32", self.acc_bits)
         widest = {
             "multiplier_bits": MULTIPLIER_BITS, "bias_fraction_bits": FRACTION_BITS, "half_even": 1, "round_twice": 1,
-            "skip_bits": SKIP_BITS, "skips_onward": 1,
+            "skip_bits": SKIP_BITS, "skips_onward": 1, "tuple_parts": 1,
         }  # fmt: skip
         for name, most in widest.items():
             require(getattr(self, name) <= most, f"{name} must be 0..{most}", getattr(self, name))
@@ -157,4 +161,6 @@ class Capacities:
             require(getattr(self, name) != 1, f"{name} must be 0 or >= 2", getattr(self, name))
         rule = "joined_words must be 0 without a skip store"
         require(self.skip_words > 0 or not self.joined_words, rule, self.joined_words)
+        rule = "tuple_parts must be 0 without a table aheads"
+        require(self.aheads > 0 or not self.tuple_parts, rule, self.tuple_parts)
         require(self.layers <= 1 << LAYER_BITS, f"layers must be <= {1 << LAYER_BITS}", self.layers)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .addition import addition_row
 from .depthwise import depthwise_memories, kernel_moves, pool_kernel_fields, scale_row
 from .fields import Field, named
+from .tuple_parts import part_fields
 from .widths import COUNT_BITS, FRAME_BITS, KERNEL_BITS, LAYER_BITS, PLACE_BITS, SIDE_BITS, TAIL_BITS, bits_for
 from .window_former import former_row
 
@@ -212,10 +213,9 @@ def _layer_row(npu: "Npu") -> Parts:
         *_reading_row(npu, ring, ring, npu.taps, npu.olds, npu.claims_one_by_one),
         ("jump_base", bits_for(npu.jumps - 1)),
         *([("ahead_base", bits_for(npu.aheads - 1))] if npu.aheads else []),
-        ("start_row", row),
-        ("kernel_base", row),
-        ("group_rows", row),
+        *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.groups - 1)),
+        *part_fields(npu),
         *([("tap_offset", npu.acc_bits)] if binary else []),
         *([("inner_groups_minus_1", npu.slot_bits), ("tap_rows_minus_1", row)] if npu.accumulators > 1 else []),
         *([("kernel_stream", 1)] if npu.stream_weights else []),

@@ -16,6 +16,9 @@ from typing import Any, Optional
 
 import numpy as np
 
+from bitloom.hls_gen.compiler.layout import chunks
+from bitloom.hls_gen.compiler.lowered_layers import BinaryLayer, IntegerLayer
+from bitloom.hls_gen.compiler.tuple_parts import tuple_part
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
@@ -95,6 +98,8 @@ class LayerDemand:
         Widths of an accumulator and of such an integer on a binary NPU that requantises.
     add_widths
         Capacities that its addition needs.
+    lowered
+        The compiler's layer, where some kernels have no weights for some channels; None elsewhere.
     joined
         The layer with joined taps, as behind a window former; None where a former can't feed it.
     formed
@@ -138,6 +143,7 @@ class LayerDemand:
     biased_bits: int = 0
     kept_bits: int = 2
     add_widths: Mapping[str, int] = field(default_factory=dict)
+    lowered: BinaryLayer | IntegerLayer | None = None
     joined: Optional["LayerDemand"] = None
     formed: FormedWindows | None = None
     cache: dict[Any, Any] = field(default_factory=dict)
@@ -176,9 +182,8 @@ class LayerDemand:
             return False
         if self.planes and not npu.planes:
             return False
-        beats = other.taps_in_all * other.words(npu) * other.groups(npu)
         formed = replace(other.formed, word_lanes=npu.plane_lanes)
-        return max(formed.cycles, beats) < self.taps_in_all * self.words(npu) * self.groups(npu)
+        return max(formed.cycles, other.beats(npu)) < self.beats(npu)
 
     def words(self, npu: Npu) -> int:
         """Words of a tuple of the layer's input."""
@@ -189,13 +194,31 @@ class LayerDemand:
         one_after_another = 1 if npu.planes else self.planes + 1
         return -(-self.channels // npu.plane_lanes) * one_after_another
 
+    def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
+        """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
+        words = self.words(npu)
+        shared = dataflow == "input_stationary" and self.groups(npu) > 1
+        if self.lowered is None or self.formed is not None or self.planes or shared:
+            return words
+        key = "read_words", npu.kfp, npu.kgp
+        if key not in self.cache:
+            ends = np.cumsum(self.parts or (self.channels,))
+            layout = np.concatenate([chunks(lanes, npu.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
+            self.cache[key] = tuple_part(self.lowered, layout, npu.kgp)[0].words
+        found: int = self.cache[key]
+        return found
+
+    def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
+        """Beats of a frame."""
+        return self.taps_in_all * self.read_words(npu, dataflow) * self.groups(npu)
+
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
         return -(-self.kernels // npu.kgp)
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
-        beats, groups = self.words(npu), self.groups(npu)
+        beats, groups = self.read_words(npu, dataflow), self.groups(npu)
         steps = npu.units * self.levels
         taps, count = self._counts
         if npu.accumulators == 1:
@@ -227,11 +250,12 @@ class LayerDemand:
             Tuples in front of the NPU beyond those that it holds.
         """
         words, groups, steps = self.words(npu), self.groups(npu), self.steps(npu)
+        read_words = self.read_words(npu, dataflow)
         made = self.reading[dataflow == "output_stationary" and groups > 1]
         acc = max(self.biased_bits if npu.keeps_steps else self.value_bits, npu.least_acc_bits)
         room = max(room, made.tuples) if made.tuples <= SMALL_MAP else room
         found = {"tuple_words": made.ring_words(words, room), "taps": made.taps, "olds": made.olds,
-                 "jumps": made.jumps, "kernel_rows": self.places * words * groups,
+                 "jumps": made.jumps, "kernel_rows": self.places * read_words * groups,
                  "threshold_rows": 0 if self.raw else steps, "acc_bits": acc, "layers": 2,
                  "windows": max(self.windows, self.output_windows), "window_taps": self.places, "groups": groups,
                  "levels": self.levels, "input_words": made.tuples * words}  # fmt: skip
@@ -242,6 +266,8 @@ class LayerDemand:
             found["aheads"] = made.aheads
             found |= {"skip_bits": self.kept_bits} if npu.keeps_steps else {}
             found |= {"joined_words": max(2, *(-(-n // npu.kfp) for n in self.parts))} if self.parts else {}
+        if read_words < words:
+            found |= {"tuple_parts": 1, "aheads": max(2, made.aheads)}
         if self.formed is not None:
             found |= self.formed.needs()
         if npu.pool and self.pool:

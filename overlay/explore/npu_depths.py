@@ -14,7 +14,7 @@ ROOM = 2
 LARGEST = (
     "tuple_words", "pool_words", "pool_tuple_words", "acc_bits", "multiplier_bits", "bias_fraction_bits", "windows",
     "window_taps", "groups", "levels", "input_words", "half_even", "round_twice", "add_factor_bits", "add_bias_bits",
-    "skip_bits", "joined_words", *FORMER,
+    "skip_bits", "joined_words", "tuple_parts", *FORMER,
 )  # fmt: skip
 """Sizes of an NPU that are those of its largest layer."""
 TOGETHER = (

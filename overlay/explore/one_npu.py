@@ -204,7 +204,7 @@ class NpuChoices:
         low, high = 1, most
         while low < high:
             middle = (low + high) // 2
-            if sum(b * -(-kernels // middle) for b, kernels in beats) <= room:
+            if sum(layer.beats(changed(npu, kgp=middle)) for layer in mine) <= room:
                 high = middle
             else:
                 low = middle + 1

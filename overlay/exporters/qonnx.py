@@ -22,7 +22,6 @@ from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.conv import Conv, Weighted
-from bitloom.golden.layers.depthwise import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -150,7 +149,8 @@ class _Writer:
         ordered = weight.transpose(0, 3, 1, 2)
         if isinstance(layer, Conv):
             values = self._quantised(self._constant(f"{layer.name}_w", ordered), f"{layer.name}_quant", layer.weight)
-            groups = {"group": source.channels} if isinstance(layer, DepthwiseConv) else {}
+            several = source.channels // weight.shape[3]
+            groups = {"group": several} if several > 1 else {}
             sliding = {**_sliding(layer.window(source)), **groups}
             self._here = self._node("Conv", self._here, values, name=layer.name, **sliding)
         else:

@@ -11,7 +11,7 @@ from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.depthwise import as_depthwise, is_depthwise, own_weights
+from bitloom.golden.layers.grouped import by_groups
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -143,8 +143,8 @@ class _Maker:
         self._map = layer.output_of([self._map])
 
     def _append_weighted(self, layer: Weighted, weight: Array) -> None:
-        if type(layer) is Conv and is_depthwise(weight):
-            layer, weight = as_depthwise(layer), own_weights(weight)
+        if isinstance(layer, Conv):
+            layer, weight = by_groups(layer, weight)
         self._append(layer, {"weight": weight})
 
     def _weighted(self, number: int, section: Section, weights: Weights) -> Weighted:

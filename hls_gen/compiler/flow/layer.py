@@ -33,6 +33,8 @@ class Reading:
     ends_old
         Whether the last tap that claims tuples reads none of them: they come by for another reader of the map, and it
         reads an older one when all have arrived.
+    part_words
+        Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all.
     """
 
     words: int
@@ -42,12 +44,18 @@ class Reading:
     hold_tuples: int
     skips: bool = False
     ends_old: bool = False
+    part_words: int = 0
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
         """Each tuple is a window of its own."""
         ones = np.ones(windows, np.int64)
         return cls(words=words, taps=ones, claiming=np.arange(windows), claims=ones, hold_tuples=1)
+
+    @property
+    def read_words(self) -> int:
+        """Words of a tuple that a pass reads."""
+        return self.part_words or self.words
 
     @property
     def tuples(self) -> int:
@@ -137,7 +145,7 @@ class FlowLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array is fed, a frame."""
-        return int(self.reading.taps.sum()) * self.reading.words * self.results
+        return int(self.reading.taps.sum()) * self.reading.read_words * self.results
 
 
 Claim = tuple[int, int, int, int]
@@ -155,7 +163,7 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
     ``inner`` beats use a word, and ``fetch`` cycles come before them in which it is read.
     """
     out: list[Pass] = []
-    tap_cycles, claims = reading.words * (inner + fetch), _claims(reading)
+    tap_cycles, claims = reading.read_words * (inner + fetch), _claims(reading)
     claim, begin = next(claims, None), 0
     for taps in reading.taps.tolist():
         skipped, lead = 0, fetch
@@ -175,9 +183,9 @@ def passes(reading: Reading, inner: int = 1, fetch: int = 0) -> list[Pass]:
 
 def _claims(reading: Reading) -> Iterator[tuple[int, int, int, int]]:
     """(tap, words given back, words claimed ahead, own words); a skip is a claim of its own without own words."""
-    words, spare = reading.words, -reading.hold_tuples * reading.words
+    words, spare, own_words = reading.words, -reading.hold_tuples * reading.words, reading.read_words
     for number, (tap, count) in enumerate(zip(reading.claiming.tolist(), reading.claims.tolist()), 1):
-        parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [((count - 1) * words, words)]
+        parts = [(words, 0)] * (count - 1) + [(0, words)] if reading.skips else [(count * words - own_words, own_words)]
         if reading.ends_old and number == len(reading.claiming):
             parts = [(words, 0)] * count + [(-1, 1)] if reading.skips else [(count * words - 1, 1)]
         for ahead, own in parts:

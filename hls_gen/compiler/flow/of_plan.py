@@ -172,4 +172,5 @@ def reading(tables: StageTables, row: Mapping[str, int], visits: int, skips: boo
         hold_tuples=row["hold_words"] // words,
         skips=skips and not row.get("by_counters", 0),
         ends_old=not tables.new[claiming[-1]],
+        part_words=row.get("part_words_minus_1", -1) + 1,
     )

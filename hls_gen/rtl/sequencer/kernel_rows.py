@@ -47,7 +47,8 @@ class KernelRows:
         b, row, group_row, now = self._b, self.row, self._group_row, self._layers.now
         taken, w = progress.taken, width(row)
         jump, target = tables.jump, tables.jump_row
-        tap_rows = now.words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
+        words_minus_1 = now.words_minus_1 if now.kernel.part is None else now.kernel.part.words_minus_1
+        tap_rows = words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
         next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
         landing = choose(jump, target, 0, w)
         firsts = [row]  # registers that hold the first row of a pass when it begins

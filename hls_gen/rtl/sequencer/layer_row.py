@@ -58,6 +58,25 @@ class LayerStart:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PartRow:
+    """Fields of an NPU whose kernel groups may read a part of each tuple.
+
+    Attributes
+    ----------
+    words_minus_1 : Signal
+        Words of a tuple that a kernel group reads, less 1; address bits.
+    step : Signal
+        Words from the first one that some kernel groups read to that of the next ones; address bits.
+    groups_minus_1 : Signal
+        Kernel groups one after another that read the same words, less 1.
+    """
+
+    words_minus_1: Signal
+    step: Signal
+    groups_minus_1: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
 class KernelRow:
     """Fields of a sequencer whose taps have kernel rows: the array's, and that of a pool unit with weights.
 
@@ -77,6 +96,8 @@ class KernelRow:
         Kernel rows of a tap, less 1; row bits. None with one accumulator a PE: there it is the words of a tuple.
     kernel_stream : Signal or None
         1: the layer's weights come down the stream while frames are computed. None without ``stream_weights``.
+    part : PartRow or None
+        Which words of each tuple a kernel group reads. None without ``tuple_parts``.
     """
 
     kernel_base: Signal
@@ -86,6 +107,7 @@ class KernelRow:
     inner_groups_minus_1: Signal | None = None
     tap_rows_minus_1: Signal | None = None
     kernel_stream: Signal | None = None
+    part: PartRow | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +248,8 @@ def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
 
 def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
     """The typed form of a row's fields, by their names in the memory map."""
-    kernel = _part(KernelRow, signals) if "kernel_base" in signals else None
+    part = _part(PartRow, signals, "part_") if "part_step" in signals else None
+    kernel = _part(KernelRow, signals, part=part) if "kernel_base" in signals else None
     raster = None
     if "by_counters" in signals:
         moves = _part(RasterKernelRow, signals) if kernel is not None else None

@@ -29,6 +29,7 @@ from .source import Choice, TapSource, choice
 from .spec import SequencerSpec
 from .tables import TableTaps
 from .tap import Tap
+from .tuple_parts import TupleParts
 from .weights import WeightsBegun, weights_missing
 
 SUMMARY = """Tap source: the taps of layer after layer, one a cycle (part of hls_gen/rtl/sequencer/sequencer.py; spec
@@ -68,6 +69,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
     gap_words = _ahead(b, layers, tables, counters, first_pass)
+    part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, progress)
     if gap_words is None:
         given = given_by_tuples(b, layers, progress, claim)
     else:
@@ -76,9 +78,13 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     if counters is not None:  # their addresses don't hang on what is new, and are on a long path
         placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
     address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
+    words_minus_1 = now.words_minus_1
+    if part is not None and gap_words is not None:
+        address, words_minus_1 = address + part.first, now.kernel.part.words_minus_1
+        gap_words = part.claimed_beside(claim, gap_words)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
-    tap.assign(words_minus_1=now.words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
+    tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
     tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
     tap.assign(depthwise=now.depthwise)
     held = None

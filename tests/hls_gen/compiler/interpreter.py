@@ -131,6 +131,7 @@ class Sequencer:
             row = self.row("layers", layer)
             words, start, ahead = row["words_minus_1"] + 1, row.get("start_row", 0), row.get("ahead_base")
             self.hold = row["hold_words"] if ahead is not None else row["hold_tuples"] * words
+            part = row.get("part_words_minus_1", words - 1) + 1  # words of a tuple that a pass reads
             after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), ahead, layer_word)
             for _ in range(row["windows_minus_1"] + 1):
                 before, landing = after, 0
@@ -138,6 +139,7 @@ class Sequencer:
                     flag, old, jump, ahead, new_word = before
                     group_row = row.get("kernel_base", 0) + group * row.get("group_rows", 0)
                     kernel_row, first, last, count = group_row + start, True, False, 0
+                    first_word = group // (row.get("part_groups_minus_1", 0) + 1) * row.get("part_step", 0)
                     while not last:
                         if row["direct"]:
                             flags = {"new": 1, "last": int(count == row["window_taps_minus_1"]), "skip": 0}
@@ -158,9 +160,10 @@ class Sequencer:
                             yield None
                         if skip:
                             continue
-                        data = [self.memory[(address + k) % len(self.memory)] for k in range(words)]
+                        address += first_word
+                        data = [self.memory[(address + k) % len(self.memory)] for k in range(part)]
                         yield Tap(layer, first, last, kernel_row, data)
-                        first, landing, kernel_row = False, 0, kernel_row + words
+                        first, landing, kernel_row = False, 0, kernel_row + part
                         if flags.get("jump"):
                             landing, jump = self.row("jumps", jump)["row"], jump + 1
                             kernel_row = group_row + landing

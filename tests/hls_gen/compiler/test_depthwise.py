@@ -100,11 +100,11 @@ def test_a_plain_one_with_zeros_joins_too():
 
 
 def test_memories_of_its_own():
-    """Rows of weights are taps times words, not taps times words times kernels."""
+    """Rows of weights are taps times words; on the array taps times kernel groups, each of which reads one word."""
     model = model_of(*conv(1), *depthwise(2), *conv(3))
     (npu,), (before,) = (size_memories("d", [model], one).npus for one in (NPU, replace(NPU, depthwise=False)))
     assert (npu.pool_kernel_rows, npu.pool_scale_rows) == (9 * 2, 4)  # 2 words of 4 channels, 4 steps of 2
-    assert before.kernel_rows - npu.kernel_rows == 9 * 2 * 2
+    assert before.kernel_rows - npu.kernel_rows == 9 * 2
     assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in npu.memories()}
     assert "depthwise" not in before.to_dict()
 

@@ -35,6 +35,7 @@ BAD = {
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
     "skip_bits": (10, "npu: skip_bits must be 0..9, got 10"),
     "skips_onward": (2, "npu: skips_onward must be 0..1, got 2"),
+    "tuple_parts": (2, "npu: tuple_parts must be 0..1, got 2"),
     "aheads": (1, "npu: aheads must be 0 or >= 2, got 1"),
     "joined_words": (1, "npu: joined_words must be 0 or >= 2, got 1"),
     "add_factor_bits": (26, "npu: add_factor_bits must be 2..25, got 26"),
@@ -294,6 +295,7 @@ def test_what_came_later_is_written_where_it_is_set(name, value):
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
+    ({"tuple_parts": 1}, "npu: tuple_parts must be 0 without a table aheads, got 1"),
     ({**INTEGER, "joined_words": 2}, "npu: joined_words must be 0 without a skip store, got 2"),
     ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words must be 0 for engine binary, got 2"),
     ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),

@@ -1,0 +1,137 @@
+"""Which words of each tuple the kernel groups of a layer read (hls_gen/rtl/sequencer/tuple_parts.py).
+
+    kernels       words of a tuple          words that hold a weight     part
+    0 .. KGP-1    0 1 2 3 4 5 6 7           0 1                          words 2, step 2, groups 1
+    KGP .. 2KGP-1                           2 3
+    ...                                     ...
+
+A kernel of a grouped convolution has weights for the channels of its own group, and 0 for others. Products with 0 add
+nothing, so a pass may leave words out in which none of its kernels has a weight. Hardware knows one pattern: all kernel
+groups read as many words, and the first of them moves on by a step after so many kernel groups. Where no such pattern
+takes fewer words than a tuple has, all are read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .layout import UNUSED, Ints, Layout
+from .lowered_layers import BinaryLayer, IntegerLayer
+
+
+@dataclass(frozen=True)
+class TuplePart:
+    """The words that kernel groups read of each tuple: ``words`` of them, ``step`` further on after ``groups`` kernel
+    groups.
+
+    Attributes
+    ----------
+    words
+        >= 1.
+    step
+        >= 0.
+    groups
+        >= 1.
+    """
+
+    words: int
+    step: int = 0
+    groups: int = 1
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """Fields of the layer's row (hls_gen/design/tuple_parts.py)."""
+        return {"part_words_minus_1": self.words - 1, "part_step": self.step, "part_groups_minus_1": self.groups - 1}
+
+    def firsts(self, count: int) -> Ints:
+        """Number of the first word, for each of ``count`` kernel groups."""
+        return np.arange(count) // self.groups * self.step
+
+    def rows(self, count: int, places: int, words: int) -> Ints:
+        """Which rows of (kernel groups, places, words of a tuple) are left."""
+        every = np.arange(count * places * words).reshape(count, places, words)
+        of_group = self.firsts(count)[:, None, None] + np.arange(self.words)
+        return np.take_along_axis(every, np.broadcast_to(of_group, (count, places, self.words)), axis=2).ravel()
+
+
+def tuple_part(p: BinaryLayer | IntegerLayer, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+    """Find the part with the fewest words.
+
+    Parameters
+    ----------
+    p
+        The lowered layer, each kernel group of which is a pass of its own.
+    layout
+        (words of a tuple, lanes of a word): lanes of the map that it reads, or UNUSED.
+    kgp
+        Kernels of a group.
+
+    Returns
+    -------
+    tuple of TuplePart and int
+        The part, and how many lanes with a channel of each tap every kernel group leaves out.
+    """
+    whole = TuplePart(len(layout)), 0
+    lanes = _weighted(p)
+    if len(layout) == 1 or lanes is None or lanes.all():
+        return whole
+    count = -(-p.out_channels // kgp)
+    padded = np.zeros((count * kgp, lanes.shape[1] + 1), bool)  # the last one: no lane
+    padded[: p.out_channels, :-1] = lanes
+    needed = padded.reshape(count, kgp, -1).any(axis=1)[:, layout].any(axis=2)  # (kernel groups, words)
+    for part in sorted(_parts(needed), key=lambda one: one.words):
+        left_out = _left_out(part, count, layout)
+        same = len(set(left_out.tolist())) == 1  # each is a match that the layer's one offset takes off
+        if isinstance(p, IntegerLayer) or (same and (p.double or left_out[0] % 2 == 0)):
+            return part, int(left_out[0])
+    return whole
+
+
+def leaves_out(p: BinaryLayer | IntegerLayer) -> bool:
+    """Whether some kernel has no weight for some lane, so that kernel groups may need parts of tuples only."""
+    lanes = _weighted(p)
+    return lanes is not None and not lanes.all()
+
+
+def _weighted(p: BinaryLayer | IntegerLayer) -> Array | None:
+    """(kernels, lanes) of bool: whether a kernel has a weight other than 0; None where it can't be 0.
+
+    To a binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the
+    feature is.
+    """
+    if isinstance(p, IntegerLayer):
+        found: Array = p.weight.any(axis=1)
+        return found
+    if p.visits != 2 or len(p.coefficient) > 1:
+        return None
+    visits = p.weight.reshape(p.out_channels, -1, 2, p.weight.shape[2])
+    found = (visits[:, :, 0] == visits[:, :, 1]).any(axis=1)
+    return found
+
+
+def _parts(needed: Array) -> Iterator[TuplePart]:
+    """Every part that is shorter than a tuple and has the ``needed`` (kernel groups, words)."""
+    count, words = needed.shape
+    first = np.where(needed.any(axis=1), needed.argmax(axis=1), words)
+    end = np.where(needed.any(axis=1), words - needed[:, ::-1].argmax(axis=1), 0)
+    if (end - first).max() == words:
+        return
+    number = np.arange(count)
+    for groups in range(1, count + 1):
+        moves = (count - 1) // groups
+        for step in range((words - 1) // moves + 1 if moves else 1):
+            at = number // groups * step
+            most = max(1, int((end - at).max()))
+            if (at <= first).all() and int(at[-1]) + most <= words and most < words:
+                yield TuplePart(most, step, groups)
+
+
+def _left_out(part: TuplePart, count: int, layout: Layout) -> Ints:
+    """Lanes with a channel in the words that each of ``count`` kernel groups leaves out."""
+    channels = (layout != UNUSED).sum(axis=1)
+    read = part.firsts(count)[:, None] + np.arange(part.words)
+    left_out: Ints = channels.sum() - channels[read].sum(axis=1)
+    return left_out

@@ -1,0 +1,44 @@
+"""Parts of tuples: which words of each tuple the kernel group at hand reads, where it doesn't read them all.
+
+    kernel groups   0  1  2  3  4  5        part_groups 2, part_step 1, part_words 2:
+    first word      0  0  1  1  2  2        of a tuple's words 0 .. 3 the last two groups read 2 and 3
+
+Kernels of a grouped convolution have weights for some channels alone; words without any of them would meet zeros. A
+tuple is claimed in the first pass over its window with all of its words, whichever of them that pass reads.
+"""
+
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.countdown import Countdown
+
+from .layers import Layers
+from .progress import Progress
+
+
+class TupleParts:
+    """The part that the pass at hand reads, in the tap source of an array.
+
+    Attributes
+    ----------
+    first : Signal
+        Register: number of its first word in a tuple; address bits.
+    """
+
+    def __init__(self, b: Block, layers: Layers, progress: Progress):
+        b.comment("Which words of each tuple the kernel group at hand reads.")
+        self._b, now = b, layers.now.kernel.part
+        upcoming, w = layers.upcoming.kernel.part, width(now.step)
+        self.first, self._rest = b.reg("part_first", w), b.reg("part_rest", w, init=None)
+        b.on(progress.begin, (self._rest, sub(layers.upcoming.words_minus_1, upcoming.words_minus_1, w)))
+        groups, again = Countdown(b, "part_groups", width(now.groups_minus_1)), progress.taken & progress.rewind
+        anew = b.wire("parts_anew", 1, any_of(progress.begin, progress.taken & progress.window_end))
+        limit = choose(progress.begin, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
+        groups.advance(again, anew, limit, now.groups_minus_1)
+        b.on(again & groups.last, (self.first, self.first + now.step))
+        b.on(anew, (self.first, 0))
+
+    def claimed_beside(self, claim: Signal, gap_words: Signal) -> Signal:
+        """Words that the tap at hand claims beside those that its pass reads: ``gap_words`` of other tuples, and where
+        it has a ``claim`` to its own tuple the words of that which the pass doesn't read."""
+        w = width(gap_words)
+        rest = choose(claim, resize(self._rest, w), 0, w)
+        return self._b.wire("words_beside", w, gap_words + rest)

@@ -8,8 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
-import numpy as np
-
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
@@ -21,7 +19,7 @@ from bitloom.hls_gen.design.work import check_parallel
 from .copies import Layers, with_copies
 from .depthwise import joined
 from .host_tail import split
-from .lowered_layers import BinaryLayer, IntegerLayer
+from .layer_cycles import cycles_on, layer_cycles
 from .lowering import Engine, Lowered, engines_of, lower
 from .outlet_ways import way
 from .parts import Part, parts
@@ -78,7 +76,8 @@ def mapped(
     engines = [_engine([npu for npu in npus if npu.engine == name], npus) for name in wanted]
     lowered = _lowered(given, engines, npus[0])
     begin = None if plain or len(npus) == 1 else _beginnings(model.network.name, lowered.layers, npus)
-    mapping = assign(npus, names, _beats(lowered.layers, npus), begin)
+    cycles = list(zip(*(layer_cycles(lowered, npu) for npu in npus)))
+    mapping = assign(npus, names, cycles, begin)
     for name, engine, n in zip(names, wanted, mapping):
         if engine != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {engine}, got {npus[n].engine} in NPU {n}")
@@ -96,7 +95,7 @@ def _routed(
     network: str, layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]
 ) -> tuple[Layers, list[int]]:
     """The layers with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
-    which takes fewer beats. ValueError if there is none."""
+    which takes fewer cycles. ValueError if there is none."""
     found: list[tuple[float, Layers, list[int]]] = []
     refused: list[ValueError] = []
     for early in (False, True):
@@ -130,8 +129,8 @@ def _in_order(
 
 
 def _copying(layers: Layers, mapping: Sequence[int], npus: Sequence[Folding]) -> float:
-    """Beats of all copies."""
-    return sum(_beats_on(p, npus[n]) for p, n in zip(layers, mapping) if is_copy(p.name))
+    """Cycles of all copies."""
+    return sum(cycles_on(p, npus[n]) for p, n in zip(layers, mapping) if is_copy(p.name))
 
 
 def takes_depthwise(npus: Sequence[Folding]) -> bool:
@@ -157,21 +156,8 @@ def _lowered(model: Model, engines: Sequence[Engine], npu: Folding) -> Lowered:
     return lowered
 
 
-def _beats(layers: Layers, npus: Sequence[Folding]) -> list[list[float]]:
-    """(layers, NPUs): beats of each layer on each NPU, of an integer input about; infinite on another engine."""
-    return [[_beats_on(p, npu) for npu in npus] for p in layers]
-
-
-def _beats_on(p: BinaryLayer | IntegerLayer, npu: Folding) -> float:
-    """Beats of a layer on an NPU; infinite on another engine."""
-    if npu.engine != ("binary" if isinstance(p, BinaryLayer) else "integer"):
-        return inf
-    taps = int((p.window.positions(p.height, p.width) >= 0).sum()) * p.visits
-    return taps * -(-int(np.prod(p.weight.shape[2:])) // npu.kfp) * -(-p.out_channels // npu.kgp)
-
-
 def _beginnings(network: str, layers: Layers, npus: Sequence[Folding]) -> list[list[float]]:
-    """(layers, NPUs): beats of the copies that an NPU makes if its run begins with a layer; infinite where maps would
+    """(layers, NPUs): cycles of the copies that an NPU makes if its run begins with a layer; infinite where maps would
     find no way then."""
     found = [[0.0] * len(npus) for _ in layers]
     if "ring" in npus[0].inlets or not any("loop" in npu.outlets for npu in npus):
@@ -225,12 +211,13 @@ def _is_chain(cut: Sequence[Part]) -> bool:
 def assign(
     npus: Sequence[Folding],
     names: Sequence[str],
-    beats: Sequence[Sequence[float]],
+    cycles: Sequence[Sequence[float]],
     beginnings: Sequence[Sequence[float]] | None = None,
 ) -> list[int]:
     """Choose an NPU for every layer.
 
-    In a ring layer i goes to NPU i mod N. In a chain each NPU takes a run of layers, an NPU without loop one at most,
+    In a ring layer i goes to NPU i mod N; one that the next NPU's engine can't compute stays on the NPU of the layer
+    before, if that has a loop. In a chain each NPU takes a run of layers, an NPU without loop one at most,
     so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
 
     Parameters
@@ -239,7 +226,7 @@ def assign(
         Foldings of the NPUs, in their order.
     names
         Names of the weighted layers.
-    beats
+    cycles
         (layers, NPUs): cycles of each layer on each NPU; infinite where the NPU has another engine.
     beginnings
         (layers, NPUs): cycles that an NPU of a chain takes besides if its run begins with a layer; infinite where it
@@ -257,15 +244,25 @@ def assign(
     """
     count = len(npus)
     if count > 1 and "ring" in npus[0].inlets:
-        found = [i % count for i in range(len(names))]
+        found = _turns(npus, cycles)
     else:
-        found = _runs(npus, names, beats, beginnings or [[0.0] * count] * len(names))
+        found = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
     check(npus, names, found, beginnings is None)
     return found
 
 
+def _turns(npus: Sequence[Folding], cycles: Sequence[Sequence[float]]) -> list[int]:
+    """NPU after NPU of a ring."""
+    found = [0]
+    for row in cycles[1:]:
+        here, after = found[-1], (found[-1] + 1) % len(npus)
+        stays = row[after] == inf and row[here] < inf and "loop" in npus[here].outlets
+        found.append(here if stays else after)
+    return found
+
+
 def _runs(
-    npus: Sequence[Folding], names: Sequence[str], beats: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
+    npus: Sequence[Folding], names: Sequence[str], cycles: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
 ) -> list[int]:
     """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
     best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
@@ -275,7 +272,7 @@ def _runs(
         for start, (busiest, mapping) in best.items():
             last = len(names) if "loop" in npu.outlets else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
-                work = max(busiest, begin[start][n] + sum(row[n] for row in beats[start:end]))
+                work = max(busiest, begin[start][n] + sum(row[n] for row in cycles[start:end]))
                 if work == inf:
                     break
                 candidate = (work, mapping + [n] * (end - start))

@@ -22,6 +22,8 @@ MOST_CUT = 4
 """NPUs of the longest chain with copies that is tried."""
 SIZES = ((4, 4), (16, 16))
 """KFP and KGP of the equal NPUs by whose beats chains are cut."""
+PFP = 64
+"""Of these NPUs; with as many results a cycle as kernels it lets arrays be the slowest part."""
 NPUS = {
     "binary": Npu(accumulate="both", acc_bits=32, shift_bits=0),
     "integer": Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
@@ -49,7 +51,8 @@ def cut_chains(model: Model, engines: Engines, feature_bits: int) -> list[tuple[
     found = []
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = replace(NPUS["integer"], kfp=kfp, kgp=kgp, feature_bits=feature_bits, depthwise=engines.depthwise)
+            npu = replace(NPUS["integer"], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, feature_bits=feature_bits,
+                          depthwise=engines.depthwise)  # fmt: skip
             try:
                 lowered, on = mapped(model, cascade([npu] * count))
             except ValueError:  # maps find no way

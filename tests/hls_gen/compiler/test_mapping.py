@@ -2,12 +2,14 @@
 
 import random
 from itertools import product
+from math import inf
 
 import pytest
 
 from bitloom.hls_gen.compiler.mapping import assign, check, way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from bitloom.overlay.fuzz.designs import looped
 from tests.errors import value_error
 
 ALONE = [Npu()]
@@ -174,3 +176,15 @@ def test_best_of_all_mappings(seed):
         return
     found = assign(chain, names, beats)
     assert cost(tuple(found)) == min(there)
+
+
+# Rings of both engines.
+
+
+@pytest.mark.parametrize(("loops", "expected"), [(True, [0, 0, 1, 1, 0]), (False, [0, 1, 0, 1, 0])])
+def test_a_layer_stays_where_the_next_npu_has_another_engine(loops, expected):
+    """Only where there is a loop: else it goes on, and is refused there."""
+    npus = ring([Npu(), Npu()])
+    npus = looped(npus) if loops else npus
+    cycles = [[1, inf], [1, inf], [inf, 1], [inf, 1], [1, inf]]
+    assert assign(npus, NAMES[:5], cycles, [[0.0] * 2] * 5) == expected

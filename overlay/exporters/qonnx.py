@@ -10,6 +10,7 @@ conv, dense    Conv, or Flatten and Gemm, on weights that go through BipolarQuan
 threshold      MultiThreshold; a falling channel is multiplied with -1 before
 requantise     MultiThreshold: the first sum of each value, which no rounding of floats can move
 max, avg pool  MaxPool; AveragePool and Quant, which rounds halves away from zero
+concat         Concat of channels
 =============  ===================================================================================
 """
 
@@ -19,9 +20,12 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding
-from bitloom.golden.layer import Map, OneInput
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.affine import Affine
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -40,7 +44,7 @@ def to_qonnx(model: Model) -> bytes:
     Parameters
     ----------
     model : Model
-        A chain of layers.
+        Of any layers but additions.
 
     Returns
     -------
@@ -68,8 +72,13 @@ class _Writer:
         self._constants: list[Any] = []
         self._here = "input"
         self._quantise_input(model.network.input.encoding)
-        for layer, source in model.network.chain("the QONNX format"):
-            self._layer(layer, source)
+        self._made = {INPUT: self._here}
+        """Map -> the tensor that has its values."""
+        self._flat = {INPUT: False}
+        """Map -> whether that tensor has no rows and columns: behind a dense layer."""
+        for layer in model.network.layers:
+            self._joined(layer)
+            self._made[layer.name] = self._here
 
     def message(self) -> Any:
         """The ModelProto."""
@@ -80,7 +89,7 @@ class _Writer:
             self._helper.make_tensor_value_info(name, 1, ["N", made.channels, made.height, made.width])
             for name, made in shapes
         ]
-        if self._is_flat():
+        if self._flat[network.layers[-1].name]:
             infos[1] = self._helper.make_tensor_value_info(self._here, 1, ["N", output.channels])
         graph = self._helper.make_graph(self._nodes, network.name, infos[:1], infos[1:], self._constants)
         versions = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid(DOMAIN, QONNX_OPSET)]
@@ -122,6 +131,23 @@ class _Writer:
 
     def _quantise_input(self, encoding: Encoding) -> None:
         self._here = self._quantised(self._here, "input_quant", encoding)
+
+    def _joined(self, layer: Layer) -> None:
+        """Nodes of a layer, which begin at what it reads."""
+        network = self._model.network
+        names, sources = network.reads[layer.name], network.sources(layer)
+        read, flat = [self._made[name] for name in names], {self._flat[name] for name in names}
+        if len(flat) > 1:
+            got = " and ".join(names)
+            raise ValueError(f"{layer.name}: QONNX joins maps behind dense layers with each other alone, got {got}")
+        self._flat[layer.name] = isinstance(layer, Dense) or flat == {True}
+        if isinstance(layer, OneInput):
+            (self._here,), (source,) = read, sources
+            self._layer(layer, source)
+        elif isinstance(layer, Concat):
+            self._here = self._node("Concat", *read, name=layer.name, axis=1)
+        else:
+            raise ValueError(f"{layer.name}: QONNX has no form for a layer of kind {layer.kind}")
 
     def _layer(self, layer: OneInput, source: Map) -> None:
         arrays = self._model.arrays.get(layer.name, {})
@@ -170,13 +196,8 @@ class _Writer:
     def _turn(self, name: str, direction: Array) -> None:
         """Multiply falling channels with -1."""
         if (direction < 0).any():
-            flat = self._is_flat()
-            spread = direction if flat else direction[:, None, None]
+            spread = direction if self._flat[name] else direction[:, None, None]
             self._here = self._node("Mul", self._here, self._constant(f"{name}_sign", spread), name=f"{name}_turn")
-
-    def _is_flat(self) -> bool:
-        """Whether what is here has no rows and columns: behind a dense layer."""
-        return any(node.op_type == "Gemm" for node in self._nodes)
 
     def _steps(self, name: str, limits: Array, scale: float, bias: float) -> None:
         """Append thresholds: scale * (how many are reached) + bias."""
@@ -191,7 +212,7 @@ class _Writer:
     def _affine(self, layer: Affine, arrays: Mapping[str, Array]) -> None:
         """A product and a sum with a constant a channel, and perhaps Relu."""
         for what, op in (("multiplier", "Mul"), ("bias", "Add")):
-            values = arrays[what] if self._is_flat() else arrays[what].reshape(1, -1, 1, 1)
+            values = arrays[what] if self._flat[layer.name] else arrays[what].reshape(1, -1, 1, 1)
             constant = self._constant(f"{layer.name}_{what}", values)
             self._here = self._node(op, self._here, constant, name=f"{layer.name}_{op.lower()}")
         if layer.relu:

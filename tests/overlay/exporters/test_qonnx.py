@@ -7,7 +7,9 @@ from click.testing import CliRunner
 from bitloom.golden import file, zoo
 from bitloom.golden.encoding import bipolar, signed, unsigned
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.affine import Affine
+from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
@@ -20,6 +22,9 @@ from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import verify
+from tests.errors import value_error
+from tests.hls_gen.compiler.graph_cases import GRAPHS
+from tests.networks import random_integer_model
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -67,6 +72,39 @@ def by_qonnx(message, x):
     name = message.graph.output[0].name
     made = [execute_onnx(wrapped, {"input": image[None].astype(np.float32)})[name].ravel() for image in x]
     return np.stack(made)
+
+
+@pytest.mark.parametrize("name", ["densenet", "unet", "a map beside itself"])
+def test_concatenations(name):
+    """Maps with several readers, and channels of several maps side by side."""
+    model = random_integer_model(GRAPHS[name], 5, 20, 8)
+    x = images(model, 2)
+    message = onnx.load_model_from_string(to_qonnx(model))
+    assert "Concat" in {node.op_type for node in message.graph.node}
+    found = by_qonnx(message, np.moveaxis(x, 3, 1))
+    assert (found == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
+    check_back(model)
+
+
+def beside(kind, reads):
+    """A dense layer and a convolution of the input, and a layer of this kind that reads their maps."""
+    dense = Dense(name="dense_1", out_channels=3, weight=signed(4), inputs=("@input",))
+    conv = Conv(name="conv_2", out_channels=3, kernel=(2, 2), weight=signed(4), inputs=("@input",))
+    acts = [Requantise(name=f"act_{k}", encoding=signed(8), inputs=(one.name,)) for k, one in ((1, dense), (2, conv))]
+    more = {"encoding": signed(8)} if kind is Add else {}
+    layers = (dense, conv, *acts, kind(name="join_3", inputs=("act_1", reads), **more))
+    layers += () if reads == "act_2" else (Concat(name="join_4", inputs=("join_3", "act_2")),)
+    network = Network(name="net", input=Map(height=2, width=2, channels=2, encoding=signed(4)), layers=layers)
+    return to_qonnx(random_integer_model(network, 1, 20, 8))
+
+
+def test_what_joins_maps_and_has_no_form():
+    with value_error("join_3: QONNX joins maps behind dense layers with each other alone, got act_1 and act_2"):
+        beside(Concat, "act_2")
+    with value_error("join_4: QONNX joins maps behind dense layers with each other alone, got join_3 and act_2"):
+        beside(Concat, "act_1")
+    with value_error("join_3: QONNX has no form for a layer of kind add"):
+        beside(Add, "act_1")
 
 
 def falling(model):

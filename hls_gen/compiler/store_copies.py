@@ -22,8 +22,9 @@ from bitloom.hls_gen.design.folding import Folding
 from .copies import Layers, copy_of, map_size, needs, renamed
 from .lowered_layers import BinaryLayer, IntegerLayer
 
-KEPT, TRIED = 48, 1500
-"""States with which the search goes on behind a layer, and states in front of it that are looked at, at most."""
+KEPT, TRIED, MOST = 48, 1500, 60000
+"""States with which the search goes on behind a layer; states in front of it that are looked at, at most, if one was
+found with which it goes on, and in any case."""
 STORES = ("loop", "skip")
 """The map store and the skip store."""
 PLACES: tuple[tuple[str, ...], ...] = (("loop",), ("skip",), ("loop", "skip"))
@@ -128,7 +129,7 @@ class _Copies:
             if not states:
                 its = " and ".join(self._needed[number].values())
                 raise ValueError(f"{p.name}: the maps that it needs must come to the heads of the stores of NPU "
-                                 f"{self._n} within {TRIED} steps, got others for {its}")  # fmt: skip
+                                 f"{self._n} within {MOST} steps, got others for {its}")  # fmt: skip
         return self._made(states[0])
 
     def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
@@ -136,7 +137,7 @@ class _Copies:
         of it, with any number of copies."""
         ranks, seen, found = count(), set[Queues](), dict[Queues, _Stores]()
         heap = [(state.beats + self._ahead(number, state), next(ranks), state) for state in states]
-        while heap and len(seen) < TRIED and len(found) < KEPT:
+        while heap and len(found) < KEPT and len(seen) < (TRIED if found else MOST):
             *_, state = heappop(heap)
             if state.queues in seen:
                 continue

@@ -114,7 +114,7 @@ def test_lanes_that_differ_are_refused_as_without_copies():
 
 def test_an_order_that_is_not_found(monkeypatch):
     """Then why there is none without copies is what counts."""
-    monkeypatch.setattr("bitloom.hls_gen.compiler.store_copies.TRIED", 1)
+    monkeypatch.setattr("bitloom.hls_gen.compiler.store_copies.MOST", 1)
     with value_error(
         "net: the skip store must hand maps on in the order in which they come, got conv_2 wanted before all of conv_1"
     ):

@@ -153,4 +153,4 @@ def test_many_random_concatenations(design: str, folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_many_random_graphs(design: str, folder: Path) -> None:
-    assert check_many(design, folder, 50, GRAPHS) >= 30
+    assert check_many(design, folder, 50, GRAPHS) >= (30 if DESIGNS[design].npus[0].pool else 10)

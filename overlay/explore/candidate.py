@@ -18,6 +18,7 @@ from bitloom.hls_gen.design.npu import Npu, renamed
 from bitloom.hls_gen.design.reader import Reader
 
 from .engines import Engines
+from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 FORMAT = "bitloom-foldings"
 VERSION = 1
@@ -128,13 +129,17 @@ class Candidate:
         ValueError
             If the NPUs can't compute the network.
         """
-        sizing = Sizing(stream_weights=self.stream_weights, skip_words=room, spill_words=room)
+        words = room or ROOM_FOR_ALL
+        sizing = Sizing(stream_weights=self.stream_weights, skip_words=words, spill_words=words)
         made = size_memories(name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             replace(npu, **{key: max(getattr(npu, key), getattr(given, key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(made.npus, self.npus)
         )
-        return replace(made, npus=npus)
+        made = replace(made, npus=npus)
+        if room or not has_stores(made):
+            return made
+        return with_stores(made, [run_flow(one, self.choices, made) for one in (model, *also)])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the candidate again.

@@ -78,6 +78,6 @@ class Chain:
                 reader = tail[0].npu if tail else None
                 for cost, npu in self.choices.priced(own, bare, interval, reader, price):
                     if best is None or tail_cost + cost < best[0]:
-                        best = tail_cost + cost, (Segment(npu, own), *tail)
+                        best = tail_cost + cost, (self.choices.segment(npu, own), *tail)
             if best is not None:
                 yield bare.kfp, best

@@ -8,9 +8,10 @@ from dataclasses import replace
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.mapping import mapped
 from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
+from bitloom.hls_gen.design.widths import PLANES, WEIGHT_BITS, bits_for
 
 from .demands import layers
 from .engines import Engines
@@ -25,21 +26,22 @@ SIZES = ((4, 4), (16, 16))
 PFP = 64
 """Of these NPUs; with as many results a cycle as kernels it lets arrays be the slowest part."""
 NPUS = {
-    "binary": Npu(accumulate="both", acc_bits=32, shift_bits=0),
+    "binary": Npu(acc_bits=32, shift_bits=bits_for(PLANES - 1)),
     "integer": Npu(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
 }
 """What can compute whatever its engine can, for a plan."""
 
 
 def cut_chains(model: Model, engines: Engines, feature_bits: int) -> list[tuple[int, ...]]:
-    """Mappings of chains in which maps are copied: as the compiler cuts the network for 2 to MOST_CUT equal NPUs.
+    """Mappings of chains in which maps are copied, or kept on the NPU after: as the compiler cuts the network for 2 to
+    MOST_CUT equal NPUs, and of networks of bits also a layer each.
 
     Parameters
     ----------
     model
-        A network of the integer engine.
+        A network of one engine.
     engines
-        Whether depthwise convolutions are layers of their own.
+        That engine, and whether depthwise convolutions are layers of their own.
     feature_bits
         Width of the NPUs' features.
 
@@ -48,20 +50,24 @@ def cut_chains(model: Model, engines: Engines, feature_bits: int) -> list[tuple[
     list of tuple of int
         NPU of each of the network's own layers.
     """
+    integer = engines.names[0] == "integer"
+    bits = {"feature_bits": feature_bits, "depthwise": engines.depthwise} if integer else {}
     found = []
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = replace(NPUS["integer"], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, feature_bits=feature_bits,
-                          depthwise=engines.depthwise)  # fmt: skip
+            npu = replace(NPUS[engines.names[0]], kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
             try:
                 lowered, on = mapped(model, cascade([npu] * count))
             except ValueError:  # maps find no way
                 continue
             copies = [is_copy(p.name) for p in lowered.layers]
+            place = dict(zip((p.name for p in lowered.layers), on))
+            kept = any(p.adds and place[p.adds] != place[p.name] for p in lowered.layers)
             mapping = tuple(n for n, copy in zip(on, copies) if not copy)
-            if any(copies) and max(mapping) == count - 1:
+            if (any(copies) or kept) and max(mapping) == count - 1:
                 found.append(mapping)
-    return list(dict.fromkeys(found))
+    each = tuple(range(len(engines.names)))
+    return list(dict.fromkeys(found if integer or len(each) > MOST_NPUS else [*found, each]))
 
 
 def copying_layers(model: Model, way: Joining, setting: MapSetting) -> tuple[list[LayerDemand], tuple[int, ...]]:
@@ -98,12 +104,9 @@ def _joined(way: Joining) -> list[tuple[Npu, ...]]:
     """NPUs that are joined so, those of a ring first without map stores."""
     assert way.mapping is not None
     count, npu = max(way.mapping) + 1, NPUS[way.engines.names[0]]
-    npus = [npu] * count
-    if npu.engine == "binary":
-        npus[0] = replace(npu, shift_bits=bits_for(7))
     if not way.closed:
-        return [cascade(npus)]
-    plain = ring(npus)
+        return [cascade([npu] * count)]
+    plain = ring([npu] * count)
     outlets = ("ring", "loop", "host")
     return [plain, tuple(replace(one, inlets=(*one.inlets, "loop"), outlets=outlets) for one in plain)]
 

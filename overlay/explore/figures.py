@@ -1,24 +1,18 @@
 """Figures of a candidate: area, cycles and latency of the design that it makes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.flow import Deadlock, simulate, skips_of, spill_of
-from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.flow import Deadlock
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.overlay.area.netlist import Resources
 
 from .candidate import Candidate
 from .estimate import estimate
-
-FRAMES = 4
-"""Frames that the flow model is run for."""
-ROOM_FOR_ALL = 1 << 22
-"""Words of a skip store, or of the spill store, that never gets full."""
+from .stores_in_use import FRAMES, ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ def flow(model: Model, candidate: Candidate, design: Design, frames: int = FRAME
     Deadlock
         If the design can't finish a frame.
     """
-    return simulate(whole_system(plan(model, design.npus, candidate.choices), design), frames)
+    return run_flow(model, candidate.choices, design, frames)
 
 
 def figures(
@@ -100,24 +94,13 @@ def figures(
     try:
         design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
         found = [flow(one, candidate, design) for one in models]
-        stores = design.spill_words or any(npu.skip_words for npu in design.npus)
-        if stores and not sized:  # one run of the flow model is enough
-            design = _with_stores(design, found)
+        if has_stores(design) and not sized:  # one run of the flow model is enough
+            design = with_stores(design, found)
     except (ValueError, Deadlock):
         return None
     each = {one.network.name: its.cycles_per_frame for one, its in zip(models, found)} if also else {}
     cycles, latency = sum(its.cycles_per_frame for its in found), sum(its.latency for its in found)
     return Figures(estimate(design), lanes(candidate), cycles, latency, found[0].stores, each)
-
-
-def _with_stores(design: Design, found: Sequence[Any]) -> Design:
-    """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
-    found for each network."""
-    words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
-    sizes = [npu.skip_words and max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
-    npus = tuple(replace(npu, skip_words=size) for npu, size in zip(design.npus, sizes))
-    spill = design.spill_words and max(2, *map(spill_of, found))
-    return replace(design, npus=npus, spill_words=spill)
 
 
 def lanes(candidate: Candidate) -> int:

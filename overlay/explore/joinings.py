@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.copies import is_copy
 
 from .candidate import Candidate
 from .cuts import copying_layers, cut_chains
@@ -96,7 +97,7 @@ class Joinings:
         found = [Joining(first, mapping, closed=True) for mapping in rings(first.names)]
         if not self.graph:
             return found
-        if set(first.names) != {"integer"}:
+        if len(set(first.names)) > 1:
             return []
         bits = max(layer.feature_bits for layer in self.layers)
         return [*found, *(Joining(first, mapping) for mapping in cut_chains(self._models[0], first, bits))]
@@ -150,7 +151,9 @@ class Joinings:
     def _npus(
         self, where: MapSetting, engines: Engines, made: Sequence[LayerDemand], networks: Sequence[range]
     ) -> NpuChoices:
-        """What an NPU may be for these layers."""
+        """What an NPU may be for these layers; where copies are among them they are all on one."""
+        copies = any(is_copy(layer.name) for layer in made)
         return NpuChoices(
-            made, self._stream_bits, self._lut_rows, where.counters, where.streamed, engines.depthwise, networks
-        )
+            made, self._stream_bits, self._lut_rows, where.counters, where.streamed, engines.depthwise, networks,
+            (0,) * len(made) if copies else (),
+        )  # fmt: skip

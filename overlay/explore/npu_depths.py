@@ -62,15 +62,18 @@ def npu_depths(layers: Sequence[LayerDemand], own: Own, npu: Npu, *, streamed: b
 def _waiting(layers: Sequence[LayerDemand], own: Own, npu: Npu, who: str) -> int:
     """Most words of maps that lie in a store at a time, if each is there from when its layer begins until the layer
     ends that takes it; ``who`` is the attribute of `LayerDemand` that tells it."""
-    takers = {i: getattr(layers[i], who) for i in own if getattr(layers[i], who) in own}
+    steps = npu.keeps_steps and who == "taker"
+    makers = range(len(layers)) if steps else own  # integers may wait on the NPU after
+    takers = {i: getattr(layers[i], who) for i in makers if getattr(layers[i], who) in own}
     words = {}
     for i, last in takers.items():
         reads = layers[last].reads == i and not layers[last].parts
         each = layers[last].words(npu) if reads else -(-layers[i].kernels * layers[i].levels // npu.kfp)
         words[i] = layers[i].output_windows * each
-        if npu.keeps_steps and who == "taker":  # integers wait as they leave, bits behind the pool
+        if steps:  # integers wait as they leave, bits behind the pool
             words[i] = layers[i].windows * layers[i].steps(npu)
-    return max((sum(words[i] for i, last in takers.items() if i <= at < last) for at in own), default=0)
+    times = own if not steps else range(len(layers))
+    return max((sum(words[i] for i, last in takers.items() if i <= at < last) for at in times), default=0)
 
 
 def _streamed(npu: Npu, found: Mapping[str, int], rows: Sequence[int], frame_words: int) -> dict[str, int]:

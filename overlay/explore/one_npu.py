@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
@@ -48,10 +49,13 @@ class Segment:
         The NPU, with the sizes of its memories.
     own
         Numbers of its layers, rising.
+    copies
+        Those of them that are copies of maps.
     """
 
     npu: Npu
     own: Own
+    copies: Own = ()
 
 
 @dataclass
@@ -121,6 +125,10 @@ class NpuChoices:
             return tuple(range(len(self.layers)))
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
+    def segment(self, npu: Npu, own: Own) -> Segment:
+        """The NPU with its layers."""
+        return Segment(npu, own, tuple(i for i in own if is_copy(self.layers[i].name)))
+
     def mine(self, own: Own, npu: Npu) -> list[LayerDemand]:
         """The layers ``own`` as that NPU reads them."""
         return [self.layers[i].seen_by(npu) for i in own]
@@ -181,11 +189,13 @@ class NpuChoices:
         return work + (len(own) - 1) * BETWEEN
 
     def _foldings(self, own: Own, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
-        """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``."""
-        key = (own, npu.kfp, npu.planes, npu.window_former, interval)
+        """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
+        and OL if it has more than one kernel at a time."""
+        key = (own, npu.kfp, npu.kgp, npu.ol, npu.planes, npu.window_former, interval)
         if key not in self._possible:
-            kgps = self._kgps(own, npu, interval)
-            self._possible[key] = [list(self._results(own, made, interval)) for made in kgps]
+            kgps = self._kgps(own, npu, interval) if npu.kgp == 1 else [npu]
+            ol = npu.ol if npu.kgp > 1 else None
+            self._possible[key] = [list(self._results(own, made, interval, ol)) for made in kgps]
         leaving = [] if reader is None else [layer for layer in self.mine(own, npu) if layer.reader not in own]
         for choices in self._possible[key]:
             fit = (m for m in choices if all(layer.raw or layer.fits(m, reader.kfp) for layer in leaving))
@@ -212,11 +222,13 @@ class NpuChoices:
             if kgp <= most:
                 yield changed(npu, kgp=kgp)
 
-    def _results(self, own: Own, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The NPU with each OL and PFP that are fast enough, the smallest first; at most CHOICES of them."""
+    def _results(self, own: Own, npu: Npu, interval: int, given: int | None) -> Iterator[Npu]:
+        """The NPU with each OL, or the one that is given, and PFP that are fast enough, the smallest first; at most
+        CHOICES of them."""
         mine, found = self.mine(own, npu), 0
         looped = [layer for layer in mine if layer.reader in own]
         ols = [ol for ol in splits(npu.kgp) if not npu.forks_maps or not (npu.kfp % ol and ol % npu.kfp)]
+        ols = ols if given is None else [given]
         for ol in ols:
             bare = changed(npu, ol=ol)
             fast = list(self._fast(own, bare, interval))

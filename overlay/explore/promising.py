@@ -18,7 +18,7 @@ CLOSER = 3
 """Times that the gap between the shortest interval that may fit and the next shorter one is halved."""
 BEST = 2
 """Mappings of rings, and of chains with copies, that are tried."""
-SHORTER = 4
+SHORTER = 8
 """How many times shorter than the chain's an interval of a mapping may be."""
 
 
@@ -64,18 +64,18 @@ def _mapped(tries: Tries, ways: Sequence[Joining], chains: Sequence[Task]) -> li
     for way in ways:
         task = _fitting(tries, Task(way, tries.first, interval, FEW_NPUS))
         if task and not asked:
-            task = _nearer(tries, replace(task, interval=interval // SHORTER), task) or task
+            task = _nearer(tries, replace(task, interval=interval // SHORTER), task, CLOSER + 1) or task
         if task:
             found.append(((_luts(tries, task) or 0) if asked else task.interval, task))
     each = ([one for one in found if one[1].way.closed == closed] for closed in (True, False))
     return [task for kind in each for _, task in sorted(kind, key=lambda one: one[0])[:BEST]]
 
 
-def _nearer(tries: Tries, short: Task, fits: Task) -> Task | None:
-    """A task between one that can't fit and one that may, as near to the first as CLOSER halvings find; None where none
-    of these may fit."""
+def _nearer(tries: Tries, short: Task, fits: Task, halvings: int = CLOSER) -> Task | None:
+    """A task between one that can't fit and one that may, as near to the first as so many halvings find; None where
+    none of these may fit."""
     found = None
-    for _ in range(CLOSER):
+    for _ in range(halvings):
         middle = replace(fits, interval=round((short.interval * fits.interval) ** 0.5))
         made = _fitting(tries, middle)
         if made:
@@ -98,7 +98,7 @@ def _luts(tries: Tries, task: Task) -> int | None:
         segments = tries.segments(task)
         if segments is None:
             return None
-        candidate = tries.candidate(segments, task.setting, task.way.mapping)
+        candidate = tries.candidate(segments, task.setting)
         over = tries.over(candidate)
         if not over:
             return tries.luts(candidate)

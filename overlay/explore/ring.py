@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .added import fills_steps
+from .changed import changed
 from .npu_depths import Own
 from .one_npu import NpuChoices, Segment
 from .price import Price
+from .sizes import splits
 
 MOST_RING = 4
 """NPUs of the largest ring that is tried: with more of them a chain has less to wait for."""
@@ -74,63 +77,73 @@ def cheapest_ring(
         The NPUs in their order; None if one of them can't be so fast.
     """
     owns = [choices.own(n, mapping) for n in range(max(mapping) + 1)]
-    alike = _alike(choices, owns)
-    widths: list[int | None] = [None]
-    if alike:
-        each = [{bare.kfp for bare in choices.bare(owns[n])} for n in alike]
-        widths = sorted(set.intersection(*each))
-    tried = [_passes(choices, owns, interval, price, _Joined(closed, alike, width)) for width in widths]
-    best = min((found for found in tried if found), key=lambda found: found[0], default=None)
-    return best[1] if best else None
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """How the NPUs are joined: whether in a ring, and which of them have words of which KFP, any with None."""
-
-    closed: bool
-    alike: Sequence[int]
-    kfp: int | None
-
-
-def _alike(choices: NpuChoices, owns: Sequence[Own]) -> list[int]:
-    """NPUs whose words must be alike: a map goes from one to the next that is also kept, and one gearbox makes both.
-    Of bits signs go on, and integers are kept."""
-    found = set[int]()
-    for n, own in enumerate(owns):
-        mine = [choices.layers[i] for i in own]
-        onward = [layer.reader for layer in mine if layer.taker is not None and layer.engine == "integer"]
-        after = [k for k, other in enumerate(owns) for i in onward if k != n and i in other]
-        found |= {n, *after} if after else set()
-    return sorted(found)
-
-
-def _passes(
-    choices: NpuChoices, owns: Sequence[Own], interval: int, price: Price, joined: _Joined
-) -> tuple[float, list[Segment]] | None:
-    """Price and NPUs; None if one of them can't be so fast."""
-    made: list[Segment | None] = [None] * len(owns)
-    costs = [0.0] * len(owns)
+    joined = _Joined(choices, owns, interval, price, closed, [None] * len(owns))
+    groups = _groups(choices, owns)
     for _ in range(PASSES):
-        for n in reversed(range(len(owns))):
-            after = made[(n + 1) % len(owns)] if joined.closed or n + 1 < len(owns) else None
-            kfp = joined.kfp if n in joined.alike else None
-            found = _cheapest(choices, owns[n], interval, after, (price, kfp))
-            if found is None:
-                return None
-            costs[n], made[n] = found
-    return sum(costs), [one for one in made if one]
+        if not all(joined.choose(group) for group in reversed(groups)):
+            return None
+    return [one for one in joined.made if one]
 
 
-def _cheapest(
-    choices: NpuChoices, own: Own, interval: int, after: Segment | None, by: tuple[Price, int | None]
-) -> tuple[float, Segment] | None:
-    """The cheapest NPU for these layers in front of ``after``, with its price: ``by`` that price and KFP."""
-    best: tuple[float, Segment] | None = None
-    for bare in choices.bare(own):
-        if by[1] not in (None, bare.kfp) or (not own[0] and not choices.enters(bare, interval)):
-            continue
-        for cost, npu in choices.priced(own, bare, interval, after.npu if after else None, by[0]):
-            if best is None or cost < best[0]:
-                best = cost, Segment(npu, own)
-    return best
+def _groups(choices: NpuChoices, owns: Sequence[Own]) -> list[list[int]]:
+    """The NPUs, those together that must be alike. Where a map of integers goes to the next NPU that is also kept, one
+    gearbox makes the words of both; where a binary NPU keeps integers for the next one, their steps are alike."""
+    found = [[n] for n in range(len(owns))]
+    for n, own in enumerate(owns):
+        mine = [choices.layers[i] for i in own if choices.layers[i].taker is not None]
+        onward = {layer.taker if layer.engine == "binary" else layer.reader for layer in mine}
+        for k in (k for k, other in enumerate(owns) if k != n and onward & {*other}):
+            first, second = (next(group for group in found if m in group) for m in sorted((n, k)))
+            if first is not second:
+                first += second
+                found.remove(second)
+    return [sorted(group) for group in found]
+
+
+@dataclass
+class _Joined:
+    """NPUs in the making, each as cheap as can be in front of the next one."""
+
+    choices: NpuChoices
+    owns: Sequence[Own]
+    interval: int
+    price: Price
+    closed: bool
+    made: list[Segment | None]
+
+    def choose(self, group: Sequence[int]) -> bool:
+        """Choose these NPUs alike, as cheap as they are together; whether there are any."""
+        tried = ([self._cheapest(n, group, alike) for n in group] for alike in self._alike(group))
+        whole = [[one for one in found if one] for found in tried if all(found)]
+        if not whole:
+            return False
+        for n, (_, segment) in zip(group, min(whole, key=lambda found: sum(cost for cost, _ in found))):
+            self.made[n] = segment
+        return True
+
+    def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
+        """What NPUs may have in common: KFP, or on binary ones KGP and OL."""
+        if len(group) == 1:
+            return [{}]
+        bares = [self.choices.bare(self.owns[n]) for n in group]
+        mine = [self.choices.layers[i] for n in group for i in self.owns[n]]
+        if mine[0].engine == "integer":
+            return [{"kfp": kfp} for kfp in sorted(set.intersection(*({one.kfp for one in own} for own in bares)))]
+        kernels = {layer.kernels for layer in mine if layer.signs}
+        sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
+        return [size for size in sizes if all(fills_steps(changed(bares[0][0], **size), count) for count in kernels)]
+
+    def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, Segment] | None:
+        """The cheapest NPU ``n`` with these values, and its price."""
+        own, after = self.owns[n], (n + 1) % len(self.owns)
+        reader = self.made[after] if self.closed or after else None
+        npu = reader and (changed(reader.npu, **alike) if after in group else reader.npu)
+        best: tuple[float, Segment] | None = None
+        for bare in self.choices.bare(own):
+            one = changed(bare, **alike)
+            if one.kfp != bare.kfp or (not own[0] and not self.choices.enters(bare, self.interval)):
+                continue
+            for cost, npu_n in self.choices.priced(own, one, self.interval, npu, self.price):
+                if best is None or cost < best[0]:
+                    best = cost, self.choices.segment(npu_n, own)
+        return best

@@ -54,10 +54,8 @@ def between(low: Price, high: Price) -> Price:
     return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
-def candidate_of(
-    name: str, segments: Sequence[Segment], stream_bits: int, map_order: str, mapping: tuple[int, ...] | None = None
-) -> Candidate:
-    """The candidate that NPUs make for the network of that name, with that mapping or, None, that of their layers."""
-    on = {i: n for n, segment in enumerate(segments) for i in segment.own}
+def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
+    """The candidate that NPUs with their layers make for the network of that name."""
+    on = {i: n for n, segment in enumerate(segments) for i in segment.own if i not in segment.copies}
     npus = tuple(segment.npu for segment in segments)
-    return Candidate(name, npus, mapping or tuple(on[i] for i in range(len(on))), stream_bits, map_order)
+    return Candidate(name, npus, tuple(on[i] for i in sorted(on)), stream_bits, map_order)

@@ -10,6 +10,7 @@ from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Deadlock
+from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
 from bitloom.overlay.area.netlist import Resources
 
@@ -126,8 +127,10 @@ class Tries:
         return next(formed, self.settings[0])
 
     def names(self, engines: Engines) -> tuple[str, ...]:
-        """Names of the layers that these engines compute, of the first network first."""
-        return tuple(layer.name for layer in self.choices[engines, self.first].layers)
+        """Names of the layers that these engines compute, without copies of maps, of the first network alone."""
+        made = self.choices[engines, self.first]
+        own = made.layers[: len(made.networks[0])] if made.networks else made.layers
+        return tuple(layer.name for layer in own if not is_copy(layer.name))
 
     def ways(self) -> list[Joining]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
@@ -167,7 +170,8 @@ class Tries:
         choices, mapping = self.joinings.of(task.way, task.setting), task.way.mapping
         if mapping is not None:
             return cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
-        return Chain(choices, 1 if self.also else MOST_NPUS).cheapest(task.interval, task.price)
+        one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
+        return Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, task.price)
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.
@@ -182,7 +186,7 @@ class Tries:
             segments, price = self.segments(task), task.price
             if segments is None:
                 break
-            candidate = self.candidate(segments, task.setting, task.way.mapping)
+            candidate = self.candidate(segments, task.setting)
             excess = self._hopeless(candidate)
             row = None if excess else self._row(candidate, asked)
             if row is None and (last or not excess):
@@ -264,13 +268,11 @@ class Tries:
             return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
         return estimate(candidate.design(self.model, also=self.also))
 
-    def candidate(
-        self, segments: Sequence[Segment], setting: MapSetting, mapping: tuple[int, ...] | None = None
-    ) -> Candidate:
-        """The candidate of NPUs, with that mapping or, None, that of their layers."""
+    def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
+        """The candidate of NPUs."""
         if not self.also:
-            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order, mapping)
-        npu, count = segments[0].npu, len(self.choices[self.engines[0], setting].networks[0])
+            return candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+        npu, count = segments[0].npu, len(self.names(self.engines[0]))
         names = tuple(one.network.name for one in self.also)
         network = self.model.network.name
         return Candidate(network, (npu,), (0,) * count, self.stream_bits, setting.map_order, also=names)

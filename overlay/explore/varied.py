@@ -25,7 +25,7 @@ def varied(tries: Tries) -> tuple[str, ...]:
     if sizes:
         found.append(f"rings of {' and '.join(map(str, sizes))} NPUs")
     if cut:
-        found.append(f"chains of {' and '.join(map(str, cut))} NPUs that copy maps")
+        found.append(f"chains of {' and '.join(map(str, cut))} NPUs that are cut between fork and join")
     orders = list(dict.fromkeys(setting.map_order for setting in tries.settings))
     found.append(f"map order {' and '.join(orders)}")
     if any(setting.counters for setting in tries.settings):

@@ -17,10 +17,10 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.explore.budget import Budget
-from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import possible_engines
 from bitloom.overlay.explore.engines import Engines
 from bitloom.overlay.explore.figures import figures, flow
+from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
 from bitloom.overlay.explore.tries import Tries
@@ -90,13 +90,12 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
 
 
 def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
-    """Chains are cut where bits alone go on; what leaves its NPU as bits has nothing to add."""
+    """Chains that the search cuts are cut where bits alone go on; other mappings are ways of their own."""
     assert possible_engines(signs()) == [Engines(("binary",) * 5)]
-    found = explore(signs(), Budget(), map_order="raster", effort=Effort(points=4, halvings=0))
-    mappings = {row.candidate.mapping for row in found.front}
-    assert len(mappings) > 1
-    for mapping in mappings:
-        assert len({mapping[i] for i in (1, 2, 3)}) == 1
+    tries = Tries(signs(), Budget(), 64, SETTINGS[1:2])
+    segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
+    assert segments is not None
+    assert [segment.own for segment in segments] == [(0,), (1, 2, 3), (4,)]
 
 
 @pytest.mark.parametrize("name", ["signs", pytest.param("fire", marks=pytest.mark.slow)])
@@ -119,6 +118,5 @@ def test_digits_with_shortcuts_simulate(order: str, tmp_path: Path) -> None:
     assert found.best is not None
     for n, row in enumerate(found.front):
         candidate = row.candidate
-        assert Candidate.from_dict(candidate.to_dict()).engines == candidate.engines
         assert figures(model, candidate, candidate.design(model)) == row.figures
         simulated(tmp_path / str(n), model, candidate)

@@ -1,0 +1,48 @@
+"""Skip stores and the spill store of a design, as large as the flow model ever fills them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.flow import simulate, skips_of, spill_of
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.design.design import Design
+
+FRAMES = 4
+"""Frames that the flow model is run for."""
+ROOM_FOR_ALL = 1 << 22
+"""Words of a skip store, or of the spill store, that never gets full."""
+
+
+def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> Any:
+    """Run the flow model for a network on a design.
+
+    Returns
+    -------
+    bitloom.hls_gen.compiler.flow.Result
+        Cycles, latency, waits and fill levels.
+
+    Raises
+    ------
+    Deadlock
+        If the design can't finish a frame.
+    """
+    return simulate(whole_system(plan(model, design.npus, choices), design), frames)
+
+
+def has_stores(design: Design) -> bool:
+    """Whether there is a skip store or a spill store."""
+    return bool(design.spill_words) or any(npu.skip_words for npu in design.npus)
+
+
+def with_stores(design: Design, found: Sequence[Any]) -> Design:
+    """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
+    found for each network; nobody waited for room there."""
+    words = [max(column) for column in zip(*(skips_of(one, len(design.npus)) for one in found))]
+    sizes = [npu.skip_words and max(count, 2 * npu.keeps_steps) for npu, count in zip(design.npus, words)]
+    npus = tuple(replace(npu, skip_words=size) for npu, size in zip(design.npus, sizes))
+    spill = design.spill_words and max(2, *map(spill_of, found))
+    return replace(design, npus=npus, spill_words=spill)

@@ -14,8 +14,10 @@ from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.npu import Npu
 
 from .joined_taps import joined_taps
+from .layout import chunks
 from .lowered_layers import BinaryLayer, IntegerLayer
 from .lowering import Lowered
+from .tuple_parts import tuple_part
 
 Layer = BinaryLayer | IntegerLayer
 
@@ -44,7 +46,7 @@ def _beats(p: Layer, npu: Folding) -> float:
     """Beats of a layer on an NPU, of an integer input about; infinite on another engine."""
     if npu.engine != ("binary" if isinstance(p, BinaryLayer) else "integer"):
         return inf
-    words = -(-int(np.prod(p.weight.shape[2:])) // npu.kfp)
+    words = tuple_part(p, chunks(np.arange(np.prod(p.weight.shape[2:])), npu.kfp), npu.kgp)[0].words
     return _taps(p.window, p.height, p.width) * p.visits * words * -(-p.out_channels // npu.kgp)
 
 

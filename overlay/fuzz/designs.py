@@ -60,6 +60,19 @@ BLOCKS = {
 }  # fmt: skip
 """A pool unit with weights, and a window former: depthwise convolutions, and first layers of few channels."""
 
+PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
+GROUPED = {
+    "parts": Design(name="parts", npus=(replace(ROOMY, kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
+    "int_parts": Design(
+        name="int_parts", npus=(replace(ROOMY_INTEGER, kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)
+    ),
+    "int_parts_raster": Design(
+        name="int_parts_raster",
+        npus=(replace(ROOMY_INTEGER, kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True, **PARTS),),
+    ),
+}  # fmt: skip
+"""Kernel groups that read parts of tuples: grouped convolutions."""
+
 BINARY = Npu(
     kfp=8, kgp=8, pfp=8, ol=2, acc_bits=24, layers=8, tuple_words=256, pool_words=256, taps=8192, olds=8192,
     jumps=4096, pool_taps=2048, pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=2048,

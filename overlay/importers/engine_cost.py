@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bitloom.golden.encoding import TERNARY, Encoding, signed_bits
+from bitloom.golden.layers.grouped import groups_of
 from bitloom.hls_gen.compiler.lowering_binary import input_planes
 from bitloom.hls_gen.compiler.lowering_integer import stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
@@ -67,7 +68,7 @@ def cost_of(
              for engine in dict.fromkeys(engines)}  # fmt: skip
     lut = dsp = products = 0.0
     for section, one, encoding, engine in zip(sections, weights, held, engines):
-        count = section.size[0] * section.size[1] * one.values.size
+        count = section.size[0] * section.size[1] * one.values.size // groups_of(one.values)
         cycles = count * _visits(engine, one.encoding, encoding)
         products += count
         lut, dsp = lut + cycles * lanes[engine].lut, dsp + cycles * lanes[engine].dsp

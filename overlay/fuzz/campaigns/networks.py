@@ -20,7 +20,8 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.depthwise_networks import MOST_CHANNELS, depthwise_network
-from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, SINGLE, STREAMED
+from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, SINGLE, STREAMED
+from bitloom.overlay.fuzz.grouped_networks import grouped_network
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
@@ -29,7 +30,7 @@ from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
 """Cases that a process does at a time."""
-DESIGNS = {**SINGLE, **BLOCKS, **CHAINS, **STREAMED}
+DESIGNS = {**SINGLE, **BLOCKS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
@@ -124,6 +125,9 @@ def _network(pick: Pick, design: Design) -> Network:
     if several and pick.integer(0, 2):
         around = design.closed or "loop" in npu.outlets
         return deep_network(pick, npu.engine, 6 if around else len(design.npus))
+    if npu.tuple_parts:
+        widths = (npu.feature_bits, npu.weight_bits) if npu.engine == "integer" else (0, 0)
+        return grouped_network(pick, *widths)
     if npu.depthwise:
         channels = npu.former_channels or MOST_CHANNELS
         widths = npu.feature_bits, npu.weight_bits, npu.bias_fraction_bits

@@ -34,7 +34,7 @@ class LayerWork:
     groups
         Kernel groups.
     lanes_in
-        Part of the lanes of a word that carry a feature.
+        Part of the lanes of a word that carry a feature which a kernel reads.
     lanes_out
         Part of the PEs that have a kernel.
     dataflow
@@ -71,22 +71,33 @@ def layers(made: Compiled) -> list[LayerWork]:
         seen[n] += 1
         channels, lanes = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name), int(np.prod(p.weight.shape[2:]))
         tuple_words, groups = row["words_minus_1"] + 1, -(-p.out_channels // npu.kgp)
+        read_words = row.get("part_words_minus_1", row["words_minus_1"]) + 1
+        of_kernel = _channel_groups(plan.lowered, p.name)
         out.append(
             LayerWork(
                 name=p.name,
                 npu=n,
-                operations=taps[i] * channels * p.out_channels,
+                operations=taps[i] * channels // of_kernel * p.out_channels,
                 beats=plan.ideal[i][1],
                 words=words,
                 word_bytes=npu.word_bits / 8,
                 tuple_words=tuple_words,
                 groups=groups,
-                lanes_in=lanes / (tuple_words * npu.kfp),
+                lanes_in=lanes / of_kernel / (read_words * npu.kfp),
                 lanes_out=p.out_channels / (groups * npu.kgp),
                 dataflow=plan.dataflow[i],
             )
         )
     return out
+
+
+def _channel_groups(lowered: Lowered, layer: str) -> int:
+    """Groups that a layer's channels are cut into, of which a kernel reads one."""
+    if is_copy(layer):
+        return 1
+    network = lowered.model.network
+    source = network.maps[network.reads[layer][0]]
+    return source.channels // int(lowered.model.arrays[layer]["weight"].shape[3])
 
 
 def _thermometer_bits(lowered: Lowered, layer: str) -> int:

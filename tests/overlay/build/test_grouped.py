@@ -28,19 +28,16 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packets import packets
-from bitloom.overlay.fuzz.designs import ROOMY, ROOMY_INTEGER
+from bitloom.overlay.fuzz.designs import GROUPED, PARTS, ROOMY, ROOMY_INTEGER
 from bitloom.overlay.virtual.board import activate
 from bitloom.overlay.virtual.sim import SimulationTimeout
 from tests.networks import grouped_networks, random_images, random_integer_model, random_model
 from tests.simulated import outputs, overlay, tally
 
-PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
 INTEGER, BINARY = replace(ROOMY_INTEGER, **PARTS), replace(ROOMY, **PARTS)
 DESIGNS = {
-    "k2_g3": Design(name="k2_g3", npus=(replace(INTEGER, kfp=2, kgp=3, pfp=3, ol=1),)),
-    "raster": Design(name="raster", npus=(replace(INTEGER, kfp=4, kgp=2, pfp=2, ol=2, accumulators=16, raster=True),)),
+    **GROUPED,
     "k8": Design(name="k8", stream_bits=64, npus=(replace(INTEGER, kfp=8, kgp=8, pfp=8, ol=8, accumulators=4),)),
-    "bits": Design(name="bits", npus=(replace(BINARY, kfp=4, kgp=4, pfp=4, ol=2),)),
     "bits_raster": Design(name="bits_raster", npus=(replace(BINARY, kfp=2, kgp=6, pfp=3, ol=3, raster=True),)),
     "one_memory": Design(name="one_memory", npus=(replace(INTEGER, kfp=3, kgp=4, pfp=4, ol=2, one_memory=True),)),
 }
@@ -93,7 +90,7 @@ def compare(
     return str(sum(fewer))
 
 
-@pytest.mark.parametrize(("design", "count"), [("k2_g3", 8), ("raster", 6), ("bits", 6)])
+@pytest.mark.parametrize(("design", "count"), [("int_parts", 8), ("int_parts_raster", 6), ("parts", 6)])
 def test_random_networks(design: str, count: int, folder: Path) -> None:
     found = tally(lambda data: check(design, folder, data), count)
     assert set(found) - {"0"}
@@ -133,7 +130,7 @@ def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding:
 @pytest.mark.parametrize("field", ["part_words_minus_1", "part_step", "part_groups_minus_1"])
 def test_rows_of_nonsense_do_no_lasting_harm(field: str, folder: Path) -> None:
     """A row that leads past the tuple gives other results, or none in time; the next program is computed rightly."""
-    bit, manifest = overlay(DESIGNS["k2_g3"], folder)
+    bit, manifest = overlay(DESIGNS["int_parts"], folder)
     network = block(signed(4), Requantise)
     model, images = random_integer_model(network, 1, 16), random_images(network, 2, 1)
     program = compile_model(model, manifest)

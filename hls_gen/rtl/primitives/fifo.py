@@ -46,7 +46,7 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
         ),
     )
     in_valid, in_data = b.input("in_valid"), b.input("in_data", width)
-    in_ready = b.output_reg("in_ready", init=1) if block_ram else b.output("in_ready")
+    in_ready = b.output_reg("in_ready", init=1)
     out_valid, out_ready, out_data = b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", width)
     room = b.output_reg("room", init=1, means=f"at least {min(margin, depth - 1)} more words will be taken")
 
@@ -55,10 +55,9 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
     address, count_width = bits_for(depth - 1), bits_for(depth)
     level = b.reg("level", count_width)  # words in the memory, not counting the output register
     write_row, read_row = b.reg("write_row", address), b.reg("read_row", address)
+    fullest = b.localparam("DEPTH_MINUS_1", depth - 1, count_width)
     if block_ram:  # a register cuts the path from level to the source; one word may still come in this cycle
-        b.on(None, (in_ready, level < b.localparam("DEPTH_MINUS_1", depth - 1, count_width)))
-    else:
-        in_ready.assign(~eq(level, b.localparam("DEPTH", depth, count_width)))
+        b.on(None, (in_ready, level < fullest))
     put = b.wire("put", 1, in_valid & in_ready)
     get = b.wire("get", 1, all_of(nonzero(level), any_of(~out_valid, out_ready)))
     last_row = b.localparam("LAST_ROW", depth - 1, address)
@@ -68,8 +67,9 @@ def fifo(library: Library, width: int, depth: int, margin: int = timing.FIFO_MAR
 
     b.on(put, (write_row, following(write_row)))
     b.on(get, (read_row, following(read_row)))
-    b.on(put & ~get, (level, add(level, 1, count_width)))
-    b.on(~put & get, (level, sub(level, 1, count_width)))
+    filled, emptied = ([], []) if block_ram else ([(in_ready, ~eq(level, fullest))], [(in_ready, 1)])
+    b.on(put & ~get, (level, add(level, 1, count_width)), *filled)
+    b.on(~put & get, (level, sub(level, 1, count_width)), *emptied)
     b.on(None, (room, level < b.localparam("ROOM_BELOW", timing.room_words(depth, margin), count_width)))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))

@@ -26,9 +26,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     choose,
     const,
     eq,
-    nonzero,
     resize,
-    sub,
     width,
 )
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
@@ -117,14 +115,14 @@ def results(library: Library, npu: Npu) -> Block:
     # # #
 
     finish, load = b.wire("finish"), b.wire("load")
-    room.assign(nonzero(_credits(b, npu, taken, load if npu.accumulators > 1 else finish)))
+    room.assign(_credits(b, npu, taken, load if npu.accumulators > 1 else finish))
     layer_end = b.wire("layer_end")
     layer = _layer(b, library, npu, bus, last_layer, layer_end)
 
     b.comment("The window at work: its results move down by OL a step.")
     busy = b.reg("busy")
     full = _waiting(b, npu, arrived, load)
-    load.assign(all_of(layer.loaded, any_of(nonzero(full), arrived), any_of(~busy, finish)))
+    load.assign(all_of(layer.loaded, any_of(full, arrived), any_of(~busy, finish)))
     b.on(finish, (busy, 0))
     b.on(load, (busy, 1))
     walk = _walk(b, npu, layer, finish)
@@ -179,13 +177,22 @@ def _factor_memory(npu: Npu) -> str:
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:
-    """Register: how many windows may still end. One credit a window, from its last beat until its place is free."""
-    several = npu.accumulators > 1
-    w = npu.slot_bits + 1 if several else 2
-    credits = b.reg("credits", w, init=npu.accumulators if several else timing.CREDITS)
-    b.on(taken & ~given_back, (credits, sub(credits, 1, w)))
-    b.on(~taken & given_back, (credits, add(credits, 1, w)))
-    return credits
+    """Register: another window may end. One credit a window, from its last beat until its place is free."""
+    count = npu.accumulators if npu.accumulators > 1 else timing.CREDITS
+    return _some(b, "credits", (count, count), given_back, taken)
+
+
+def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Signal) -> Signal:
+    """Register: a count is not 0. It goes up with ``more`` and down with ``less``; ``counts`` are the first and the
+    most.
+
+    As many ones as the count says, the low ones: that needs no sum, and no comparison behind it, on a long path.
+    """
+    first, most = counts
+    ones = b.reg(name, most, init=(1 << first) - 1)
+    b.on(~more & less, (ones, Cat(const(0, 1), bits(ones, 1, most - 1))))
+    b.on(more & ~less, (ones, Cat(bits(ones, 0, most - 1), const(1, 1))))
+    return b.wire(f"some_{name}", 1, bits(ones, 0, 1))
 
 
 def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, layer_end: Signal) -> _Layer:
@@ -206,16 +213,13 @@ def _layer(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signa
 
 
 def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
-    """Register: windows whose results are there and not yet in the shift register; makes the port ``drain_slot``."""
+    """Register: a window's results are there and not yet in the shift register; makes the port ``drain_slot``."""
     if npu.accumulators == 1:
         full = b.reg("full")
         b.on(arrived, (full, 1))
         b.on(load, (full, 0))
         return full
-    w = npu.slot_bits + 1
-    full = b.reg("full", w)
-    b.on(arrived & ~load, (full, add(full, 1, w)))
-    b.on(~arrived & load, (full, sub(full, 1, w)))
+    full = _some(b, "full", (0, npu.accumulators), arrived, load)
     drain = b.output_reg("drain_slot", npu.slot_bits, means="accumulator whose results are looked at")
     b.on(load, (drain, add(drain, 1, npu.slot_bits)))  # windows end in the order of their accumulators
     return full

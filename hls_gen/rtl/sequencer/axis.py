@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, eq, nonzero, sub
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, eq, sub, width
 
 from .layer_row import AxisRow
 
@@ -21,10 +21,13 @@ class Axis:
         Place of the tap at hand in the kernel, 0 at the left or the top; PLACE_BITS.
     lead : Signal
         Places of the kernel before the map: the first place with a tap; PLACE_BITS.
+    led : Signal
+        There are such places. A register.
     room : Signal
         Place of the kernel that lies on the map's last column or row; SIDE_BITS.
     at : Signal
-        Words from the map's beginning to the window's first position on the map; address bits.
+        Words from the map's beginning to the window's first position on the map, of y to the first of that line;
+        address bits.
     final : Signal
         ``place`` is the last one with a tap: at the kernel's or at the map's end. A register.
     first_final : Signal
@@ -41,6 +44,7 @@ class Axis:
 
     place: Signal
     lead: Signal
+    led: Signal
     room: Signal
     at: Signal
     final: Signal
@@ -55,13 +59,20 @@ class Axis:
     next_beyond: Signal
 
 
-def axis_of(b: Block, name: str, row: AxisRow, address_bits: int) -> Axis:
-    """Registers and next values of direction ``name`` ("x" or "y"), of a layer with the fields ``row``."""
+def axis_of(b: Block, name: str, row: AxisRow, origin: Signal) -> Axis:
+    """Registers and next values of direction ``name`` ("x" or "y"), of a layer with the fields ``row``.
+
+    ``origin`` is where the map's line begins that the window's first position is on, the map itself for y: ``at`` of a
+    window that begins before the map.
+    """
+    address_bits = width(origin)
     place, lead = b.reg(f"{name}_place", PLACE_BITS), b.reg(f"{name}_first", PLACE_BITS)
     room, at = b.reg(f"{name}_room_now", SIDE_BITS), b.reg(f"{name}_at", address_bits)
-    final, first_final, beyond = (b.reg(f"{name}_{flag}") for flag in ("final", "first_final", "beyond"))
+    led, final, first_final, beyond = (
+        b.reg(f"{name}_{flag}") for flag in ("led", "final", "first_final", "beyond")
+    )
     # the window after one with a lead moves by less than a stride on the map: its first position was cut off
-    moved = b.wire(f"{name}_moved", address_bits, choose(nonzero(lead), row.cross, row.step, address_bits))
+    moved = b.wire(f"{name}_moved", address_bits, choose(led, row.cross, row.step, address_bits))
     less = b.wire(f"{name}_first_less", PLACE_BITS, sub(lead, row.stride, PLACE_BITS))
     next_place = b.wire(f"{name}_place_next", PLACE_BITS, add(place, 1, PLACE_BITS))
     # where the next window begins before the map its lead is a stride less, and so is its room; it has a place more
@@ -69,6 +80,7 @@ def axis_of(b: Block, name: str, row: AxisRow, address_bits: int) -> Axis:
     return Axis(
         place=place,
         lead=lead,
+        led=led,
         room=room,
         at=at,
         final=final,
@@ -77,7 +89,7 @@ def axis_of(b: Block, name: str, row: AxisRow, address_bits: int) -> Axis:
         next_place=next_place,
         next_lead=b.wire(f"{name}_first_next", PLACE_BITS, choose(beyond, less, 0, PLACE_BITS)),
         next_room=b.wire(f"{name}_room_next", SIDE_BITS, sub(room, row.stride, SIDE_BITS)),
-        next_at=b.wire(f"{name}_at_next", address_bits, choose(beyond, 0, at + moved, address_bits)),
+        next_at=b.wire(f"{name}_at_next", address_bits, choose(beyond, origin, at + moved, address_bits)),
         place_final=ends(next_place, row, room),
         lead_final=b.wire(f"{name}_final_next", 1, next_final),
         next_beyond=b.wire(f"{name}_beyond_next", 1, beyond & (less > row.stride)),

@@ -8,7 +8,7 @@ Nothing else keeps the reader from words that are not there, and the writer from
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, choose, nonzero, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, resize, width
 
 from .spec import SequencerSpec
 
@@ -23,20 +23,20 @@ class Counts:
         Words written and not claimed. Below 0 while words are claimed that are not there yet.
     arrived_minus_1 : Signal
         One less: its sign says whether there is a word to claim, without a comparison on the longest path.
-    free : Signal
-        Words that may be overwritten.
+    free_minus_1 : Signal
+        Words that may be overwritten, less 1: its sign says whether there is one.
     """
 
     arrived: Signal
     arrived_minus_1: Signal
-    free: Signal
+    free_minus_1: Signal
 
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec) -> "Counts":
         """The registers in ``b``. The tuple memory is empty after reset."""
         w = spec.count_bits
         arrived, less = b.reg("arrived", w), b.reg("arrived_minus_1", w, init=-1)
-        return cls(arrived, less, b.reg("free", w, init=spec.ring_words))
+        return cls(arrived, less, b.reg("free_minus_1", w, init=spec.ring_words - 1))
 
     def there(self, claims: Signal) -> Signal:
         """Whether the next word is there: one to be claimed if ``claims``, else all that were claimed before."""
@@ -45,14 +45,23 @@ class Counts:
     @property
     def has_free(self) -> Signal:
         """Whether a word may be overwritten."""
-        return all_of(~_sign(self.free), nonzero(self.free))
+        return ~_sign(self.free_minus_1)
 
-    def advance(self, b: Block, write: Signal, claimed: Signal, given: Signal) -> None:
-        """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago."""
-        w = width(self.free)
+    def advance(
+        self, b: Block, write: Signal, claimed: Signal, given: Signal, ahead: tuple[Signal, Signal] | None = None
+    ) -> None:
+        """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago.
+
+        ``ahead``: whether, and how many words besides, a tap claims that is taken now; None where none does.
+        """
+        w = width(self.free_minus_1)
         for count in (self.arrived, self.arrived_minus_1):
-            b.on(None, (count, add(count, write, w) - claimed))
-        b.on(None, (self.free, self.free - resize(write, w) + given))
+            left = count
+            if ahead is not None:  # whether a tap is taken is known late: no sum waits for it
+                taken, words = ahead
+                left = choose(taken, count - resize(words, w), count, w)
+            b.on(None, (count, add(left, write, w) - claimed))
+        b.on(None, (self.free_minus_1, self.free_minus_1 - resize(write, w) + given))
 
 
 def _sign(count: Signal) -> Signal:

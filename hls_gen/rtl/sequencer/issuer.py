@@ -49,13 +49,13 @@ class TapAtWork:
         Words of the tuple after that one.
     word_last : Signal
         ``left`` is 0: a register of its own, since the longest path begins here.
-    first_tap : Signal
-        It is the first tap with beats of its pass.
+    first : Signal
+        It is the first tap with beats of its pass; in front of the array, and the word of the next beat is its first:
+        a register of its own, too, where beats ask for room.
     starting : Signal
         The next tap with beats will be the first of its pass.
     word_first : Signal or None
-        The next beat is the first one of a word, and that word the first one of its tuple. None in the pool's
-        sequencer.
+        The word of the next beat is the first one of its tuple. None without offsets.
     inner : InnerGroups or None
         Groups that share a word. None with one accumulator a PE, and in the pool's sequencer.
     """
@@ -69,7 +69,7 @@ class TapAtWork:
     address: Signal
     left: Signal
     word_last: Signal
-    first_tap: Signal
+    first: Signal
     starting: Signal
     word_first: Signal | None
     inner: InnerGroups | None
@@ -83,9 +83,9 @@ class TapAtWork:
             busy=b.reg("busy"),
             left=b.reg("left", spec.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
-            first_tap=b.reg("first_tap", init=None),
+            first=b.reg("first_tap" if spec.pool else "first_word", init=None),
             starting=b.reg("starting", init=1),
-            word_first=None if spec.pool else b.reg("word_first", init=None),
+            word_first=None if tap.offset is None else b.reg("word_first", init=None),
             inner=InnerGroups(b, slot_bits) if slot_bits else None,
             **{name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names},
         )
@@ -136,10 +136,8 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     b.comment("A beat needs its word, and where it ends what has a result, room for that.")
     counts, work = Counts.registers(b, spec), TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claim))
-    if work.inner is not None:
-        needs_room = work.first_tap & work.word_first
-    else:
-        needs_room = work.last if spec.pool else work.last & work.word_last
+    ends = work.last if spec.pool else work.last & work.word_last
+    needs_room = ends if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     ready = fetched_word(b, all_of(work.busy, ~work.skip, there), waits) if spec.one_memory else there
     beat.assign(beat=all_of(work.busy, ~work.skip, ready, clear))
@@ -149,6 +147,8 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     if spec.one_memory:
         b.on(used, (ready, 0))
     events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)
+    if not spec.pool:
+        b.on(used, (work.first, 0))
     _advance(b, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
@@ -198,7 +198,7 @@ def _advance(b: Block, tap: Tap, work: TapAtWork, events: Events) -> None:
         (work.address, tap.address),
         (work.left, tap.words_minus_1),
         (work.word_last, eq(tap.words_minus_1, 0)),
-        (work.first_tap, work.starting),
+        (work.first, work.starting),
         (work.starting, choose(tap.last, 1, work.starting & tap.skip, 1)),
     )
 
@@ -211,21 +211,20 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     both count a cycle later, so that no path leads from the beat's conditions to the sum.
     """
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
-    w = width(counts.free)
+    w = width(counts.free_minus_1)
     skips = all_of(work.busy, work.skip, work.claim)
     skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
     claimed = resize(events.used & work.claim, w) + skipped
-    if tap.gap_words is not None:
-        claimed = claimed + b.wire("claimed_ahead", w, choose(events.taken, tap.gap_words, 0, w))
+    ahead = None if tap.gap_words is None else (events.taken, tap.gap_words)
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
-    counts.advance(b, write, claimed, tap.given_words + ended)
+    counts.advance(b, write, claimed, tap.given_words + ended, ahead)
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the pool unit is told with a beat."""
     b.comment("What the pool unit is told with a beat.")
-    beat.assign(first=work.first_tap, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
+    beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
     for name in ("target", "forks", "for_addition", "average", "depthwise"):
         value = getattr(tap, name)
         if value is not None:
@@ -257,10 +256,8 @@ def _kernel_row(b: Block, tap: Tap, events: Events, beat: Beat) -> None:
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
     b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
-    taken, inner, word_first = events.taken, work.inner, work.word_first
-    b.on(events.used, (word_first, 0))
-    b.on(taken, (word_first, 1))
-    beat.assign(first=work.first_tap & word_first, last=work.last & work.word_last)
+    taken, inner = events.taken, work.inner
+    beat.assign(first=work.first, last=work.last & work.word_last)
     _kernel_row(b, tap, events, beat)
     if tap.offset is not None:
         _offset(b, tap, work, events, beat)
@@ -278,11 +275,13 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
     """The sum of the offsets of a pass's taps so far: a tap's own is added with the first beat of its first word."""
     w = width(tap.offset)
     own, total = b.reg("at_offset", w, init=None), b.reg("offset_total", w, init=None)
-    b.on(events.taken, (own, tap.offset))
-    begun = choose(work.first_tap, 0, total, w) + own
-    now = b.wire("offset_now", w, choose(work.word_first, begun, total, w))
+    word_first = work.word_first
+    b.on(events.used, (word_first, 0))
+    b.on(events.taken, (word_first, 1), (own, tap.offset))
+    begun = choose(work.first, 0, total, w) + own
+    now = b.wire("offset_now", w, choose(word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once
-    once = events.beat if work.inner is None else b.wire("offset_beat", 1, events.used & work.word_first)
+    once = events.beat if work.inner is None else b.wire("offset_beat", 1, events.used & word_first)
     b.on(once, (total, now))
     beat.assign(offset=now)
 

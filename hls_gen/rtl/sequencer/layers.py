@@ -24,6 +24,9 @@ class Layers:
         There is a layer, and with it a tap: from the second cycle after reset on, for good.
     end : Signal
         Wire, to be driven: the tap at hand is the last one of its layer.
+    change : Signal
+        A layer begins if anything happens: no tap is at hand yet, or the last one of its layer. It doesn't hang on
+        whether the tap is taken, which is known last.
     begin : Signal
         A layer begins: in the first cycle after reset, and as the issuer takes a layer's last tap.
     move : Signal
@@ -38,6 +41,7 @@ class Layers:
         b, memory = context.b, context.spec.memory("layers")
         self.have = b.reg("have_tap")
         self.end = b.wire("layer_end")
+        self.change = b.wire("layer_change", 1, any_of(~self.have, self.end))
         self.begin = b.wire("begin_layer", 1, any_of(~self.have, taken & self.end))
         self.move: Signal = b.wire("move", 1, any_of(self.begin, taken))
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)

@@ -13,6 +13,8 @@ class Progress:
     ----------
     begin : Signal
         A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle.
+    change : Signal
+        It begins if anything happens; it doesn't hang on ``taken``, which is known last.
     taken : Signal
         The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins.
     move : Signal
@@ -27,6 +29,7 @@ class Progress:
     """
 
     begin: Signal
+    change: Signal
     taken: Signal
     move: Signal
     last: Signal
@@ -70,5 +73,5 @@ class Pointer:
             after = choose(progress.rewind, saved, stepped, w)
             kept = progress.taken & progress.window_end
             b.on(kept if start is None else any_of(progress.begin, kept), (saved, self.upcoming))
-        self.upcoming.assign(after if start is None else choose(progress.begin, start, after, w))
+        self.upcoming.assign(after if start is None else choose(progress.change, start, after, w))
         b.on(progress.taken if start is None else progress.move, (value, self.upcoming))

@@ -13,7 +13,7 @@ no cycle is lost. The issuer's count of words that have arrived then goes below 
 """
 
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, eq, nonzero, width
 
 from .axis import axis_of, ends
 from .layers import Layers
@@ -41,10 +41,11 @@ class CounterTaps:
     def __init__(self, b: Block, layers: Layers, tuple_words: Signal):
         row = self._row = layers.now.raster
         b.comment("Taps by counters: where the window lies in x and y, and which of its tuples are new.")
-        self._b, self._layers, self._start, self._upcoming = b, layers, layers.start, layers.upcoming.raster
+        self._b, self._start, self._upcoming = b, layers.start, layers.upcoming.raster
         self._tuple_words, self._bits = tuple_words, width(tuple_words)
         self.serves, self.skip, self.placed = row.by_counters, NEVER, ALWAYS
-        self.x, self.y = axis_of(b, "x", row.x, self._bits), axis_of(b, "y", row.y, self._bits)
+        self.y = axis_of(b, "y", row.y, const(0, self._bits))
+        self.x = axis_of(b, "x", row.x, self.y.at)
         self.word = b.reg("counted_word", self._bits)
         self._top, self._left = b.reg("top_windows"), b.reg("left_window")  # first row of windows, first of its row
         self._line_start = b.reg("line_start")  # first tap of its line of the kernel
@@ -52,8 +53,8 @@ class CounterTaps:
         self._second = b.reg("second_visit") if row.twice is not None else None
         # a line of the map is new in the first window that reaches it, and a tuple if the window to the left ended
         # before it
-        line_new = any_of(self._top, self.y.place >= row.y.fresh)
-        self._line_new = b.wire("line_new", 1, line_new)
+        self._reaches = b.reg("line_reaches")  # the window is the first one below the one before to reach this line
+        self._line_new = b.wire("line_new", 1, any_of(self._top, self._reaches))
         fresh = all_of(self.y.final, self.x.place >= row.x.fresh)
         new = all_of(self._line_new, any_of(self._left, fresh))
         gap = all_of(self._line_new, self._left, self._line_start, self._line_before)
@@ -91,9 +92,7 @@ class CounterTaps:
         self._begins = self._begin_flags()
         self._next_place(progress, tap_done, self._begins)
         if progress.rewind is not None:
-            first = b.reg("first_word", ring)
-            b.on(taken & progress.rewind, *[(start, first) for start in starts])
-            starts.append(first)
+            b.on(taken & progress.rewind, *[(start, x.at) for start in starts])
         self._next_window(progress, starts)
         self._begin(progress, starts)
 
@@ -131,18 +130,21 @@ class CounterTaps:
         Which value is the next doesn't hang on whether the tap is taken, which is known last: that only moves the
         registers. ``begins`` is that of `_begin_flags`.
         """
-        b, layers, start = self._b, self._layers, self._start
-        change = b.wire("layer_change", 1, any_of(~layers.have, layers.end))
+        b, change, start = self._b, progress.change, self._start
         line_done = progress.taken & self.line_end
         for axis, step, lead, (final_begin, _), (first, final) in (
             (self.x, tap_done, self._upcoming.x_lead, begins[0], self._after[0]),
             (self.y, line_done, start.y_lead, begins[1], self._after[1]),
         ):
-            place = choose(axis.final, axis.lead, axis.next_place, PLACE_BITS)
+            onward = choose(axis.final, axis.lead, axis.next_place, PLACE_BITS)
             last = choose(axis.final, axis.first_final, axis.place_final, 1)
-            place = choose(change, lead, choose(progress.window_end, first, place, PLACE_BITS), PLACE_BITS)
+            place = choose(change, lead, choose(progress.window_end, first, onward, PLACE_BITS), PLACE_BITS)
             last = choose(change, final_begin, choose(progress.window_end, final, last, 1), 1)
-            b.on(any_of(progress.begin, step), (axis.place, place), (axis.final, last))
+            moves = any_of(progress.begin, step)
+            b.on(moves, (axis.place, place), (axis.final, last))
+            if axis is self.y:
+                fresh = self._row.y.fresh  # in a layer's first row of windows nobody asks
+                b.on(moves, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
 
     def _next_window(self, progress: Progress, starts: list[Signal]) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows.
@@ -153,16 +155,18 @@ class CounterTaps:
         row, end = self._row, self.row_end
         (x_first, _), (y_first, _) = self._after
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
-        x_at = b.wire("x_at_after", ring, choose(end, 0, x.next_at, ring))
-        y_at = b.wire("y_at_after", ring, choose(end, y.next_at, y.at, ring))
-        word = b.wire("window_word", ring, y_at + x_at)
+        word = b.wire("window_word", ring, choose(end, y.next_at, x.next_at, ring))
         b.on(
             taken & progress.window_end,
-            (x.lead, x_first), (x.room, x_room), (x.at, x_at), (y.lead, y_first), (y.at, y_at),
+            (x.lead, x_first), (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1)), (x.room, x_room), (x.at, word),
+            (y.lead, y_first),
             *[(start, word) for start in starts],
             (self._left, end), (self._line_before, 0),
         )  # fmt: skip
-        b.on(all_of(taken, progress.window_end, end), (y.room, y.next_room), (self._top, 0))
+        b.on(
+            all_of(taken, progress.window_end, end),
+            (y.led, y.beyond), (y.room, y.next_room), (y.at, y.next_at), (self._top, 0),
+        )  # fmt: skip
         self._next_flags(taken & progress.window_end)
 
     def _next_flags(self, next_window: Signal) -> None:
@@ -185,8 +189,8 @@ class CounterTaps:
         row_end = eq(row.x_room, row.x_room_end)
         self._b.on(
             progress.begin,
-            (x.lead, row.x_lead), (x.room, row.x_room), (x.at, 0),
-            (y.lead, start.y_lead), (y.room, start.y_room), (y.at, 0),
+            (x.lead, row.x_lead), (x.led, nonzero(row.x_lead)), (x.room, row.x_room), (x.at, 0),
+            (y.lead, start.y_lead), (y.led, nonzero(start.y_lead)), (y.room, start.y_room), (y.at, 0),
             (self.row_end, row_end), (x.first_final, x_final), (x.beyond, x_beyond),
             (left_end, row_end), (left_final, x_final), (left_beyond, x_beyond),
             (y.first_final, y_final), (y.beyond, y_beyond),

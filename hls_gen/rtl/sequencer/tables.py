@@ -13,6 +13,7 @@ if another kernel group follows.
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, choose, width
 
 from .context import Context
+from .layer_row import LayerRow
 from .layers import Layers
 from .progress import Pointer, Progress
 from .source import NEVER
@@ -41,12 +42,13 @@ class TableTaps:
         self._old = Pointer(b, "old_pointer", width(self._start.old_base))
         flags = context.memory("flags", self._flag.upcoming, read=layers.move)
         olds = context.memory("olds", self._old.upcoming, read=layers.move)
-        counted = None if now.raster is None else now.raster.by_counters
-        self.serves = ~now.direct if counted is None else ~now.direct & ~counted
+        self.serves = _by_tables(now)
         self.last, self.new, self.word = flags["last"], flags["new"], olds["word"]
         self.skip: Signal = flags["skip"]
         self.ahead_words: Signal | None = None
         if self._start.ahead_base is not None:
+            self.serves = b.reg("by_tables", init=None)  # what taps claim ahead is on a long path
+            b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
             self._ahead = Pointer(b, "ahead_pointer", width(self._start.ahead_base))
             self._claims = b.wire("claims_ahead", 1, all_of(self.serves, flags["skip"]))
             words = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
@@ -70,3 +72,8 @@ class TableTaps:
             runs.append((self._ahead, self._claims, self._start.ahead_base))
         for pointer, used, start in runs:
             pointer.advance(progress, add(pointer.value, used, width(pointer.value)), start)
+
+
+def _by_tables(row: LayerRow) -> Signal:
+    """Whether a layer's taps are from tables."""
+    return ~row.direct if row.raster is None else ~row.direct & ~row.raster.by_counters

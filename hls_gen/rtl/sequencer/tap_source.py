@@ -133,6 +133,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         window_end, rewind = last & groups.last, last & ~groups.last
     progress = Progress(
         begin=layers.begin,
+        change=layers.change,
         taken=taken,
         move=layers.move,
         last=last,
@@ -190,10 +191,11 @@ def _address(
     after = new + claimed
     layer_word = b.reg("layer_word", ring)  # place of the layer's first word
     raster = layers.now.raster
+    old = b.wire("old_address", ring, layer_word + chosen.word)
     if raster is not None:
-        after = choose(raster.by_counters, address + tuple_words, after, ring)
+        after = choose(raster.by_counters, old + tuple_words, after, ring)
     after = b.wire("new_word_after", ring, after)
     new_word.advance(progress, after)
     b.on(progress.taken & layers.end, (layer_word, after))
-    address.assign(choose(chosen.placed, layer_word + chosen.word, new, ring))
+    address.assign(choose(chosen.placed, old, new, ring))
     return address

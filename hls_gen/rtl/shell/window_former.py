@@ -50,24 +50,25 @@ MEANS = {
 }
 """What fields of the network's row tell the former, by the ends of the ports' names; others are of an axis."""
 
-
 Fields = dict[str, Signal]
 """Fields of the network's row, by their names behind ``former_``."""
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """A counter of positions along an axis; they are negative, that is large, beside the map."""
+    """A counter of positions along an axis; they are negative, that is large, beside the map. What is asked of the one
+    at hand is found a step ahead and stands in registers: whether the former takes a word is on a long path."""
 
-    at: Signal
     following: Signal
-    """The next position."""
+    """The next position; the first one at the beginning."""
+    moves: Signal
+    """It is the one at hand from the next cycle on."""
     last: Signal
     hit: Signal
     """A window ends at this position."""
     inside: Signal
-    ends: Signal
-    """The position is the last one on the map."""
+    ends: Signal | None
+    """The position is the last one on the map; None where a word has one position."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,10 @@ def window_former(library: Library, npu: Npu) -> Block:
     inside = b.wire("on_map", 1, x.inside & y.inside)
     begins = b.reg("begins", init=1)  # at the first position of a frame; it waits for the frame, wherever it lies
     b.on(step, (begins, x.last & y.last))
-    offering, free, number = _offer(b, f, out)
+    offering, free, number = _offer(b, f, out, fresh)
     b.on(step, (offering, x.hit & y.hit))
     come = b.wire("come", 1, step & inside)
-    there, position = _word_register(b, npu, f, (source, out), come, x.ends & y.ends)
+    there, position = _word_register(b, npu, f, (source, out), come, (x, y))
     step.assign(all_of(begun, free, any_of(there, ~any_of(inside, begins))))
     words = _words(b, npu, f, _columns(b, library, npu, f, x, _Position(position, inside, step)))
     formed = words[0] if number is None else _picked(words, number)
@@ -127,18 +128,18 @@ def window_former(library: Library, npu: Npu) -> Block:
     return b
 
 
-def _offer(b: Block, f: Fields, out: Stream) -> tuple[Signal, Signal, Signal | None]:
+def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Signal, Signal | None]:
     """(a window's words are offered, a position may come, number of the word that is offered, where there are several).
 
-    The next position comes with a window's last word.
+    The next position comes with a window's last word. ``fresh``: there was none yet.
     """
     b.comment("A window gives its words.")
     offering, last_word, number = b.reg("offering"), const(1, 1), None
     if "words_minus_1" in f:
-        w = width(f["words_minus_1"])
-        number = b.reg("number", w)
-        last_word = b.wire("last_word", 1, eq(number, f["words_minus_1"]))
-        b.on(offering & out.ready, (number, choose(last_word, 0, add(number, 1, w), w)))
+        last, w = f["words_minus_1"], width(f["words_minus_1"])
+        number, last_word = b.reg("number", w), b.reg("last_word", init=None)
+        onward = b.wire("number_next", w, choose(any_of(fresh, last_word), 0, add(number, 1, w), w))
+        b.on(any_of(fresh, offering & out.ready), (number, onward), (last_word, eq(onward, last)))
     free = b.wire("free", 1, any_of(~offering, out.ready & last_word))
     b.on(free, (offering, 0))
     return offering, free, number
@@ -152,9 +153,11 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
     column = _column(b, npu, f, at, before)
     if before is not None:
         address = bits_for(npu.former_line - 1)
+        place = b.reg("place", address, init=None)
+        b.on(x.moves, (place, bits(x.following, 0, address)))
         registered_read(
             b, library, "line_memory", npu.former_line,
-            write=b.wire("keep", 1, at.step & x.inside), write_row=bits(x.at, 0, address),
+            write=b.wire("keep", 1, at.step & x.inside), write_row=place,
             write_data=bits(column, 0, kept), read=at.step, read_row=bits(x.following, 0, address), read_data=before,
         )  # fmt: skip
     columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(npu.former_columns)]
@@ -181,20 +184,24 @@ def _meaning(name: str) -> str:
 def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis:
     """The counter along an axis. ``fresh``: take the first position; ``moves``: go on, from the last to the first."""
     first, kernel, end = f[f"{axis}_first"], f[f"{axis}_kernel_minus_1"], f[f"{axis}_end"]
-    w = width(first)
-    at, wait = b.reg(axis, w, init=None), b.reg(f"{axis}_wait", PLACE_BITS, init=None)  # positions until a window ends
-    last = b.wire(f"{axis}_is_last", 1, eq(at, f[f"{axis}_last"]))
-    hit, after = b.wire(f"{axis}_hit", 1, eq(wait, 0)), b.wire(f"{axis}_after", w, add(at, 1, w))
-    following = b.wire(f"{axis}_next", w, choose(last, first, after, w))
+    w, ends = width(first), None
+    wait = b.reg(f"{axis}_wait", PLACE_BITS, init=None)  # positions until a window ends
+    last, inside = b.reg(f"{axis}_is_last", init=None), b.reg(f"{axis}_inside", init=None)
+    hit, after = b.wire(f"{axis}_hit", 1, eq(wait, 0)), b.reg(f"{axis}_after", w, init=None)
+    following = b.wire(f"{axis}_next", w, choose(any_of(last, fresh), first, after, w))
+    behind = b.wire(f"{axis}_behind", w, add(following, 1, w))
     again = choose(hit, f[f"{axis}_stride_minus_1"], sub(wait, 1, PLACE_BITS), PLACE_BITS)
-    b.on(moves, (at, following), (wait, choose(last, kernel, again, PLACE_BITS)))
-    b.on(fresh, (at, first), (wait, kernel))
-    inside = b.wire(f"{axis}_inside", 1, at < end)
-    return _Axis(at, following, last, hit, inside, eq(after, end))
+    stepped, on_map = any_of(moves, fresh), following < end
+    b.on(stepped, (wait, choose(any_of(last, fresh), kernel, again, PLACE_BITS)))
+    b.on(stepped, (after, behind), (last, eq(following, f[f"{axis}_last"])), (inside, on_map))
+    if "positions_minus_1" in f:
+        ends = b.reg(f"{axis}_ends", init=None)
+        b.on(stepped, (ends, on_map & ~(behind < end)))
+    return _Axis(following, stepped, last, hit, inside, ends)
 
 
 def _word_register(
-    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, ends: Signal
+    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, axes: tuple[_Axis, _Axis]
 ) -> tuple[Signal, Signal]:
     """The word whose positions come: (whether there is one, the position at its low end).
 
@@ -206,7 +213,7 @@ def _word_register(
     emptied = come
     if "positions_minus_1" in f:
         left = b.reg("left", width(f["positions_minus_1"]), init=None)
-        emptied = b.wire("emptied", 1, all_of(come, any_of(eq(left, 0), ends)))
+        emptied = b.wire("emptied", 1, all_of(come, any_of(eq(left, 0), all_of(*(axis.ends for axis in axes)))))
         b.on(come, (left, sub(left, 1, width(left))))
     room = b.wire("room", 1, any_of(~there, emptied))
     source.ready.assign(choose(f["on"], room, out.ready, 1))
@@ -248,8 +255,7 @@ def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None)
 
 def _used(b: Block, f: Fields, what: str, k: int) -> Signal:
     """Whether lane or column ``k`` of a window has taps."""
-    count = f[f"{what}_used"]
-    return count > const(k, width(count))
+    return f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))
 
 
 def _all(flag: Signal, w: int) -> Signal:

@@ -18,8 +18,7 @@ def _fifos() -> Iterator[Proof]:
         (3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4), (8, 65, 4), (12, 512, 4),
     ):  # fmt: skip
         block_ram = depth > timing.LUT_RAM_WORDS
-        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "assign in_ready = ~(level == DEPTH);"
-        never_full = "in_ready <= 1'd1;" if block_ram else "assign in_ready = 1'd1;"
+        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "in_ready <= ~(level == DEPTH_MINUS_1);"
         yield Proof(
             name=f"fifo of {depth}",
             source=f"{ROOM}/fifo.py",
@@ -29,7 +28,7 @@ def _fifos() -> Iterator[Proof]:
             reach=depth + 8 if depth < 17 else 12,
             rows=(Row("dut.store.mem", "in_memory", "memory_row", "word"),),
             breaks=(
-                *([Broken(ready, never_full, "order")] if depth < 9 else []),
+                *([Broken(ready, "in_ready <= 1'd1;", "order")] if depth < 9 else []),
                 *([Broken("if(put & ~get) begin", "if(put) begin", "order")] if depth > 1 else []),
                 Broken("level & (~out_valid | out_ready)", "level", "sink.word_stays"),
             ),

@@ -30,13 +30,13 @@ def _results() -> Iterator[Proof]:
             sizes={"WINDOWS": windows},
             hidden={
                 "SEVERAL": int(several), "QUEUE": npu.units * npu.ol * npu.acc_bits,
-                "STAGES": timing.activation_latency(npu), "FULL": npu.slot_bits + 1 if several else 1,
-                "CREDIT": npu.slot_bits + 1 if several else 2, **({"SLOT": npu.slot_bits} if several else {}),
+                "STAGES": timing.activation_latency(npu), "FULL": windows if several else 1,
+                "CREDIT": windows, **({"SLOT": npu.slot_bits} if several else {}),
             },
             steps=timing.activation_latency(npu) + 4,
             reach=16,
             breaks=(
-                Broken("assign room = |credits;", "assign room = 1'd1;", "room_while_there_is_some"),
+                Broken("assign room = some_credits;", "assign room = 1'd1;", "room_while_there_is_some"),
                 Broken("(~busy | finish);", "1'd1;", "one_at_work"),
                 *(() if several else (Broken("full <= 1'd0;\n      end\n      if(finish)", "end\n      if(finish)",
                                              "load_of_results"),)),

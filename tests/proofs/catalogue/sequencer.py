@@ -32,8 +32,7 @@ def _issuers() -> Iterator[Proof]:
             steps=2,
             reach=14,
             breaks=(
-                Broken(f"assign has_free = ~free[{sign}] & |free;", f"assign has_free = ~free[{sign}];",
-                       "free_is_free"),
+                Broken(f"assign has_free = ~free_minus_1[{sign}];", "assign has_free = 1'd1;", "free_is_free"),
                 Broken(f"(at_claim)? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
                 Broken("(busy & at_skip & at_claim)?", "(busy & at_skip)?", "arrived_counts"),
             ),

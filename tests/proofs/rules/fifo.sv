@@ -46,6 +46,7 @@ module proof (
     assert (inside == level + out_valid);
     assert (read_row < `DEPTH);
     assert (write_row == (wrapped >= `DEPTH ? wrapped - `DEPTH : wrapped));
+    if (`BLOCK_RAM == 0) assert (in_ready == (level != `DEPTH));
     assert (promised == 0 | promised + level <= `DEPTH - `BLOCK_RAM);
   end
 `endif

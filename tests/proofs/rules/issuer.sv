@@ -63,8 +63,8 @@ module proof (
 
   wire enough = claim ? unclaimed > 0 : unclaimed >= 0;
   soon #(.WITHIN(1)) frees (.waits(in_ring < RING & ~has_free), .*);
-  (* hierconn *) wire [COUNT-1:0] \dut.arrived , \dut.free ;
-  wire signed [COUNT-1:0] arrived = \dut.arrived , free = \dut.free ;
+  (* hierconn *) wire [COUNT-1:0] \dut.arrived , \dut.free_minus_1 ;
+  wire signed [COUNT-1:0] arrived = \dut.arrived , free = \dut.free_minus_1 + 1'b1;
   always @* if (running) begin
     nothing_overwritten: assert (in_ring <= RING);
     if (has_free) free_is_free: assert (in_ring < RING);

@@ -73,8 +73,8 @@ module proof (
   (* hierconn *) wire [`CREDIT-1:0] \dut.credits ;
   always @* if (running) begin
     assert (\dut.busy == at_work);
-    assert (\dut.full == waiting);
-    assert (\dut.credits == `WINDOWS - in_use);
+    assert (\dut.full == (1 << waiting) - 1);  // as many ones as they count
+    assert (\dut.credits == (1 << `WINDOWS - in_use) - 1);
     assert (in_use == coming + waiting + (`SEVERAL ? 0 : at_work));
   end
 `endif

@@ -30,6 +30,13 @@ def by_rule(npu: Npu, stream_bits: int) -> Iterator[tuple[str, dict[str, int]]]:
         yield "window_former", _former(npu)
 
 
+def two_maps_in_turn(npu: Npu) -> dict[str, int]:
+    """``lut`` and ``ff`` of counts by which a writer takes words of two maps in turn; off by 2 LUTs at most from three
+    writers by Yosys. Their row in memory ``inputs`` is a memory's."""
+    count = bits_for(npu.joined_words - 1) if npu.joined_words else 0
+    return {"lut": 7 + 2 * count, "ff": 4 + 3 * count} if count else {"lut": 0, "ff": 0}
+
+
 def _former(npu: Npu) -> dict[str, int]:
     """Of seven formers by Yosys; LUTs are off by 8 % at most where a position may have several channels."""
     column = npu.former_column * npu.former_lane_bits

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.registers import state_bits
 from bitloom.hls_gen.design.widths import bits_for
 
 from .area_part import AreaPart, collector, fifo_sizes, gear, sequencer_modules
-from .kernel_parts import by_rule
+from .kernel_parts import by_rule, two_maps_in_turn
 from .memory import mapped
 from .packed_parts import multiplier_bits, sharing, sum_bits
 from .pool_parts import pool_parts
@@ -108,7 +108,9 @@ def _engine(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     common = {"one": 1, "ring": ring, "counts": counts, "row": row, "tables": tables, "several": several, "slot": slot,
               "acc": acc * (npu.engine == "binary"), "source": source, "inlets": len(npu.sources) - 1}  # fmt: skip
     counted = {"raster": npu.raster, "raster_ring": ring * npu.raster, "raster_row": row * npu.raster}
-    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=sequencer_modules("conv"))
+    turns = two_maps_in_turn(npu)
+    modules = sequencer_modules("conv")
+    yield AreaPart("conv_sequencer", "conv_sequencer", {**common, **counted}, n, modules=modules, **turns)
     queue = npu.kgp * acc * (npu.units > 1)
     pointer = bits_for(npu.threshold_rows - 1)
     raw = "host" in npu.outlets

@@ -128,6 +128,20 @@ def test_dsp_blocks_of_a_product(left: int, right: int, wanted: int) -> None:
     assert dsps(left, right) == wanted
 
 
+@pytest.mark.parametrize(("words", "lut", "ff"), [(2, 9, 7), (16, 13, 16), (256, 22, 28)])
+def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut: int, ff: int) -> None:
+    """The writer by itself, beside one of an NPU without, less the LUT RAM of wider rows."""
+    lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
+    npu = Npu(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
+    found, without = (
+        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "conv_sequencer")
+        for one in (replace(npu, joined_words=words), npu)
+    )
+    assert (without.lut, without.ff) == (0, 0)
+    assert found.lut == pytest.approx(lut, abs=2)
+    assert found.ff == ff
+
+
 def test_a_design_is_the_sum_of_its_npus() -> None:
     for design in DESIGNS:
         whole = estimate(design)

@@ -1,0 +1,115 @@
+"""Damaged parameters of networks that are graphs: what layers read two maps of, add and requantise. A bit of any field
+of these memories' rows: never a wrong result without an error; rows that a memory doesn't have are refused. Then a
+reset and the whole stream again, which must be right."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.concat import Concat
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM, BAD_RANGE, PacketHeader
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
+from bitloom.hls_gen.design.signature import loads_signature
+from bitloom.hls_gen.rtl.generate import generate
+from bitloom.overlay.virtual.sim import Simulation
+from tests.networks import random_images, random_integer_model
+from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_again
+
+FRAMES = 2
+
+
+def conv(name: str, reads: str, channels: int = 4, encoding=BIPOLAR) -> tuple[Conv, Requantise]:
+    """A convolution and its requantisation, which is called after it."""
+    act = Requantise(name=name.replace("conv", "act"), encoding=signed(6), inputs=(name,))
+    return Conv(name=name, out_channels=channels, kernel=(1, 1), weight=encoding, inputs=(reads,)), act
+
+
+INTEGERS = Network(name="integers", input=Map(height=2, width=3, channels=3, encoding=signed(5)), layers=(
+    *conv("conv_1", INPUT, 4, signed(4)), *conv("conv_2", "act_1", 5, signed(4)),
+    Concat(name="concat_3", inputs=("act_1", "act_2")), *conv("conv_4", "concat_3", 4, signed(4)),
+    *conv("conv_5", "act_4", 4, signed(4)), Add(name="add_6", encoding=signed(6), inputs=("act_4", "act_5")),
+))  # fmt: skip
+SIGNS = Network(name="signs", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
+    *conv("conv_1", INPUT), Threshold(name="sign_1"), *conv("conv_2", "sign_1"),
+    Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")), Threshold(name="sign_2"),
+    Conv(name="conv_3", out_channels=3, kernel=(1, 1), inputs=("sign_2",)),
+))  # fmt: skip
+WIDE = Npu(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=2, kgp=4, pfp=2, ol=2)
+RIGS = {
+    "integers": (INTEGERS, WIDE, ("inputs", "additions", "scales")),
+    "signs": (SIGNS, Npu(kfp=4, kgp=4, pfp=4, ol=2), ("additions", "scales", "results")),
+}
+
+
+@pytest.fixture(scope="module", params=RIGS)
+def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]:
+    network, npu, memories = RIGS[request.param]
+    model, images = random_integer_model(network, 3, 18), random_images(network, FRAMES, 3)
+    made = generate(size_memories(network.name, [model], npu))
+    manifest = Manifest.from_dict(made.manifest)
+    program = compile_model(model, manifest)
+    asked, frames = loads_signature(manifest, program.parameters), []
+    for k, payload in enumerate(program.pack_images(images)):
+        header = frame_header(manifest, program.frame_words, k == FRAMES - 1, signature=asked)
+        frames.append(np.concatenate([header, payload]))
+        renumber(frames[-1], np.array(k))
+    loads = list(pieces(manifest, program.parameters, 1 << 20))
+    with Simulation.build(made.text, stream_bits=32, registers=manifest.to_dict()["registers"]) as simulation:
+        ready = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
+        ready.reset()
+        begin = simulation.cycles
+        simulation.send(np.concatenate(ready.stream))
+        words = simulation.receive(FRAMES * program.result_words)
+        np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+        yield replace(ready, expected=words, cycles=simulation.cycles - begin + SPARE), memories
+
+
+def number_of(rig: Rig, memory: str) -> int:
+    """Number of the packet that fills a memory."""
+    target = rig.manifest.memory(0, memory)
+    heads = [PacketHeader.of(*(int(word) for word in packet[:3])) for packet in rig.loads]
+    return next(k for k, head in enumerate(heads) if head.memory == target.id)
+
+
+def test_every_field(rig: tuple[Rig, tuple[str, ...]]) -> None:
+    """The lowest and the highest bit of each field of a row: the parameters are not those that frames ask for."""
+    ready, memories = rig
+    tried = set()
+    for memory in memories:
+        place, target = number_of(ready, memory), ready.manifest.memory(0, memory)
+        for field in target.fields:
+            for bit in {field.lsb, field.lsb + field.width - 1}:
+                changed = ready.loads[place].copy()
+                changed[4 + bit // 32] ^= 1 << bit % 32
+                packets = [*ready.loads[:place], changed, *ready.loads[place + 1 :], *ready.frames]
+                assert noticed(ready, packets, f"{memory}.{field.name}") in (BAD_PROGRAM, BAD_ORDER)
+                tried.add(field.name)
+    assert tried >= ({"joins", "first_words_minus_1", "second_words_minus_1"} if "inputs" in memories else {"keeps"})
+    right_again(ready)
+
+
+def test_rows_that_are_not_there(rig: tuple[Rig, tuple[str, ...]]) -> None:
+    """A header that is right, but for rows behind the memory's last one."""
+    ready, memories = rig
+    for memory in memories:
+        place, target = number_of(ready, memory), ready.manifest.memory(0, memory)
+        head = PacketHeader.of(*(int(word) for word in ready.loads[place][:3]))
+        behind = replace(head, address=target.depth - head.length + 1)
+        changed = np.concatenate([behind.words(), ready.loads[place][4:]])
+        packets = [*ready.loads[:place], changed, *ready.loads[place + 1 :], *ready.frames]
+        assert noticed(ready, packets, memory) == BAD_RANGE
+    right_again(ready)

@@ -13,6 +13,7 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -199,6 +200,23 @@ def test_commands(tmp_path):
     model, ours = file.load(tmp_path / "d.npz"), zoo.find("digits-cnn")
     x = images(ours, 2)
     assert (model.forward(x) == ours.forward(x)).all()
+
+
+@pytest.mark.parametrize("groups", [2, 6])
+def test_a_grouped_convolution(groups):
+    """It leaves with its groups, and comes back as what it was."""
+    rng = np.random.default_rng(4)
+    layer = GroupedConv(name="conv", out_channels=12, groups=groups, weight=signed(4), kernel=(3, 2), stride=(1, 2))
+    layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
+    network = Network(name="net", input=Map(height=5, width=6, channels=6, encoding=unsigned(4)), layers=layers)
+    arrays = {
+        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
+        "act": {"bias": np.full(12, 100), "multiplier": np.arange(3, 15), "shift": np.full(12, 5)},
+        "d": {"weight": rng.integers(-7, 8, (3, 3, 3, 12))},
+    }
+    first = check_back(Model(network, arrays)).model.network.layers[0]
+    assert isinstance(first, GroupedConv)
+    assert first.groups == groups
 
 
 def test_a_depthwise_convolution():

@@ -97,7 +97,10 @@ def test_convolutions(name, engine):
     weight = chain.quant_weight(weight * 0.5, 0.5, 2)
     chain.node("Conv", weight, np.float32([0.0625] * 8), kernel_shape=[3, 3], **attributes)  # no ties
     chain.quant(2, 2).node("Flatten")
-    check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
+    made = check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
+    kinds = {1: "conv", 2: "grouped_conv", 4: "grouped_conv"}  # of 4 groups each channel has two kernels
+    second = [layer for layer in made.model.network.layers if layer.kind.endswith("conv")][1]
+    assert second.kind == kinds[attributes.get("group", 1)]
 
 
 def size_of(chain):

@@ -14,6 +14,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -122,6 +123,20 @@ def test_a_feature_of_two_thermometer_bits_is_one_operand() -> None:
     work = {w.name: w for w in layers(cast(Compiled, made))}
     assert {name: w.operations for name, w in work.items()} == {"conv_1": 6 * 4 * 2 * 4, "conv_2": 4 * 2 * 4 * 5}
     assert work["conv_2"].lanes_in == 1  # 8 bits in a word of 8
+
+
+def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels() -> None:
+    """Each kernel of conv_1 reads 2 of 8 channels: half of the lanes of the one word that a kernel group reads."""
+    conv = GroupedConv(name="conv_1", out_channels=8, groups=4, kernel=(1, 2), weight=signed(4))
+    source = Map(height=3, width=5, channels=8, encoding=signed(4))
+    network = Network(name="grouped", input=source, layers=(conv,))
+    model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
+    folding = Folding(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
+    design = size_memories("grouped", [model], folding)
+    made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
+    (work,) = layers(cast(Compiled, made))
+    assert (work.beats, work.operations, work.busy) == (3 * 4 * 2 * 1 * 2, 3 * 4 * 2 * 2 * 8, 0.5)
+    assert work.beats * work.busy * 4 * 4 == work.operations
 
 
 def test_lanes_at_work_times_beats_are_the_products(report: Report) -> None:

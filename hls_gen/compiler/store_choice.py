@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from .map_way import Lowered, MapWay
 
 Store = tuple[str, int]
-"""Outlet of a store, "loop" or "skip", and the NPU that has it."""
+"""Outlet of a store, "loop" or "skip", and the NPU that fills it."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,9 @@ def _after(
     """The state behind a map that takes this way; None if it can't."""
     last, awaited = dict(state.last), dict(state.awaited)
     for store, taker in _takers(one):
-        place = store, one.store(npu) if store == "skip" else npu
-        if number[taker] <= last.get(place, -1):
+        if number[taker] <= last.get((store, npu), -1):
             return None
-        last[place] = number[taker]
+        last[store, npu] = number[taker]
         if taker in joining and taker != one.adder:
             if awaited.pop(taker, store) != store:
                 return None
@@ -111,8 +110,8 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], layers: Lower
     number = {p.name: i for i, p in enumerate(layers)}
     ways = {name: its[-1] for name, its in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
-        taken = [(name, number[taker]) for name, one in ways.items() for its, taker in _takers(one)
-                 if its == store and npu == (one.store(on[name]) if store == "skip" else on[name])]  # fmt: skip
+        taken = [(name, number[taker]) for name, one in ways.items() if on[name] == npu
+                 for its, taker in _takers(one) if its == store]  # fmt: skip
         pair = next(((a, b) for (a, first), (b, second) in pairwise(taken) if second <= first), None)
         if pair:
             kind = "map" if store == "loop" else "skip"

@@ -21,11 +21,12 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.copies import with_copies
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowering import lower
+from bitloom.hls_gen.compiler.lowering import lower, lower_integer
 from bitloom.hls_gen.compiler.parts import parts
 from bitloom.hls_gen.compiler.placing import placed_network
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.ways import ways
 from bitloom.hls_gen.design.copies import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -211,6 +212,17 @@ def test_a_chain_does_not_lead_back():
 def test_an_npu_without_loop_takes_one_layer():
     with value_error("conv_1: NPU 0 must have an outlet to NPU 0, got ring, host"):
         planned(IDENTITY, ring([NPU] * 2), mapping=[0, 0, 0, 1, 0])
+
+
+def test_three_layers_for_one_map():
+    """Without the copies that the compiler puts in."""
+    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
+                   add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
+    made = lower_integer(random_integer_model(net, 1, 32), 9, 8).layers
+    with value_error(
+        "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
+    ):
+        ways("net", [NPU], made, [0] * len(made))
 
 
 def test_bits_are_copied_by_their_own_engine():

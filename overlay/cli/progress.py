@@ -113,15 +113,15 @@ def append_log(path: Path, head: str, lines: list[str]) -> None:
 
 
 @contextmanager
-def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on standard error, gone when it is done; gives ``update(done, total)``.
+def bar(title: str, unit: str = "frames") -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error, gone when it is done; gives ``update(done, total, what="")``.
 
-    The total is None where only the time ends the work. Without a terminal it is a line every EVERY_SECONDS, with
-    ``-q`` nothing.
+    The total is None where only the time ends the work, ``what`` says what is under way. Without a terminal it is a
+    line every EVERY_SECONDS, with ``-q`` nothing.
     """
     with step(title):
         if verbosity() == QUIET:
-            yield lambda done, total: None
+            yield lambda done, total, what="": None
         elif not console.is_terminal:
             with _spoken(title, unit) as update:
                 yield update
@@ -136,7 +136,9 @@ def bar(title: str, unit: str = "frames") -> Iterator[Callable[[int, int | None]
             )
             with Progress(*columns, console=console, transient=True) as progress:
                 task = progress.add_task(title, total=None)
-                yield lambda done, total: progress.update(task, completed=done, total=total)
+                yield lambda done, total, what="": progress.update(
+                    task, completed=done, total=total, description=title + f", {what}" * bool(what)
+                )
 
 
 @contextmanager
@@ -154,17 +156,17 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _spoken(what: str, unit: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Says every EVERY_SECONDS how far the work is; gives ``update(done, total)``."""
+def _spoken(title: str, unit: str) -> Iterator[Callable[..., None]]:
+    """Says every EVERY_SECONDS how far the work is; gives ``update(done, total, what="")``."""
     begin, ended, state = time.monotonic(), threading.Event(), list[str]()
 
     def say() -> None:
         while not ended.wait(EVERY_SECONDS):
             far = f" {state[-1]}," if state else ""
-            _say(f"{what}:{far} {time.monotonic() - begin:.0f} s")
+            _say(f"{title}:{far} {time.monotonic() - begin:.0f} s")
 
-    def update(done: int, total: int | None) -> None:
-        state[:] = [f"{done:,}{'' if total is None else f' of {total:,}'} {unit}"]
+    def update(done: int, total: int | None, what: str = "") -> None:
+        state[:] = [f"{done:,}{'' if total is None else f' of {total:,}'} {unit}" + f", {what}" * bool(what)]
 
     thread = threading.Thread(target=say, daemon=True)
     thread.start()

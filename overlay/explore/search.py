@@ -7,13 +7,13 @@
 Nothing is returned that ``size_memories``, the compiler's plan and the flow model did not accept.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bitloom.golden.network import Model
 
 from .budget import Budget
+from .counter import Counter, Progress
 from .price import Price
 from .promising import promising
 from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
@@ -43,8 +43,6 @@ STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
 """Whether weights come down the stream: what of it is tried."""
 
 THIS_PROCESS = Workers()
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +128,7 @@ def explore(
     effort
         How long to search, and on how many processes; by default ``Effort()``.
     progress
-        Called with (tasks done, all of them).
+        Called with (tasks done, all of them, what="what is under way"); all of them is None as long as they are chosen.
 
     Returns
     -------
@@ -149,14 +147,16 @@ def explore(
     """
     effort = effort or Effort()
     tries = Tries(model, budget, stream_bits, _settings(map_order), STREAMED_WEIGHTS[effort.streamed_weights])
+    count = Counter(effort.workers, progress)
     sweep = _sweep(tries, effort)
-    count = _Counter(len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1, progress)
-    rows = list(count.rows(effort.workers, tries.rows, sweep))
-    rows += count.rows(effort.workers, tries.rows, _streamed(tries, rows))
+    count.total = len(sweep) + ROUNDS * VARIED + effort.halvings * len(_prices(effort)) + 1
+    rows = list(count.rows("sweep", tries.rows, sweep))
+    rows += count.rows("streamed weights", tries.rows, _streamed(tries, rows))
     for _ in range(ROUNDS):
-        rows += count.rows(effort.workers, tries.varied, _to_vary(rows, budget))
+        rows += count.rows("variations", tries.varied, _to_vary(rows, budget))
     for _ in range(effort.halvings):
-        rows += count.rows(effort.workers, tries.rows, _between(tries, rows, effort))
+        rows += count.rows("shorter intervals", tries.rows, _between(tries, rows, effort))
+    count.begin("latency")
     fitting = _fitting(tries.model, rows, budget, late=not tries.also)
     count.end()
     return _explored(tries, rows, fitting)
@@ -244,28 +244,6 @@ def _to_vary(rows: Sequence[Row], budget: Budget) -> list[Row]:
     near = sorted(over, key=lambda row: worst_excess(row, budget))[:1]  # a variation may bring it within its limits
     step = max(1, len(front) // max(1, VARIED - 1))
     return ([best, *near] + [row for row in front[::step] if row is not best])[:VARIED]
-
-
-class _Counter:
-    """Counts tasks that are done, for a progress bar."""
-
-    def __init__(self, total: int, progress: Progress | None):
-        self._total, self._progress, self._done = total, progress, 0
-
-    def rows(self, workers: Workers, work: Callable[[Any], list[Row]], tasks: Sequence[Any]) -> Iterator[Row]:
-        """What ``work`` gives for the tasks, counted one by one."""
-        for found in workers.map(work, tasks):
-            self._done += 1
-            self._tell(self._done)
-            yield from found
-
-    def end(self) -> None:
-        """All is done, also where fewer halvings were needed."""
-        self._tell(self._total)
-
-    def _tell(self, done: int) -> None:
-        if self._progress is not None:
-            self._progress(done, self._total)
 
 
 def _fitting(model: Model, rows: Sequence[Row], budget: Budget, *, late: bool) -> list[Row]:

@@ -61,13 +61,13 @@ def test_of_what_only_time_ends_the_lines_tell_what_is_done(
     come = threading.Event()
 
     def hear(line: str) -> None:
-        if re.fullmatch(r"fuzz: 1,200 cases, \d+ s", line):
+        if re.fullmatch(r"fuzz: 1,200 cases, odd ones, \d+ s", line):
             come.set()
 
     monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
     monkeypatch.setattr(progress, "_say", hear)
     with progress.bar("fuzz", "cases") as update:
-        update(1_200, None)
+        update(1_200, None, what="odd ones")
         assert come.wait(MOST_SECONDS)
 
 

@@ -263,6 +263,9 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
         assert best is not None
         assert budget.holds(best.figures)
         assert len(set(progress.call_args.args)) == 1, "at the end all is done"
+        told = list(dict.fromkeys(call.kwargs["what"] for call in progress.call_args_list))
+        assert told == ["intervals that may fit", "sweep", "streamed weights", "variations",
+                        *["shorter intervals"] * bool(halvings), "latency"]  # fmt: skip
         cycles.append(best.figures.cycles)
     assert cycles[0] > cycles[1]
 

@@ -1,0 +1,40 @@
+"""How far a search is, for a progress bar."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .tries import Row
+from .workers import Workers
+
+Progress = Callable[..., None]
+"""Takes tasks that are done and all of them, and by the name ``what`` what is under way."""
+
+
+class Counter:
+    """Counts tasks that are done, for a progress bar."""
+
+    def __init__(self, workers: Workers, progress: Progress | None):
+        self.total: int | None = None
+        self._workers, self._progress, self._done, self._what = workers, progress, 0, ""
+        self.begin("intervals that may fit")
+
+    def begin(self, what: str) -> None:
+        """Something is under way."""
+        self._what = what
+        self._tell(self._done)
+
+    def rows(self, what: str, work: Callable[[Any], list[Row]], tasks: Sequence[Any]) -> Iterator[Row]:
+        """What ``work`` gives for the tasks, counted one by one; ``what`` is under way."""
+        self.begin(what)
+        for found in self._workers.map(work, tasks):
+            self._done += 1
+            self._tell(self._done)
+            yield from found
+
+    def end(self) -> None:
+        """All is done, also where fewer halvings were needed."""
+        self._tell(self.total)
+
+    def _tell(self, done: int | None) -> None:
+        if self._progress is not None:
+            self._progress(done, self.total, what=self._what)

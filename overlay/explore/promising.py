@@ -18,7 +18,7 @@ CLOSER = 3
 """Times that the gap between the shortest interval that may fit and the next shorter one is halved."""
 BEST = 2
 """Mappings of rings, and of chains with copies, that are tried."""
-SHORTER = 8
+SHORTER = 4
 """How many times shorter than the chain's an interval of a mapping may be."""
 
 

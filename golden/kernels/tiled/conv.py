@@ -150,12 +150,15 @@ def from_golden(
     Raises
     ------
     ValueError
-        If features, weights or output are not of one bit, or an array is not golden's. The message names the layer.
+        If features, weights or output are not of one bit, a kernel doesn't read all channels, or an array is not
+        golden's. The message names the layer.
     """
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
         raise ValueError(
             f"{layer.name}: features and weights must be {BIPOLAR}, got {source.encoding} and {layer.weight}"
         )
+    if layer.kind not in ("conv", "dense"):
+        raise ValueError(f"{layer.name}: kind must be conv or dense, got {layer.kind}")
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
     window = layer.window(source)

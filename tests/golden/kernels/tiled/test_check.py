@@ -8,6 +8,8 @@ from bitloom.golden.kernels.tiled import check, reference
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
@@ -121,6 +123,14 @@ def test_errors():
     network = Network(name="or", input=case_map(2, 2, 3), layers=(layer,))
     with value_error("conv_1: accumulate must be popcount, got or"):
         check.stages(random_model(network, np.random.default_rng(0)), 32)
+    layers = (
+        GroupedConv(name="conv_1", out_channels=4, kernel=(1, 1), groups=2),
+        DepthwiseConv(name="conv_1", out_channels=4, kernel=(1, 1)),
+    )
+    for layer in layers:
+        network = Network(name="groups", input=case_map(2, 2, 4), layers=(layer,))
+        with value_error(f"conv_1: kind must be conv or dense, got {layer.kind}"):
+            check.stages(random_model(network, np.random.default_rng(0)), 32)
     network = Network(name="n", input=case_map(2, 2, 3), layers=(Dense(name="dense_1", out_channels=2),))
     model = random_model(network, np.random.default_rng(0))
     with value_error("n: images must have shape (N, 2, 2, 3), got (1, 2, 2, 1)"):

@@ -150,8 +150,7 @@ def from_golden(
     Raises
     ------
     ValueError
-        If features, weights or output are not of one bit, a kernel doesn't read all channels, or an array is not
-        golden's. The message names the layer.
+        If a layer is no conv or dense one of single bits, or an array is not golden's. The message names the layer.
     """
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR:
         raise ValueError(

@@ -190,8 +190,11 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
     """
     first, most = counts
     ones = b.reg(name, most, init=(1 << first) - 1)
-    b.on(~more & less, (ones, Cat(const(0, 1), bits(ones, 1, most - 1))))
-    b.on(more & ~less, (ones, Cat(bits(ones, 0, most - 1), const(1, 1))))
+    one_less, one_more = [const(0, 1)], [const(1, 1)]
+    if most > 1:
+        one_less, one_more = [*one_less, bits(ones, 1, most - 1)], [bits(ones, 0, most - 1), *one_more]
+    b.on(~more & less, (ones, Cat(*one_less)))
+    b.on(more & ~less, (ones, Cat(*one_more)))
     return b.wire(f"some_{name}", 1, bits(ones, 0, 1))
 
 

@@ -9,6 +9,8 @@ What a tap gives back is told in the cycle after it was taken, from registers, b
 last of all in a cycle.
 """
 
+from typing import NamedTuple
+
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -27,7 +29,24 @@ from .layers import Layers
 from .progress import Progress
 
 
-def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, gap_words: Signal) -> Signal:
+class Ahead(NamedTuple):
+    """Words that the tap at hand claims beside its own. Whether there are any is known late, so that nothing masks how
+    many: the issuer's sums begin with that."""
+
+    any: Signal
+    words: Signal
+    """How many, where there are any."""
+
+
+def given_back(b: Block, layers: Layers, progress: Progress, claim: Signal, ahead: Ahead | None) -> Signal:
+    """Words that the tap taken at the last clock edge gives back, 0 or more; ``claim``, ``ahead``: what the tap at hand
+    claims."""
+    if ahead is None:
+        return _given_by_tuples(b, layers, progress, claim)
+    return _given_by_words(b, layers, progress, claim, ahead)
+
+
+def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, ahead: Ahead) -> Signal:
     """Words that are given back where several tuples may be claimed at once: with counters, or with a table of tuples
     that taps claim ahead.
 
@@ -41,7 +60,7 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
         What happens to the tap at hand.
     claim : Signal
         The tap at hand claims its tuple.
-    gap_words : Signal
+    ahead : Ahead
         Words that it claims beside its own.
 
     Returns
@@ -49,6 +68,7 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     Signal
         Words that the tap taken at the last clock edge gives back, 0 or more.
     """
+    gap_words = b.wire("gap_claimed", width(ahead.words), choose(ahead.any, ahead.words, 0, width(ahead.words)))
     start = layers.now.hold_words
     w = width(start)
     count = max(w, width(gap_words)) + 1
@@ -70,8 +90,8 @@ def given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, 
     return choose(negative, sub(claimed, hold, count), 0, count)
 
 
-def given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal) -> Signal:
-    """As given_by_words where one tuple at a time is claimed, and counting needs less logic."""
+def _given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal) -> Signal:
+    """As _given_by_words where one tuple at a time is claimed, and counting needs less logic."""
     start = layers.start.hold_tuples
     w = width(start)
     count = w + 1

@@ -52,14 +52,14 @@ class Counts:
     ) -> None:
         """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago.
 
-        ``ahead``: whether, and how many words besides, a tap claims that is taken now; None where none does.
+        ``ahead``: a tap that claims words besides is taken now, and how many words; None where none does.
         """
         w = width(self.free_minus_1)
         for count in (self.arrived, self.arrived_minus_1):
             left = count
-            if ahead is not None:  # whether a tap is taken is known late: no sum waits for it
-                taken, words = ahead
-                left = choose(taken, count - resize(words, w), count, w)
+            if ahead is not None:  # whether it is taken, and claims them, is known late: no sum waits for it
+                claims, words = ahead
+                left = choose(claims, count - resize(words, w), count, w)
             b.on(None, (count, add(left, write, w) - claimed))
         b.on(None, (self.free_minus_1, self.free_minus_1 - resize(write, w) + given))
 

@@ -215,7 +215,7 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     skips = all_of(work.busy, work.skip, work.claim)
     skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
     claimed = resize(events.used & work.claim, w) + skipped
-    ahead = None if tap.gap_words is None else (events.taken, tap.gap_words)
+    ahead = None if tap.gap_words is None else (events.taken & tap.gap, tap.gap_words)
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
     counts.advance(b, write, claimed, tap.given_words + ended, ahead)

@@ -32,6 +32,8 @@ class TableTaps:
     ahead_words : Signal or None
         Words that the tap claims beside its own, since it doesn't read them; 0 for most. None without a table of them:
         a tap of its own, ``skip``, claims each such tuple.
+    claims_ahead, ahead_row : Signal or None
+        There are such words, and how many, which means nothing for other taps.
     """
 
     def __init__(self, context: Context, layers: Layers):
@@ -46,13 +48,15 @@ class TableTaps:
         self.last, self.new, self.word = flags["last"], flags["new"], olds["word"]
         self.skip: Signal = flags["skip"]
         self.ahead_words: Signal | None = None
+        self.claims_ahead: Signal | None = None
+        self.ahead_row: Signal | None = None
         if self._start.ahead_base is not None:
             self.serves = b.reg("by_tables", init=None)  # what taps claim ahead is on a long path
             b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
             self._ahead = Pointer(b, "ahead_pointer", width(self._start.ahead_base))
-            self._claims = b.wire("claims_ahead", 1, all_of(self.serves, flags["skip"]))
-            words = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
-            self.skip, self.ahead_words = NEVER, choose(self._claims, words, 0, width(words))
+            self.claims_ahead = b.wire("claims_ahead", 1, all_of(self.serves, flags["skip"]))
+            self.ahead_row = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
+            self.skip, self.ahead_words = NEVER, choose(self.claims_ahead, self.ahead_row, 0, width(self.ahead_row))
         self.placed = b.wire("reads_old", 1, ~self.new)
         self.jump: Signal | None = None
         if now.kernel is not None:
@@ -68,8 +72,8 @@ class TableTaps:
         ]
         if self.jump is not None:
             runs.append((self._jump, self.jump, self._start.jump_base))
-        if self.ahead_words is not None:
-            runs.append((self._ahead, self._claims, self._start.ahead_base))
+        if self.claims_ahead is not None:
+            runs.append((self._ahead, self.claims_ahead, self._start.ahead_base))
         for pointer, used, start in runs:
             pointer.advance(progress, add(pointer.value, used, width(pointer.value)), start)
 

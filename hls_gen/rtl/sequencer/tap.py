@@ -42,12 +42,13 @@ class Tap(Bundle):
         Signal,
         Meaning("words that no tap reads any more since one was taken a cycle ago, else 0", lambda s: s.count_bits),
     ]
+    gap: Annotated[
+        Signal | None,
+        Meaning("words are claimed beside the tap's own, which doesn't read them", lambda s: min(s.ahead_bits, 1)),
+    ] = None
     gap_words: Annotated[
         Signal | None,
-        Meaning(
-            "words that are claimed beside the tap's own, which doesn't read them",
-            lambda s: s.ahead_bits,
-        ),
+        Meaning("so many, where there are any", lambda s: s.ahead_bits),
     ] = None
     target: Annotated[
         Signal | None, Meaning("number of the outlet that the layer's map goes to", lambda s: s.layer_bits("target"))

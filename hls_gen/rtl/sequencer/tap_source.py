@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .claims import given_by_tuples, given_by_words
+from .claims import Ahead, given_back
 from .context import Context
 from .direct import DirectTaps
 from .kernel_rows import KernelRows
@@ -68,23 +68,22 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         source.advance(progress)
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
-    gap_words = _ahead(b, layers, tables, counters, first_pass)
+    ahead = _ahead(b, layers, tables, counters, first_pass)
     part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, progress)
-    if gap_words is None:
-        given = given_by_tuples(b, layers, progress, claim)
-    else:
-        given = resize(given_by_words(b, layers, progress, claim, gap_words), spec.count_bits)
+    given = given_back(b, layers, progress, claim, ahead)
     placed = chosen
     if counters is not None:  # their addresses don't hang on what is new, and are on a long path
         placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
     address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
     words_minus_1 = now.words_minus_1
-    if part is not None and gap_words is not None:
+    if part is not None and ahead is not None:
         address, words_minus_1 = address + part.first, now.kernel.part.words_minus_1
-        gap_words = part.claimed_beside(claim, gap_words)
+        ahead = part.claimed_beside(claim, ahead)
     b.comment("The tap at hand.")
     tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
-    tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=given, gap_words=gap_words)
+    tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))
+    if ahead is not None:
+        tap.assign(gap=ahead.any, gap_words=ahead.words)
     tap.assign(target=now.target, forks=now.forks, for_addition=now.for_addition, average=now.average)
     tap.assign(depthwise=now.depthwise)
     held = None
@@ -149,21 +148,22 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
 
 def _ahead(
     b: Block, layers: Layers, tables: TableTaps, counters: CounterTaps | None, first_pass: Signal | None
-) -> Signal | None:
+) -> Ahead | None:
     """Words that the tap at hand claims beside its own, in the first pass over its window; None where it never does."""
-    words = tables.ahead_words
+    gaps: list[tuple[Signal, Signal]] = []
+    if tables.claims_ahead is not None and tables.ahead_row is not None:
+        gaps.append((tables.claims_ahead, tables.ahead_row))
     if counters is not None:
-        gap, row = counters.serves & counters.gap, layers.now.raster
-        gap = gap if first_pass is None else gap & first_pass
-        w = width(row.gap_words)
-        gap_words = b.wire("gap_claimed", w, choose(gap, row.gap_words, 0, w))
-        if words is None:
-            return gap_words
-        w = max(w, width(words))
-        return b.wire("ahead_claimed", w, resize(gap_words, w) | resize(choose(first_pass, words, 0, width(words)), w))
-    if words is None:
+        gaps.append((counters.serves & counters.gap, layers.now.raster.gap_words))
+    if not gaps:
         return None
-    return b.wire("ahead_claimed", width(words), choose(first_pass, words, 0, width(words)))
+    gap, words = gaps[-1]
+    if len(gaps) > 1:
+        w = max(width(one) for _, one in gaps)
+        words = choose(counters.serves, resize(words, w), resize(gaps[0][1], w), w)
+        gap = any_of(*(flag for flag, _ in gaps))
+    gap = b.wire("claims_gap", 1, gap if first_pass is None else gap & first_pass)
+    return Ahead(gap, b.wire("gap_at_hand", width(words), words))
 
 
 def _address(

@@ -10,8 +10,10 @@ tuple is claimed in the first pass over its window with all of its words, whiche
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 
+from .claims import Ahead
 from .layers import Layers
 from .progress import Progress
+from .source import ALWAYS
 
 
 class TupleParts:
@@ -36,9 +38,9 @@ class TupleParts:
         b.on(again & groups.last, (self.first, self.first + now.step))
         b.on(anew, (self.first, 0))
 
-    def claimed_beside(self, claim: Signal, gap_words: Signal) -> Signal:
-        """Words that the tap at hand claims beside those that its pass reads: ``gap_words`` of other tuples, and where
-        it has a ``claim`` to its own tuple the words of that which the pass doesn't read."""
-        w = width(gap_words)
-        rest = choose(claim, resize(self._rest, w), 0, w)
-        return self._b.wire("words_beside", w, gap_words + rest)
+    def claimed_beside(self, claim: Signal, ahead: Ahead) -> Ahead:
+        """Words that the tap at hand claims beside those that its pass reads: those ``ahead``, of other tuples, and
+        where it has a ``claim`` to its own tuple the words of that which the pass doesn't read."""
+        w = width(ahead.words)
+        rest, others = choose(claim, resize(self._rest, w), 0, w), choose(ahead.any, ahead.words, 0, w)
+        return Ahead(ALWAYS, self._b.wire("words_beside", w, others + rest))

@@ -98,7 +98,7 @@ def taken(rig, name: str, order: str, chance: float) -> tuple[Taps, Plan]:
     bench["rst"] = 0
     skips = FRAMES * sum(s.skips * s.groups for s in stages(made, pool) if not s.row.get("by_counters", 0))
     count = len(expected(made, pool, npu.pool_words if pool else npu.tuple_words)) + skips
-    names = (*PAYLOAD, *(("gap_words",) if npu.raster else ()), *(() if pool else ("row", "offset")))
+    names = (*PAYLOAD, *(("gap", "gap_words") if npu.raster else ()), *(() if pool else ("row", "offset")))
     taps = Taps(bench, count, chance, names)
     run(bench, taps, extra=0)
     return taps, made
@@ -130,6 +130,6 @@ def test_what_is_claimed_is_given_back(rig):
     """Over whole frames: in the cycle after each claim, or with a layer's last tap."""
     _, _, pool = rig
     taps, made = taken(rig, "chain", "raster", 0.7)
-    claimed = sum((t["words_minus_1"] + 1) * t["claim"] + t.get("gap_words", 0) for t in taps.found)
+    claimed = sum((t["words_minus_1"] + 1) * t["claim"] + t.get("gap", 0) * t.get("gap_words", 0) for t in taps.found)
     given = sum(own + t["hold_words"] * t["layer_end"] for t, own in zip(taps.found, taps.given))
     assert claimed == given == FRAMES * sum(s.inputs["words"] for s in stages(made, pool))

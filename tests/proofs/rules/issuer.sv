@@ -40,7 +40,7 @@ module proof (
   // Words: written, claimed and given back, as differences that are far too wide to overflow.
   wire [7:0] claims = (beat & claim) + (busy & skip & claim ? words_minus_1 + 8'd1 : 0)
 `ifdef GAP
-      + (step ? tap_gap_words : 0)
+      + (step & tap_gap ? tap_gap_words : 0)
 `endif
       ;
   wire [7:0] gives = (step ? own_words : 0) + (done & layer_end ? hold_words : 0);

@@ -528,6 +528,8 @@ MUTANTS = [
         ("layers[i].windows * layers[i].steps(npu)", "2")),
     *of("overlay/explore/promising.py", "overlay/explore/test_mappings_of_graphs.py -k faster",
         ("return found + _mapped(tries, mapped, found)", "return found")),
+    *of("overlay/explore/price.py", "overlay/explore/test_graphs.py -k keeps_to_the_budget",
+        ("lut += OVER * sum(", "lut += 0 * sum("), ("self.dsp > 0 or \"dsp\" in self.limits", "self.dsp > 0")),
     *of("overlay/explore/one_npu.py", "overlay/explore/test_explore_search.py -k as_narrow_as",
         ("PFPS = (1, 2, 4, 8, 16)", "PFPS = (8, 4, 2, 1, 16)")),
     *of("hls_gen/compiler/pools.py", "hls_gen/compiler/test_pools.py",

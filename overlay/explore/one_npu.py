@@ -102,7 +102,7 @@ class NpuChoices:
         """Price and NPU of each folding of ``bare`` that keeps to the interval, in front of the NPU ``reader``."""
         for npu in self._foldings(own, bare, interval, reader):
             gears = self._gears(npu, reader)
-            for full, area in self._sized(own, npu, dear=price.dsp > 0):
+            for full, area in self._sized(own, npu, dear=price.dear):
                 lanes = (full.kfp if len(own) > 1 else plane_lanes(full.kfp, full.planes)) * full.kgp
                 yield price.of(area, lanes) + gears, full
 

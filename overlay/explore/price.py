@@ -1,8 +1,12 @@
 """Prices by which the search compares NPUs: what is short in a budget costs more."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bitloom.overlay.area.netlist import Resources
+
+OVER = 1e7
+"""LUTs for being over a limit by as much as it is: more than whatever keeps to it."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,9 @@ class Price:
         LUTs for a unit of each.
     npu
         LUTs for an NPU, beside all that it takes; may be negative.
+    limits
+        What an NPU that is a design's only one may take, by names of `Resources`: one over a limit costs more than all
+        that aren't.
     """
 
     bram36: float = 0
@@ -22,8 +29,15 @@ class Price:
     lanes: float = 0
     ff: float = 0
     npu: float = 0
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def dear(self) -> bool:
+        """Whether NPUs with fewer DSP blocks for more LUTs are worth a look."""
+        return self.dsp > 0 or "dsp" in self.limits
 
     def of(self, area: Resources, lanes: int) -> float:
         """Price of an NPU with that area and so many lanes."""
         lut = area.lut + area.lutram
+        lut += OVER * sum(max(0.0, getattr(area, key) / limit - 1) for key, limit in self.limits.items())
         return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu

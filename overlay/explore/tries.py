@@ -113,6 +113,8 @@ class Tries:
         self.first = self._first()
         self.layers = self.choices[self.engines[0], self.first].layers
         self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
+        limits = {key: getattr(budget, key) for key in ("bram36", "dsp", "ff")}
+        self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
 
@@ -171,7 +173,8 @@ class Tries:
         if mapping is not None:
             return cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
         one = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
-        return Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, task.price)
+        price = replace(task.price, limits=self._limits) if self.also else task.price
+        return Chain(choices, 1 if one else MOST_NPUS).cheapest(task.interval, price)
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.
@@ -251,13 +254,16 @@ class Tries:
         return [found for found in made if found is not None]
 
     def _saves(self, candidate: Candidate, row: Row) -> bool:
-        """Whether a candidate takes fewer LUTs than that of a row, or less of what is over its limit."""
+        """Whether a candidate takes fewer LUTs than that of a row, or less of what is over its limit; of several
+        networks one that is hopeless, where the row fits, saves nothing."""
         found = replace(row.figures, area=self._area(row.candidate)) if self.heavy else row.figures
         try:
             other = replace(found, area=self._area(candidate))
         except (ValueError, Deadlock):
             return False
         before, after = self.budget.excess(found), self.budget.excess(other)
+        if self.also and row.fits and self._hopeless(candidate):
+            return False
         return other.lut < (1 - LEAST_SAVED) * found.lut or any(after.get(key, 0) < before[key] for key in before)
 
     def _area(self, candidate: Candidate) -> Resources:

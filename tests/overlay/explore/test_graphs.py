@@ -33,6 +33,8 @@ from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
+from bitloom.overlay.study.mlperf_tiny import entry
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model
 
@@ -173,6 +175,33 @@ def test_several_networks_get_one_npu(tmp_path: Path) -> None:
     assert str(refused.exception) == (
         f"bitloom: {saved}: these foldings are also for separable, which must be given, got none"
     )
+
+
+def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
+    """At the price of LUTs alone, where the cheapest one would take too many DSP blocks."""
+    models, found = [residual(), separable()], list[tuple[int, int]]()
+    for budget in (Budget(), Budget(dsp=40)):
+        tries = Tries(models, budget, 64, SETTINGS[2:])
+        segments = tries.segments(Task(tries.ways()[0], COUNTERS, 3_000, FEW_NPUS))
+        assert segments is not None
+        area = estimate_core(segments[0].npu, 64)
+        found.append((area.dsp, area.lut + area.lutram))
+    (plain, cheap), (few, dear) = found
+    assert few <= 40 < plain
+    assert cheap < dear
+
+
+@pytest.mark.slow
+def test_mlperf_tiny_gets_what_was_found_by_hand() -> None:
+    """All four networks on one design within a budget that the hand-made one keeps to, in as few cycles."""
+    model, *also = [entry(name).model for name in ("ic", "kws", "vww", "ad")]
+    budget = Budget(lut=30_000, dsp=150, bram36=135)
+    best = explore([model, *also], budget).best
+    assert best is not None
+    by_hand = figures(model, replace(best.candidate, npus=(BY_HAND,), map_order="raster"), also=also)
+    assert by_hand is not None
+    assert budget.holds(by_hand)
+    assert best.figures.cycles <= by_hand.cycles
 
 
 @pytest.mark.slow

@@ -79,7 +79,8 @@ class Tables:
         tap_rows = (part or words) * visits * inner
         counters = Raster.of(tables) if self.raster and visits <= 2 else None  # hardware counts to two
         flags, olds, aheads = _taps(tables, visits, self.ahead)
-        jumps = tables.jump_target if self.kernel and tables.stage.kind == "conv" else tables.jump_target[:0]
+        weighted = self.kernel and tables.stage.kind == "conv"  # a pool without weights has no kernel rows
+        jumps = tables.jump_target if weighted else tables.jump_target[:0]
         window_taps = _plain_window(flags)
         if window_taps:
             flags = flags[:0]  # there are no olds and no jumps either
@@ -93,13 +94,13 @@ class Tables:
                "old_base": base(self.olds, olds)}  # fmt: skip
         if self.kernel:
             row["jump_base"] = base(self.jumps, jumps)
-            row["start_row"] = (tables.leading_jump or 0) * tap_rows
+            row["start_row"] = (tables.leading_jump or 0) * tap_rows if weighted else 0
         if self.ahead:
             row["ahead_base"] = base(self.aheads, aheads)
         if self.raster:
             row |= no_counters(self.kernel)
             if counters and not window_taps:
-                row |= counter_fields(counters, words, tap_rows if self.kernel else 0)
+                row |= counter_fields(counters, words, tap_rows if weighted else 0)
                 self.steady_words = max(self.steady_words, (hold + counters.burst) * words)
         if self.raster or self.ahead:
             del row["hold_tuples"]  # several tuples may be claimed at once: words are counted

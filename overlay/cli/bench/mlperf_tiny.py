@@ -31,14 +31,14 @@ AREA = {**COLUMNS, "levels": "levels"}
 @click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
 @click.option("--topology", type=click.Choice(["cascade", "ring"]), help="Join several NPUs like the design's one.")
-@click.option("--npus", type=click.IntRange(2, MOST_NPUS), default=2, help="How many, for --topology.")
+@click.option("--npus", type=click.IntRange(2, MOST_NPUS), help="How many, for --topology: 2 if not said.")
 @chunk_option
 @click.option("--area", is_flag=True, help="Also LUT, flip-flops, block RAM, DSP and logic levels, by Yosys.")
 @out_option(design_figures.FOLDER, "The build goes here.")
 @json_option
 @one_line_errors
 def mlperf_tiny_command(
-    names: tuple[str, ...], frames: int, topology: str | None, npus: int, chunk: str | None, area: bool, out: Path,
+    names: tuple[str, ...], frames: int, topology: str | None, npus: int | None, chunk: str | None, area: bool, out: Path,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
@@ -46,10 +46,13 @@ def mlperf_tiny_command(
     Trained weights are read where the data folder (BITLOOM_DATA) has the benchmark's files; else weights are seeded.
     The design's area is that of the area model; --area adds Yosys'.
     """
+    for what, value in (("several NPUs", npus), ("chunks", chunk)):
+        if value is not None and topology is None:
+            raise ValueError(f"mlperf-tiny: {what} need a topology, cascade or ring, got {value} without")
     with bar("building and running") as update:
         found, build = mlperf_tiny.measure(
             tuple(dict.fromkeys(names or NETWORKS)), frames, out, lambda name, done, total: update(done, total),
-            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * npus) if topology else (mlperf_tiny.NPU,), chunk=chunk,
+            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * (npus or 2)) if topology else (mlperf_tiny.NPU,), chunk=chunk,
         )  # fmt: skip
     modelled = design_figures.model_figures(build.design)
     report, areas = {"design": build.design.name, "networks": found, "model": modelled}, {"by the area model": modelled}

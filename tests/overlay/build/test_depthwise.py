@@ -12,6 +12,7 @@ from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.depthwise import DepthwiseConv
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -19,7 +20,9 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.folding import Folding
 from bitloom.hls_gen.design.manifest import Manifest
 from tests.networks import depthwise_networks, random_images, random_integer_model
 from tests.simulated import outputs, overlay, tally
@@ -92,6 +95,33 @@ def test_several_in_a_network(order: str, folder: Path) -> None:
     source = Map(height=7, width=6, channels=3, encoding=signed(8))
     network = Network(name="several", input=source, layers=tuple(layers))
     assert compare(network, overlay(DESIGNS["k4"], folder), 1, order, {"source": 0.4, "sink": 0.4}) == "3"
+
+
+@pytest.mark.parametrize("raster", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_padded_pool_beside_weights(raster: bool, folder: Path) -> None:
+    """A pool has no kernel rows, however many would lie in front of its first tap."""
+    layers: tuple[Layer, ...] = (
+        Conv(name="conv_1", out_channels=5, kernel=(1, 1), weight=signed(8)),
+        Requantise(name="act_1", encoding=signed(8)),
+        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1)),
+        Conv(name="conv_2", out_channels=2, kernel=(1, 1), weight=signed(8)),
+    )
+    network = Network(name="pads", input=Map(height=7, width=6, channels=3, encoding=signed(8)), layers=layers)
+    npu = Folding(
+        engine="integer",
+        feature_bits=8,
+        weight_bits=8,
+        shift_bits=0,
+        kfp=4,
+        kgp=4,
+        pfp=4,
+        ol=4,
+        depthwise=True,
+        raster=raster,
+    )
+    design = size_memories("pads", [random_integer_model(network, 1, 32, 31)], npu)
+    order = "raster" if raster else "pull"
+    assert compare(network, overlay(design, folder), 1, order, {"source": 0.4, "sink": 0.4}) == "0"
 
 
 @pytest.mark.slow

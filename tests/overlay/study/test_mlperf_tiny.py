@@ -70,6 +70,15 @@ def test_the_command_joins_npus(monkeypatch, options, npus, chunk, name):
     assert [npu.window_former for npu in npus] == [True, *[False] * (len(npus) - 1)]
 
 
+@pytest.mark.parametrize(("options", "rule"), [
+    (["--npus", "3"], "several NPUs need a topology, cascade or ring, got 3 without"),
+    (["--chunk", "rows:4"], "chunks need a topology, cascade or ring, got rows:4 without"),
+])  # fmt: skip
+def test_the_command_drops_no_option(options, rule):
+    ran = CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
+    assert (ran.exit_code, ran.output) == (1, f"bitloom: mlperf-tiny: {rule}\n")
+
+
 @pytest.mark.slow  # four networks of up to 268,000 cycles a frame
 def test_four_networks_on_one_design(tmp_path):
     found, build = measure(["ic", "kws", "vww", "ad"], 2, tmp_path)

@@ -38,8 +38,8 @@ AREA = {**COLUMNS, "levels": "levels"}
 @json_option
 @one_line_errors
 def mlperf_tiny_command(
-    names: tuple[str, ...], frames: int, topology: str | None, npus: int | None, chunk: str | None, area: bool, out: Path,
-    as_json: bool,
+    names: tuple[str, ...], frames: int, topology: str | None, npus: int | None, chunk: str | None, area: bool,
+    out: Path, as_json: bool,
 ) -> None:  # fmt: skip
     """Run the networks of MLPerf Tiny on one design: bit-exactness, cycles and latency, by simulation.
 

@@ -113,8 +113,10 @@ def fit_sum(pairs: Pairs) -> SumFactors:
         found = SumFactors(found.multipliers, found.bias, shift, (int((off > 0).sum()), int(off.max())))
         if best is None or found.wrong < best.wrong:
             best = found
-    if best is None or best.wrong[1] > 1:
+    if best is None:
         raise Unsupported("the sum's factors must fit 25 bits", "choose scales that are nearer to each other")
+    if best.wrong[1] > 1:
+        raise Unsupported(f"no pair of values may be more than one level off, got {best.wrong[1]} levels")
     return best
 
 

@@ -1,8 +1,9 @@
 """What a sum of two maps makes of every pair of their levels, exactly, with the quantiser behind it."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import takewhile
 from math import lcm
 
 import numpy as np
@@ -13,7 +14,7 @@ from .boundaries import Ends
 from .choose import Held
 from .errors import Unsupported
 from .joins import Sum
-from .operations import Clip, Levels, Scaling
+from .operations import Clip, Levels, Operation, Scaling
 from .rationals import same
 from .sections import Quantised
 from .sum_fit import Pairs
@@ -48,8 +49,15 @@ def pairs_of(way: Way, sources: Sequence[tuple[Quantised, Held]], made: Quantise
         slopes, offset = (slope, slope), add + held.zero
     offset += sum(slope * add for slope, (_, add) in zip(slopes, worths))
     slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
-    low, high = held.zero, held.zero + made.levels
-    return Pairs(x, y, held.zero + level, slopes, offset, low, high)
+    low, high = 0, made.levels
+    if join.table is None and any(isinstance(operation, Clip) for operation in _up_to_levels(way)):
+        low, high = int(level.min()), int(level.max())  # a clip may end before the quantiser does
+    return Pairs(x, y, held.zero + level, slopes, offset, held.zero + low, held.zero + high)
+
+
+def _up_to_levels(way: Way) -> Iterator[Operation]:
+    """What lies between a sum and its quantiser."""
+    return takewhile(lambda operation: not isinstance(operation, Levels), way.operations[1:])
 
 
 def _levels_of_sums(way: Way, sources: Sequence[Quantised]) -> tuple[Array, Fraction, Fraction]:

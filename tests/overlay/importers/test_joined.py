@@ -15,6 +15,7 @@ from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
+from .against import by_onnxruntime, check
 from .test_tflite import by_kernels, scores
 from .tflite_files import Chain
 
@@ -63,10 +64,10 @@ def test_the_command(tmp_path):
     assert "| ADD_2 | ADD | add_3 | 255 levels a channel, exact: unsigned 8 bit (0..255) |" in text
 
 
-def qdq(chain, scale, zero):
-    """Quantised to uint8, and back to real numbers."""
+def qdq(chain, scale, zero, dtype=np.uint8):
+    """Quantised to integers of 8 bits, and back to real numbers."""
     ends = chain.constant(np.float32(scale)), None
-    chain.constants.append(onnx_files.numpy_helper.from_array(np.array(zero, np.uint8), f"z{len(chain.nodes)}"))
+    chain.constants.append(onnx_files.numpy_helper.from_array(np.array(zero, dtype), f"z{len(chain.nodes)}"))
     point = chain.constants[-1].name
     return chain.node("QuantizeLinear", ends[0], point).node("DequantizeLinear", ends[0], point)
 
@@ -102,6 +103,26 @@ def test_a_residual_network_of_onnx():
     wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
     got = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
     assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [(np.int8, 0), (np.int8, -127), (np.int8, -128), (np.uint8, 1)])
+def test_an_activation_cuts_a_sum_where_its_type_goes_on(dtype, zero):
+    """Levels below the zero point are there, but no sum has them: results are the nearest integer, ends included."""
+    rng = np.random.default_rng(5)
+    chain = onnx_files.Chain((2, 4, 5), opset=19)
+
+    def conv(inputs):
+        weight = chain.constant(rng.integers(-3, 4, (4, inputs, 1, 1)), np.int8)
+        weight = chain.weight("DequantizeLinear", weight, np.float32(1), chain.constant(0, np.int8))
+        qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), 0.125, 0, np.int8)
+        return chain.here
+
+    qdq(chain, 0.125, 0, np.int8)
+    fork = conv(2)
+    conv(4)
+    qdq(chain.node("Add", fork).node("Relu"), 0.125, zero, dtype)
+    made = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
 
 
 def refused(chain):

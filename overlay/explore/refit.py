@@ -44,7 +44,7 @@ Formulas = dict[str, dict[str, float]]
 SEED = 1
 RECORDED = Path(__file__).parent / "areas.json"
 """Area of reference designs by Yosys, by name: what `bitloom area` said. Those that are listed as "earlier" were
-measured before the last change of the Verilog, by which cnv-w1a1-shared shrank by 2 % and digits-cnn by 0.3 %."""
+measured before the last changes of the Verilog."""
 
 
 def synthesised(task: Task) -> tuple[Design, Area]:

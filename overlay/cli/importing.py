@@ -49,8 +49,10 @@ def import_command(
 ) -> None:
     """Make a model of a trained network: QONNX (Brevitas, QKeras), ONNX with quantised layers, or int8 TFLite.
 
-    Scales, batch normalisation and activations become integer thresholds or requantisation, exactly: for every sum that
-    can occur, ties included. Each rewriting is then computed again on random and on extreme images.
+    Scales, batch normalisation and activations become integer thresholds or requantisation, exactly: for every sum of
+    products that can occur, or the line "exact" says how many are one level off. So it does for additions of two maps:
+    ONNX rounds halves to even, an Add layer away from zero. Each rewriting is then computed again on random and on
+    extreme images.
 
     --input says what comes in where the file doesn't, as unsigned8:1/255 for pixels that count from 0 to 1,
     signed8:1/128 or bipolar. Beside the model goes NAME.host.json, with what the host does: images become integers,

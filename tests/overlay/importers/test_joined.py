@@ -15,7 +15,7 @@ from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
-from .against import by_onnxruntime, check
+from .against import by_onnxruntime, check, imported
 from .test_tflite import by_kernels, scores
 from .tflite_files import Chain
 
@@ -123,6 +123,30 @@ def test_an_activation_cuts_a_sum_where_its_type_goes_on(dtype, zero):
     qdq(chain.node("Add", fork).node("Relu"), 0.125, zero, dtype)
     made = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("scales", "wrong"),
+    [((1, 1, 1), 0), ((2, 2, 1), 0), ((1, 2, 1), 0), ((1, 1, 2), 16512), ((1, 2, 2), 14368), ((1, 8, 8), 3976)],
+)
+def test_additions_with_halves_say_how_many_pairs_are_off(scales, wrong):
+    """Of 65,536 pairs; the how-to has the shares. ONNX rounds halves to even, `Add` away from zero."""
+    first, second, result = (scale / 16 for scale in scales)
+    chain, weight = onnx_files.Chain((2, 2, 3), opset=19), np.eye(2, dtype=np.float32).reshape(2, 2, 1, 1)
+    qdq(chain, 0.125, 0, np.int8)
+    qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), first, 0, np.int8)
+    fork = chain.here
+    qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), second, 0, np.int8)
+    qdq(chain.node("Add", fork), result, 0, np.int8)
+    made = imported(chain.node("Flatten").node("Gemm", np.eye(12, dtype=np.float32)))
+    assert [built.wrong[0] for built in made.emitted.built] == [0, 0, wrong, 0]
+    assert max(built.wrong[1] for built in made.emitted.built) == (wrong > 0)
+
+
+def test_the_help_promises_no_ties_of_additions():
+    text = " ".join(CliRunner().invoke(import_command, ["--help"]).stdout.split())
+    assert "ties included" not in text
+    assert "ONNX rounds halves to even, an Add layer away from zero" in text
 
 
 def refused(chain):

@@ -208,7 +208,7 @@ def integers(source: Quantised, reader: Section | None, bits: int = MOST_BITS) -
     ruled = source.rule is not None and not source.halves
     if source.rule is not None and ruled and not pads:
         low = source.rule.low
-    elif source.averaged:
+    elif source.averaged and not pads:
         low = int(source.base / source.step)
     needed, fixed = source.levels.bit_length(), source.averaged or ruled or pads
     if low is None or (not fixed and signed_bits(low, low + source.levels) > max(needed, 2)):

@@ -3,7 +3,7 @@
     input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from .walk import RULES
 from .walk_state import Walk
 
 
-def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
+def cut(graph: OperationGraph, source: Quantised | None = None, apart: Collection[str] = ()) -> Cut:
     """Cut a chain of operations into sections.
 
     Parameters
@@ -29,6 +29,8 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
     graph : OperationGraph
     source : Quantised, optional
         What the input is, where nothing in front of the first weights quantises it.
+    apart : collection of str
+        Names of maps whose means are convolutions, so that what these make is held as its readers need it.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
     order, size = _input_order(graph, operations)
     if size[2] > MOST_CHANNELS:
         raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {size[2]:,}"])
-    walk = Walk(source=source, index=order, size=size, chain=operations)
+    walk = Walk(source=source, index=order, size=size, chain=operations, apart=apart)
     for place in range(last + 1):
         _take(walk, place)
     begun = Cut(
@@ -68,7 +70,9 @@ def cut(graph: OperationGraph, source: Quantised | None = None) -> Cut:
     return _finished(walk, begun)
 
 
-def cut_on(name: str, operations: Sequence[Operation], taken: int, head: Section, index: Array) -> Cut:
+def cut_on(
+    name: str, operations: Sequence[Operation], taken: int, head: Section, index: Array, apart: Collection[str] = ()
+) -> Cut:
     """Cut a chain that begins with a sum of two maps.
 
     Parameters
@@ -82,6 +86,8 @@ def cut_on(name: str, operations: Sequence[Operation], taken: int, head: Section
         What these make; it becomes the first section, with the pools that follow.
     index : int64 array
         The place of each of the sum's values in golden's map.
+    apart : collection of str
+        As `cut` has it.
 
     Returns
     -------
@@ -93,7 +99,7 @@ def cut_on(name: str, operations: Sequence[Operation], taken: int, head: Section
         With a line for the operation that can't be put into a section.
     """
     assert head.made is not None
-    walk = Walk(source=head.made, index=index, size=head.size, chain=operations, done=[head])
+    walk = Walk(source=head.made, index=index, size=head.size, chain=operations, done=[head], apart=apart)
     begun = Cut(
         name=name, front=(), source=head.made, size=head.size, order=index, sections=(), final=(),
         chain=tuple(operations), output_order=index, closing=(),

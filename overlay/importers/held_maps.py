@@ -9,8 +9,30 @@ from .sections import Quantised, Section
 from .way_cuts import WayCut
 
 
+class SeveralZeroPoints(ImportRefused):
+    """Maps that hold the same integers, of which the operators at them need different ones.
+
+    Parameters
+    ----------
+    name : str
+        Of the node that makes the first one.
+    means : frozenset of str
+        Names of those of the maps whose means are taken as golden's pool does: convolutions would leave the choice.
+    """
+
+    def __init__(self, name: str, means: frozenset[str]) -> None:
+        super().__init__([f"{printable(name)}: the operators that read its map must have one zero point, got several"])
+        self.means = means
+
+
 def held_between(cuts: Sequence[WayCut]) -> dict[str, Held]:
-    """How each map between ways is held, by tensor, and what each concatenation makes."""
+    """How each map between ways is held, by tensor, and what each concatenation makes.
+
+    Raises
+    ------
+    SeveralZeroPoints
+        If no integers are right for all that make and read a map.
+    """
     maps, readers = dict[str, Quantised](), dict[str, list[Section]]()
     apart: dict[str, dict[str, int]] = {}  # tensor -> those that hold the same integers: by how much level 0 is higher
     for one in cuts:
@@ -57,13 +79,13 @@ def _held_alike(
         sections = readers.get(tensor, [])
         chosen += [(tensor, integers(maps[tensor], section)) for section in sections if padded(section)]
         if maps[tensor].averaged or maps[tensor].rule is not None:
-            chosen.append((tensor, integers(maps[tensor], sections[0] if sections else None)))
+            chosen.append((tensor, integers(maps[tensor], None)))
     if not chosen:
         read = next((tensor for tensor in known if readers.get(tensor)), known[0])
         chosen.append((read, integers(maps[read], next(iter(readers.get(read, [])), None))))
     lowest = {held.zero - group[tensor] for tensor, held in chosen}  # integer of the level that is 0 in the first one
     if len(lowest) > 1:
-        name = printable(nodes.get(known[0], known[0]))
-        raise ImportRefused([f"{name}: the operators that read its map must have one zero point, got several"])
+        means = frozenset(maps[tensor].name for tensor in known if maps[tensor].averaged)
+        raise SeveralZeroPoints(nodes.get(known[0], known[0]), means)
     (low,) = lowest
     return {tensor: held_from(low + group[tensor], maps[tensor].levels) for tensor in known}

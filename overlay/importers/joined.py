@@ -23,7 +23,7 @@ from .built import Built, Emitted
 from .choose import EngineChoice, Held, choices, integers, padded, worth
 from .emit import emit
 from .errors import ImportRefused, Unsupported, node_line
-from .held_maps import held_between
+from .held_maps import SeveralZeroPoints, held_between
 from .joins import Concatenation, Join
 from .operation_graph import OperationGraph
 from .sections import Cut, Quantised, Section
@@ -92,9 +92,20 @@ def join(graph: OperationGraph, source: Quantised | None, engine: str, name: str
     """
     if engine == "binary":
         raise ImportRefused([f"maps that are {_how(graph)} need the integer engine, got --engine binary"])
-    cuts = cuts_of(graph, source)
-    held = held_between(cuts)
-    return _Joiner(cuts, held, name).joined(graph)
+    return _Joiner(*_held(graph, source), name).joined(graph)
+
+
+def _held(graph: OperationGraph, source: Quantised | None) -> tuple[list[WayCut], dict[str, Held]]:
+    """The ways, cut, and how the maps between them are held: means are pools where these allow it."""
+    apart = frozenset[str]()
+    while True:
+        cuts = cuts_of(graph, source, apart)
+        try:
+            return cuts, held_between(cuts)
+        except SeveralZeroPoints as e:
+            if e.means <= apart:
+                raise
+            apart |= e.means
 
 
 def _how(graph: OperationGraph) -> str:

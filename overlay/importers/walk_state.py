@@ -1,6 +1,6 @@
 """Where the walk along a chain of operations is, and what the map there is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -41,6 +41,7 @@ class Walk:
     nodes: list[str] = field(default_factory=list)
     chain: Sequence[Operation] = ()  # all operations
     place: int = 0  # of the operation that is taken
+    apart: Collection[str] = ()  # names of the maps whose means are convolutions, not pools
 
     @property
     def pads_elsewhere(self) -> bool:
@@ -154,7 +155,7 @@ def is_rounded_mean(walk: Walk, operation: Levels) -> bool:
     source = walk.input
     if walk.links or not walk.done or source.averaged or len(operation.boundaries) > 1:
         return False
-    if walk.pads_elsewhere or walk.pools_again:
+    if walk.pads_elsewhere or walk.pools_again or source.name in walk.apart:
         return False
     first, offset = source.base / source.step, (source.base - operation.base) / source.step
     if source.step != operation.step or first.denominator != 1 or offset.denominator != 1:

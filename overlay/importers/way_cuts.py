@@ -1,6 +1,6 @@
 """The pass from ways to sections: each way is cut at its quantisers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -59,16 +59,17 @@ class WayCut:
         return last.made
 
 
-def cuts_of(graph: OperationGraph, source: Quantised | None) -> list[WayCut]:
-    """All ways, cut."""
+def cuts_of(graph: OperationGraph, source: Quantised | None, apart: Collection[str] = ()) -> list[WayCut]:
+    """All ways, cut; means of the maps named in ``apart`` are convolutions."""
     out = list[WayCut]()
     makers: dict[str, WayCut] = {}
     for way in ways(graph):
+        way = replace(way, apart=apart)
         own = replace(graph, source=way.reads[0], output=way.makes, operations=way.operations)
         try:
             if way.join is None:
                 before = makers.get(way.reads[0])
-                made = cut(own, source if before is None else before.made)
+                made = cut(own, source if before is None else before.made, way.apart)
                 if before is not None and not np.array_equal(made.order.ravel(), before.cut.output_order):
                     raise Unsupported("a map that several operators read must not be reshaped")
                 found = WayCut(way=way, graph=own, cut=made, head=None)
@@ -105,7 +106,7 @@ def _with_head(way: Way, graph: OperationGraph, head: tuple[Quantised, int], siz
         name=way.operations[0].name, weight=np.zeros((0, 1, 1, size[2]), np.int64), scale=one[:0], window=None,
         size=size, lead=Line(multiply=one, add=none), made=made, nodes=nodes,
     )  # fmt: skip
-    found = cut_on(graph.name, way.operations, taken, section, index)
+    found = cut_on(graph.name, way.operations, taken, section, index, way.apart)
     return WayCut(way=way, graph=graph, cut=replace(found, sections=found.sections[1:]), head=found.sections[0])
 
 

@@ -8,6 +8,7 @@ join, which is a sum or a concatenation, and ends where the next way begins.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from .errors import ImportRefused, printable
@@ -28,11 +29,14 @@ class Way:
         In their order; the first one may be a join, no other.
     makes : str
         The tensor that it ends with.
+    apart : collection of str
+        Names of its maps whose means are convolutions.
     """
 
     reads: tuple[str, ...]
     operations: tuple[Operation, ...]
     makes: str
+    apart: Collection[str] = ()
 
     @property
     def join(self) -> Join | None:

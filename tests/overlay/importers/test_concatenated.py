@@ -14,7 +14,7 @@ from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
 from .test_joined import qdq
-from .test_tflite import by_kernels, scores
+from .test_tflite import by_kernels, check, scores
 from .tflite_files import Chain
 
 LIKE = (0.0331, -128)
@@ -57,6 +57,25 @@ def test_a_network_of_tflite(pool):
     became = "concat_4, pool_4_1" if pool else "concat_4"
     explained = next(row for row in rows(made) if row[1] == "CONCATENATION")
     assert explained[2:] == [became, "channels behind one another: unsigned 8 bit (0..255)"]
+
+
+@pytest.mark.parametrize("zero", [-128, 0, -100])
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 1)])
+@pytest.mark.parametrize("window", [(2, 1), (3, 1)])
+def test_a_mean_beside_what_reads_it(window, kernel, zero):
+    rng = np.random.default_rng(1)
+    chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, zero)).pool("AVERAGE", window)
+    fork = chain.here
+    check(chain.conv(rng, 4, kernel, (0.03, zero), activation="RELU").concat(fork))
+
+
+@pytest.mark.parametrize("kernel", [None, (1, 1), (3, 3)])
+def test_a_mean_behind_a_concatenation(kernel):
+    rng = np.random.default_rng(1)
+    chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), LIKE)
+    fork = chain.here
+    chain.conv(rng, 4, (3, 1), LIKE).concat(fork).pool("AVERAGE", (2, 1))
+    check(chain.conv(rng, 3, kernel, (0.05, 3)) if kernel else chain)
 
 
 def onnx_ways(second=(0.06131, 0), behind=(0.06131, 0)):

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.pool import AvgPool
 from bitloom.overlay.cli.importing import import_command
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
@@ -17,6 +18,7 @@ from bitloom.overlay.importers.verify import verify
 from . import onnx_files
 from .against import by_onnxruntime, check, imported
 from .test_tflite import by_kernels, scores
+from .test_tflite import check as check_kernels
 from .tflite_files import Chain
 
 
@@ -47,6 +49,29 @@ def test_a_residual_network_of_tflite():
     wanted = by_kernels(made.source, images)
     assert len(np.unique(wanted)) > 12
     assert np.abs(wanted - scores(made, images)).max() < 1e-5
+
+
+def forked_mean(kernel, zero, second, same=False):
+    """A mean that a padded convolution reads, and ``second``: the sum behind it, or another padded convolution."""
+    rng = np.random.default_rng(1)
+    chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, zero)).pool("AVERAGE", kernel, same=same)
+    fork = chain.here
+    chain.conv(rng, 4, (3, 1), (0.03, -128), activation="RELU")
+    if second == "conv":
+        one, chain.here = chain.here, fork
+        return chain.conv(rng, 4, (1, 3), (0.05, -128)).add(one, (0.07, -128))
+    return chain.add(fork, (0.07, -128))
+
+
+@pytest.mark.parametrize("second", ["add", "conv"])
+@pytest.mark.parametrize(
+    ("kernel", "zero", "pools"),
+    [((2, 1), -128, 0), ((2, 2), -100, 0), ((2, 1), 127, 0), ((3, 1), -128, 1), ((3, 1), 5, 1), ((2, 1), 0, 1)],
+)
+def test_a_mean_with_several_readers(kernel, zero, pools, second):
+    """Padded taps are worth 0: the mean is a pool where no mean lies halfway, or 0 is the zero point."""
+    made, _, _ = check_kernels(forked_mean(kernel, zero, second))
+    assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == pools
 
 
 def test_the_command(tmp_path):
@@ -166,6 +191,10 @@ def test_what_is_refused():
     wide = chain.here
     assert refused(chain.conv(rng, 3, (3, 3), (0.04, 1), (2, 2)).add(wide, (0.05, -9))) == (
         "ADD_2 (ADD): two maps that are added must have one shape, got (1, 2, 2, 3) and (1, 4, 4, 3)",
+    )
+    assert refused(forked_mean((3, 3), -128, "add", same=True)) == (
+        "AVERAGE_POOL_2D_1 (AVERAGE_POOL_2D): a mean that is quantised must have no padding; pad with zeros in a "
+        "convolution",
     )
     with pytest.raises(ImportRefused) as error:
         import_graph(to_tflite_graph(residual().bytes()), engine="binary", name="refused")
